@@ -1,0 +1,109 @@
+"""The command line's root. Commands live with their package and are imported only when asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import click
+
+from edu_rag import __version__
+from edu_rag.errors import EduRagError
+
+
+class _Entry(NamedTuple):
+    module: str
+    short_help: str
+
+
+COMMANDS: Mapping[str, _Entry] = {
+    "demo": _Entry("edu_rag.demo", "the whole line on the bundled mini benchmark, offline"),
+    "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
+    "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
+    "dataset": _Entry("builder.commands", "look at a dataset folder: check"),
+    "check": _Entry("harness.commands", "everything wrong with a submission, at once"),
+    "run": _Entry("harness.commands", "a runnable submission + a dataset -> predictions.jsonl"),
+    "score": _Entry("harness.commands", "predictions -> scorecard and verdicts"),
+    "compare": _Entry("harness.commands", "do two systems differ? paired tests and the flips"),
+    "explain": _Entry("harness.commands", "one question: what the system read, said, and got for it"),
+    "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
+}
+EXTRAS: Mapping[str, str] = {"builder.commands": "build", "edu_rag.demo": "build"}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the line, not of the alphabet."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command = getattr(importlib.import_module(entry.module), cmd_name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{entry.module}.{cmd_name} is no command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands from COMMANDS, so that `--help` imports nothing heavy."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.short_help) for name, entry in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for a misspelt one."""
+        import difflib
+
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            if close:
+                raise click.UsageError(f"{error.format_message()} Did you mean {close[0]!r}?", ctx) from None
+            raise
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Start with `edu-rag demo`. Every command has an example under --help.",
+)
+@click.version_option(__version__, prog_name="edu-rag")
+def root() -> None:
+    """EDU-RAG: a benchmark for retrieval-augmented answering of school-science questions.
+
+    The line is: questions -> build -> dataset -> run -> predictions -> score -> scorecard -> board -> site.
+    Every stage reads files and writes files; score = accuracy - hallucination.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line. Our own errors print as one line and exit 1; wrong usage exits 2."""
+    try:
+        root.main(args=None if argv is None else list(argv), prog_name="edu-rag", standalone_mode=False)
+    except click.exceptions.Exit as error:
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("edu-rag: interrupted", err=True)
+        sys.exit(130)
+    except EduRagError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader (head, less) went away: nothing is wrong, and nothing more can be said on stdout.
+        sys.stderr.close()
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""The error tree: every error that a user can cause says where, what, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class EduRagError(Exception):
+    """Something a user can mend. Printed as `where: what: remedy`, without a traceback, exit code 1."""
+
+    def __init__(self, where: object, what: str, remedy: str = "") -> None:
+        super().__init__(where, what, remedy)
+        self.where = str(where)
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        # One fault is one line, whatever a hostile file or name put into it.
+        parts = (self.where, self.what, self.remedy)
+        return ": ".join(" ".join(part.split()) for part in parts if part)
+
+
+class RecordError(EduRagError):
+    """A value that breaks an invariant of its record; `where` is the field's name."""
+
+
+class DataError(EduRagError):
+    """A data file (JSONL, Parquet, manifest, question file) that cannot be read as what it claims to be."""
+
+
+class ConfigError(EduRagError):
+    """A TOML file or a command-line value that says something we cannot do."""
+
+
+class EngineError(EduRagError):
+    """A search engine that could not be asked at all (as opposed to one that answered with a refusal)."""
+
+
+class SubmissionError(EduRagError):
+    """A submission that cannot be checked, run or scored as it stands."""
+
+
+class MissingExtraError(EduRagError):
+    """An optional package is needed; the remedy names the extra that brings it."""
+
+
+class FaultsError(EduRagError):
+    """Several faults of one user-written file, reported together, one line each."""
+
+    def __init__(self, faults: Sequence[EduRagError]) -> None:
+        if not faults:
+            raise ValueError("FaultsError needs at least one fault")
+        super().__init__(faults[0].where, faults[0].what, faults[0].remedy)
+        self.faults = tuple(faults)
+
+    def __str__(self) -> str:
+        return "\n".join(str(fault) for fault in self.faults)

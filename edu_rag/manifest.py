@@ -1,0 +1,97 @@
+"""The manifest of a dataset folder: what is in it, from what it was made, and the hashes that prove it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edu_rag.errors import DataError, RecordError
+from edu_rag.jsonl import read_json, write_json
+from edu_rag.typed import first_line, to_record
+
+FILE_NAME = "manifest.json"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,39}\Z")
+_VERSION = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\Z")
+_FILE = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEntry:
+    """One file of the dataset: SHA-256 of its bytes, and its number of rows (None where it is no table)."""
+
+    sha256: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a dataset folder holds. Invariants: name, version and file names are plain; same inputs, same bytes.
+
+    `content_sha256` is over the rows, not over Parquet bytes, so that it survives another Parquet writer.
+    """
+
+    name: str
+    version: str
+    created_at: str
+    builder: str
+    config_sha256: str
+    content_sha256: str
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, FileEntry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise RecordError("name", f"{self.name!r} is not 2-40 of a-z, 0-9 and '-'")
+        if not _VERSION.match(self.version):
+            raise RecordError("version", f"{self.version!r} is not MAJOR.MINOR.PATCH")
+        for file in self.files:
+            if not _FILE.match(file):
+                raise RecordError("files", f"{file!r} is not a plain file name")
+
+    @property
+    def id(self) -> str:
+        """What results name: `name@version#hash8`."""
+        return f"{self.name}@{self.version}#{self.content_sha256[:8]}"
+
+    @property
+    def major(self) -> int:
+        """Results of different majors never share a table."""
+        return int(self.version.split(".")[0])
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a dataset folder. Raises DataError when there is none or it breaks an invariant."""
+    path = folder / FILE_NAME
+    if not path.is_file():
+        raise DataError(
+            folder, f"no {FILE_NAME} here, so this is no dataset folder", "give the folder that `edu-rag build` wrote"
+        )
+    try:
+        return to_record(read_json(path), Manifest)
+    except RecordError as error:
+        raise DataError(path, f"{error.where}: {first_line(error)}") from None
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest of a dataset folder."""
+    write_json(folder / FILE_NAME, manifest)
+
+
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Raise DataError for the first listed file that is missing or whose bytes differ from the manifest's hash."""
+    for name, entry in manifest.files.items():
+        path = folder / name
+        if not path.is_file() or path.is_symlink():
+            raise DataError(path, "is listed in the manifest but missing", "download or build the dataset again")
+        if file_sha256(path) != entry.sha256:
+            raise DataError(path, "its bytes differ from the manifest's hash", "download or build the dataset again")

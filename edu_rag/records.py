@@ -1,0 +1,174 @@
+"""The records that every part shares: questions, hits, pages, evidence. A record that exists is valid."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from edu_rag.errors import RecordError
+
+Kind = Literal["multiple_choice", "true_false", "matching", "free_text"]
+KINDS: tuple[Kind, ...] = ("multiple_choice", "true_false", "matching", "free_text")
+LABELS = "abcdefghijklmnopqrstuvwxyz"
+QUESTION_FLAGS = ("meta_choice", "duplicate_choices", "truncated", "context_bound", "duplicate_question")
+PAGE_FLAGS = (
+    "leak_question", "leak_key", "hidden_text", "injection", "pii_masked", "short", "not_english",
+)  # fmt: skip
+HIT_OUTCOMES = (
+    "kept", "robots", "refused_address", "timeout", "http_error", "redirect_loop", "too_large",
+    "not_html", "connection", "extraction_failed", "short",
+)  # fmt: skip
+"""The fate of a hit: `kept`, or the reason why its page is not in the dataset."""
+
+_SPLIT = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_PAGE_ID = re.compile(r"p[0-9a-f]{16}\Z")
+
+
+class Span(NamedTuple):
+    """A half-open range of characters: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def page_id_of(canonical_url: str) -> str:
+    """The id of the page at this canonical URL: `p` and 16 hexadecimal digits."""
+    return "p" + hashlib.sha256(canonical_url.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _require(holds: bool, field: str, fault: str) -> None:
+    if not holds:
+        raise RecordError(field, fault)
+
+
+def _require_id(value: str) -> None:
+    _require(bool(value.strip()), "question_id", "is blank")
+    _require(len(value) <= 200, "question_id", f"has {len(value)} characters, at most 200 are allowed")
+    _require(value.isprintable(), "question_id", "holds characters that cannot be printed")
+
+
+def _require_flags(flags: Iterable[str], known: tuple[str, ...]) -> None:
+    for flag in flags:
+        _require(flag in known, "flags", f"unknown flag {flag!r}; known are {', '.join(known)}")
+
+
+def _require_utc(value: datetime, field: str) -> None:
+    _require(value.utcoffset() == timedelta(0), field, "is not a UTC time")
+
+
+def _require_span(start: int, end: int, length: int | None = None) -> None:
+    _require(0 <= start < end, "start", f"span {start}..{end} is empty or negative")
+    if length is not None:
+        _require(end <= length, "end", f"span {start}..{end} leaves the text of {length} characters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question as systems may see it. It holds no answer.
+
+    Invariants: text not blank; labels are a, b, c … in order; two or more choices unless `free_text`, which has none.
+    """
+
+    question_id: str
+    text: str
+    choices: Mapping[str, str]
+    kind: Kind
+    split: str
+    lesson: str | None = None
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require_id(self.question_id)
+        _require(bool(self.text.strip()), "text", "is blank")
+        _require(self.kind in KINDS, "kind", f"unknown kind {self.kind!r}")
+        _require(_SPLIT.match(self.split) is not None, "split", f"{self.split!r} is not a name like 'val'")
+        labels = tuple(self.choices)
+        _require(labels == tuple(LABELS[: len(labels)]), "choices", f"labels are {labels}, not a, b, c … in order")
+        if self.kind == "free_text":
+            _require(not labels, "choices", "a free_text question has no choices")
+        else:
+            _require(len(labels) >= 2, "choices", f"{len(labels)} choice(s), at least 2 are needed")
+        _require_flags(self.flags, QUESTION_FLAGS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """One result that an engine returned for a question, with its fate.
+
+    Invariants: rank >= 1; outcome is one of HIT_OUTCOMES; there is a page_id exactly when the hit was kept.
+    """
+
+    question_id: str
+    page_id: str | None
+    url: str
+    rank: int
+    engine: str
+    query: str
+    searched_at: datetime
+    outcome: str
+
+    def __post_init__(self) -> None:
+        _require_id(self.question_id)
+        _require(self.rank >= 1, "rank", f"{self.rank} is below 1")
+        _require(bool(self.url), "url", "is empty")
+        _require(self.outcome in HIT_OUTCOMES, "outcome", f"unknown outcome {self.outcome!r}")
+        _require((self.page_id is not None) == (self.outcome == "kept"), "page_id", "belongs to kept hits only")
+        _require_utc(self.searched_at, "searched_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebPage:
+    """The clean text of one fetched page.
+
+    Invariants: page_id is `page_id_of(url)`; sentences are ordered, do not overlap and lie inside the text.
+    """
+
+    page_id: str
+    url: str
+    title: str
+    text: str
+    sentences: tuple[Span, ...]
+    fetched_at: datetime
+    html_sha256: str
+    extractor: str
+    language: str | None = None
+    license: str | None = None
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _require(self.page_id == page_id_of(self.url), "page_id", "is not the one that belongs to the URL")
+        _require(_SHA256.match(self.html_sha256) is not None, "html_sha256", "is not 64 hexadecimal digits")
+        _require(bool(self.extractor), "extractor", "is empty")
+        _require_utc(self.fetched_at, "fetched_at")
+        _require_flags(self.flags, PAGE_FLAGS)
+        last = 0
+        for start, end in self.sentences:
+            _require_span(start, end, len(self.text))
+            _require(start >= last, "sentences", f"sentence {start}..{end} overlaps the one before")
+            last = end
+
+    def sentence_texts(self) -> list[str]:
+        """The sentences, cut from the text."""
+        return [self.text[start:end] for start, end in self.sentences]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A span of a page that supports the gold answer, as found by a named, versioned method."""
+
+    question_id: str
+    page_id: str
+    start: int
+    end: int
+    method: str
+
+    def __post_init__(self) -> None:
+        _require_id(self.question_id)
+        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", f"{self.page_id!r} is no page id")
+        _require_span(self.start, self.end)
+        _require(bool(self.method), "method", "is empty")

@@ -1,0 +1,216 @@
+"""What a run and its scoring leave behind: predictions, verdicts, scorecards. Counts are stored, rates derived."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from edu_rag.errors import RecordError
+
+Outcome = Literal["correct", "incorrect", "abstained", "unparseable", "failed"]
+OUTCOMES: tuple[Outcome, ...] = ("correct", "incorrect", "abstained", "unparseable", "failed")
+OUTCOME_LETTERS: Mapping[Outcome, str] = {
+    "correct": "c", "incorrect": "i", "abstained": "a", "unparseable": "u", "failed": "f",
+}  # fmt: skip
+POINTS: Mapping[Outcome, int] = {"correct": 1, "incorrect": -1, "abstained": 0, "unparseable": 0, "failed": 0}
+"""CRAG's points (Yang et al. 2024, section 3.2), as EDU-RAG section 4.2 uses them: missing costs nothing."""
+
+STATUSES = ("ok", "crash", "timeout", "output_cap", "protocol")
+"""`ok`, or why the system gave no usable line for the question."""
+
+
+class Passage(NamedTuple):
+    """A span of a page that a system says it used."""
+
+    page_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What a system said to one question. `answer` null is an explicit abstention.
+
+    Invariants: status is known; a failed prediction has no answer; numbers are finite and not negative;
+    confidence lies in [0, 1]; passages are not empty spans.
+    """
+
+    question_id: str
+    answer: str | None
+    response: str | None = None
+    confidence: float | None = None
+    passages: tuple[Passage, ...] = ()
+    latency_s: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    status: str = "ok"
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise RecordError("status", f"unknown status {self.status!r}; known are {', '.join(STATUSES)}")
+        if self.status != "ok" and self.answer is not None:
+            raise RecordError("answer", f"must be null where status is {self.status!r}")
+        for name in ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise RecordError(name, f"{value} is not a finite number >= 0")
+        if self.confidence is not None and self.confidence > 1:
+            raise RecordError("confidence", f"{self.confidence} is above 1")
+        for page_id, start, end in self.passages:
+            if not page_id or not 0 <= start < end:
+                raise RecordError("passages", f"span {start}..{end} of page {page_id!r} is empty or negative")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome of one question, its points (+1, 0, -1) and the reason in words."""
+
+    question_id: str
+    outcome: Outcome
+    reason: str
+
+    @property
+    def points(self) -> int:
+        """CRAG's points of the outcome."""
+        return POINTS[self.outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many questions ended in each of the five outcomes; every rate is derived from these, over all n questions."""
+
+    correct: int = 0
+    incorrect: int = 0
+    abstained: int = 0
+    unparseable: int = 0
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        for outcome in OUTCOMES:
+            if getattr(self, outcome) < 0:
+                raise RecordError("counts", f"{outcome} is negative")
+
+    @property
+    def n(self) -> int:
+        """All questions."""
+        return self.correct + self.incorrect + self.n_missing
+
+    @property
+    def n_missing(self) -> int:
+        """The paper's missing: abstained, unparseable and failed."""
+        return self.abstained + self.unparseable + self.failed
+
+    def _rate(self, part: int) -> float:
+        return part / self.n if self.n else 0.0
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correct answers among all questions (EDU-RAG section 4.2)."""
+        return self._rate(self.correct)
+
+    @property
+    def hallucination(self) -> float:
+        """Share of wrong answers among all questions (EDU-RAG section 4.2)."""
+        return self._rate(self.incorrect)
+
+    @property
+    def missing(self) -> float:
+        """Share of questions without an answer (EDU-RAG section 4.2)."""
+        return self._rate(self.n_missing)
+
+    @property
+    def score(self) -> float:
+        """accuracy - hallucination, from the counts, so that no rounding of the two rates enters."""
+        return self._rate(self.correct - self.incorrect)
+
+    @property
+    def strict_score(self) -> float:
+        """The score when unparseable and failed cost a point as wrong answers do."""
+        return self._rate(self.correct - self.incorrect - self.unparseable - self.failed)
+
+    @property
+    def attempt_rate(self) -> float:
+        """Share of questions that were answered, rightly or wrongly."""
+        return self._rate(self.correct + self.incorrect)
+
+    @property
+    def accuracy_given_attempted(self) -> float | None:
+        """Correct among answered (Mala et al. eq. 11, adjusted accuracy); None where nothing was answered."""
+        attempted = self.correct + self.incorrect
+        return self.correct / attempted if attempted else None
+
+    def rates(self) -> dict[str, float | None]:
+        """Every derived rate by name."""
+        names = ("score", "accuracy", "hallucination", "missing", "attempt_rate", "strict_score")
+        rates: dict[str, float | None] = {name: getattr(self, name) for name in names}
+        rates["accuracy_given_attempted"] = self.accuracy_given_attempted
+        return rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """The counts of the questions that share a value of an attribute, such as kind = true_false."""
+
+    attribute: str
+    value: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemFacts:
+    """What a team declares about its system; shown on the board, never used in scoring."""
+
+    slug: str
+    name: str
+    team: str
+    description: str = ""
+    contact: str = ""
+    links: tuple[str, ...] = ()
+    licence: str = ""
+    models: tuple[str, ...] = ()
+    outside_knowledge: str = ""
+    tqa_overlap: str = ""
+    runnable: bool = False
+    blind: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreCard:
+    """One system's result on one dataset split (or a seeded sample of it).
+
+    Invariants: `outcomes` holds one letter (see OUTCOME_LETTERS) a question, in the order of question ids, and its
+    letters are the counts; each slice has at most n questions; intervals are (low, high) pairs.
+    """
+
+    system: SystemFacts
+    dataset: str
+    split: str
+    sample: str | None
+    harness: str
+    answers_rule: str
+    counts: Counts
+    outcomes: str
+    slices: tuple[Slice, ...] = ()
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    interval_method: str = ""
+    retrieval: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, Any] = field(default_factory=dict)
+    probes: Mapping[str, Any] = field(default_factory=dict)
+    predictions_sha256: str = ""
+    scored_at: str = ""
+
+    def __post_init__(self) -> None:
+        for outcome, letter in OUTCOME_LETTERS.items():
+            if self.outcomes.count(letter) != getattr(self.counts, outcome):
+                raise RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")
+        if len(self.outcomes) != self.counts.n:
+            raise RecordError("outcomes", f"{len(self.outcomes)} letters for {self.counts.n} questions")
+        for part in self.slices:
+            if part.counts.n > self.counts.n:
+                raise RecordError("slices", f"{part.attribute} = {part.value} has more questions than the split")
+        for name, (low, high) in self.intervals.items():
+            if not low <= high:
+                raise RecordError("intervals", f"{name}: {low} is above {high}")

@@ -1,0 +1,83 @@
+"""The loop for Python authors of systems: one JSON question a line in, one JSON answer a line out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from edu_rag.records import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemPage:
+    """A page as a system gets it: `sentences` are (start, end) offsets into `text`."""
+
+    page_id: str
+    url: str
+    title: str
+    text: str
+    sentences: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemQuestion:
+    """A question as a system gets it: under a random id, with its pages in rank order; no gold, no split."""
+
+    id: str
+    text: str
+    choices: Mapping[str, str]
+    kind: str
+    pages: tuple[SystemPage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemAnswer:
+    """What a system may say: `answer` is a label, a text, or None for "I don't know"; the rest is optional.
+
+    `passages` are (page_id, start, end) of what it read; `confidence` is in [0, 1].
+    """
+
+    answer: str | None
+    response: str | None = None
+    confidence: float | None = None
+    passages: Sequence[tuple[str, int, int]] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+def _reply(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> dict[str, Any]:
+    question = msgspec.json.decode(line, type=SystemQuestion)
+    try:
+        said = answer(question)
+    except (
+        Exception
+    ):  # the author's bug costs this question only; its traceback goes to stderr, its last line to the run
+        traceback.print_exc()
+        return {"id": question.id, "error": traceback.format_exc().strip().splitlines()[-1][:500]}
+    if not isinstance(said, SystemAnswer):
+        said = SystemAnswer(answer=said)
+    reply: dict[str, Any] = {"id": question.id, "answer": said.answer}
+    for name, value in msgspec.to_builtins(said).items():
+        if name != "answer" and value not in (None, []):
+            reply[name] = value
+    return reply
+
+
+def serve(answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> None:
+    """Answer questions from stdin on stdout until stdin ends.
+
+    `answer` gets a SystemQuestion and returns a label, a text, None (= I don't know) or a SystemAnswer. Whatever it
+    prints goes to stderr, so that a stray print cannot break the protocol. An exception costs its question only.
+    """
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for line in sys.stdin.buffer:
+        out.write(msgspec.json.encode(_reply(line, answer)) + b"\n")
+        out.flush()

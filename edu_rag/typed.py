@@ -1,0 +1,95 @@
+"""From plain JSON or TOML values to records: unknown, missing and mistyped fields are all named at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from edu_rag.errors import EduRagError, RecordError
+
+R = TypeVar("R")
+
+
+@cache
+def _field_types(record_type: type) -> Mapping[str, tuple[Any, bool]]:
+    """Of each field of a dataclass: its type, and whether it must be given."""
+    hints = typing.get_type_hints(record_type)
+    missing = dataclasses.MISSING
+    return {
+        f.name: (hints[f.name], f.default is missing and f.default_factory is missing)
+        for f in dataclasses.fields(record_type)
+    }
+
+
+def _fault_of(error: Exception) -> str:
+    """msgspec's message in our words: without its `$` path where it points at the value itself."""
+    text = str(error)
+    return text[: -len(" - at `$`")] if text.endswith(" - at `$`") else text
+
+
+def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> Any:
+    if dataclasses.is_dataclass(wanted) and isinstance(wanted, type) and isinstance(value, Mapping):
+        return _build(value, wanted, f"{name}.", faults)
+    try:
+        return msgspec.convert(value, wanted, strict=True)
+    except msgspec.ValidationError as error:
+        faults.append(RecordError(name, _fault_of(error)))
+    except RecordError as error:
+        faults.append(RecordError(f"{name}.{error.where}", error.what, error.remedy))
+    return None
+
+
+def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: list[RecordError]) -> Any:
+    types = _field_types(record_type)
+    before = len(faults)
+    for name in values:
+        if name not in types:
+            close = difflib.get_close_matches(str(name), types, n=1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(types)}"
+            faults.append(RecordError(f"{prefix}{name}", "unknown field", remedy))
+    given: dict[str, Any] = {}
+    for name, (wanted, required) in types.items():
+        if name in values:
+            given[name] = _convert(values[name], wanted, f"{prefix}{name}", faults)
+        elif required:
+            faults.append(RecordError(f"{prefix}{name}", "missing field"))
+    if len(faults) > before:
+        return None
+    try:
+        return record_type(**given)
+    except RecordError as error:
+        faults.append(RecordError(f"{prefix}{error.where}", error.what, error.remedy))
+    return None
+
+
+def faults_and_record(values: Any, record_type: type[R]) -> tuple[list[RecordError], R | None]:
+    """Build a record from plain values; return every fault found, and the record when there is none."""
+    if not isinstance(values, Mapping):
+        return [RecordError("value", f"expected an object with fields, got {type(values).__name__}")], None
+    faults: list[RecordError] = []
+    record = _build(values, record_type, "", faults)
+    return faults, record
+
+
+def to_record(values: Any, record_type: type[R]) -> R:
+    """Build a record from plain values; raise RecordError for the first fault (its `where` is the field)."""
+    faults, record = faults_and_record(values, record_type)
+    if record is None:
+        raise faults[0]
+    return record
+
+
+def to_plain(record: object) -> Any:
+    """A record as JSON-ready values: dicts, lists, strings, numbers; times as ISO 8601 in UTC."""
+    return msgspec.to_builtins(record)
+
+
+def first_line(error: EduRagError) -> str:
+    """What and remedy of an error, without its place, for prefixing with a better one."""
+    return f"{error.what}: {error.remedy}" if error.remedy else error.what
