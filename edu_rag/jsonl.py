@@ -19,7 +19,7 @@ MAX_DEPTH = 32
 """Far above any record of ours, far below what exhausts the parser's stack."""
 
 
-class _Fault(ValueError):
+class _FaultError(ValueError):
     pass
 
 
@@ -29,25 +29,25 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Fault(f"{key}: the key is repeated")
+                raise _FaultError(f"{key}: the key is repeated")
             seen.add(key)
     return result
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _Fault(f"{name} is not JSON")
+    raise _FaultError(f"{name} is not JSON")
 
 
 def _integer(digits: str) -> int:
     if len(digits) > 20:
-        raise _Fault(f"an integer of {len(digits)} digits is too long")
+        raise _FaultError(f"an integer of {len(digits)} digits is too long")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     value = float(digits)
     if value in (float("inf"), float("-inf")):
-        raise _Fault(f"the number {digits[:30]} is too large")
+        raise _FaultError(f"the number {digits[:30]} is too large")
     return value
 
 
@@ -68,19 +68,19 @@ def _check_depth(text: str) -> None:
             depth += 1
             deepest = max(deepest, depth)
             if deepest > MAX_DEPTH:
-                raise _Fault(f"nested deeper than {MAX_DEPTH} levels")
+                raise _FaultError(f"nested deeper than {MAX_DEPTH} levels")
         elif char in "]}":
             depth -= 1
 
 
 def parse_json(raw: bytes) -> Any:
-    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth, NUL …"""
+    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _Fault(f"not UTF-8 at byte {error.start + 1}") from None
+        raise _FaultError(f"not UTF-8 at byte {error.start + 1}") from None
     if text.startswith("\ufeff"):
-        raise _Fault("starts with a byte order mark")
+        raise _FaultError("starts with a byte order mark")
     # Only a text with many brackets can be deep; the count is cheap, the exact walk is not.
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(text)
@@ -93,17 +93,17 @@ def parse_json(raw: bytes) -> Any:
             parse_float=_number,
         )
     except json.JSONDecodeError as error:
-        raise _Fault(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+        raise _FaultError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are no UTF-8
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            raise _Fault("holds a lone surrogate") from None
+            raise _FaultError("holds a lone surrogate") from None
     return value
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers from 1, without line ends. Raises DataError for unreadable or over-long."""
+    """The lines of a file, numbered from 1, without line ends. Raises DataError for unreadable or over-long."""
     try:
         with path.open("rb") as stream:
             number = 0
@@ -123,7 +123,7 @@ def read_values(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(f"{path}:{number}", "line is blank", "remove it")
         try:
             yield number, parse_json(line)
-        except _Fault as error:
+        except _FaultError as error:
             raise DataError(f"{path}:{number}", str(error)) from None
 
 
@@ -178,5 +178,5 @@ def read_json(path: Path) -> Any:
         return parse_json(path.read_bytes())
     except OSError as error:
         raise DataError(path, error.strerror or str(error), "give a readable file") from None
-    except _Fault as error:
+    except _FaultError as error:
         raise DataError(path, str(error)) from None

@@ -73,9 +73,8 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a dataset folder. Raises DataError when there is none or it breaks an invariant."""
     path = folder / FILE_NAME
     if not path.is_file():
-        raise DataError(
-            folder, f"no {FILE_NAME} here, so this is no dataset folder", "give the folder that `edu-rag build` wrote"
-        )
+        what = f"no {FILE_NAME} here, so this is no dataset folder"
+        raise DataError(folder, what, "give the folder that `edu-rag build` wrote")
     try:
         return to_record(read_json(path), Manifest)
     except RecordError as error:

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 def say(text: str) -> None:
     """One line of talk, on stderr, so that stdout holds results only."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the one place that talks
+    print(text, file=sys.stderr, flush=True)
 
 
 class Stage:
@@ -60,4 +60,4 @@ class Stage:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        print(self.line(), file=self._stream, flush=True)  # noqa: T201 - the stage's counter line
+        print(self.line(), file=self._stream, flush=True)

@@ -123,7 +123,7 @@ class Counts:
 
     @property
     def score(self) -> float:
-        """accuracy - hallucination, from the counts, so that no rounding of the two rates enters."""
+        """Accuracy - hallucination, from the counts, so that no rounding of the two rates enters."""
         return self._rate(self.correct - self.incorrect)
 
     @property

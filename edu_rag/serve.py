@@ -56,18 +56,14 @@ def _reply(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | 
     question = msgspec.json.decode(line, type=SystemQuestion)
     try:
         said = answer(question)
-    except (
-        Exception
-    ):  # the author's bug costs this question only; its traceback goes to stderr, its last line to the run
+    except Exception:
+        # The author's bug costs this question only: its traceback goes to stderr, its last line to the run.
         traceback.print_exc()
         return {"id": question.id, "error": traceback.format_exc().strip().splitlines()[-1][:500]}
     if not isinstance(said, SystemAnswer):
         said = SystemAnswer(answer=said)
-    reply: dict[str, Any] = {"id": question.id, "answer": said.answer}
-    for name, value in msgspec.to_builtins(said).items():
-        if name != "answer" and value not in (None, []):
-            reply[name] = value
-    return reply
+    given = {name: value for name, value in msgspec.to_builtins(said).items() if value not in (None, [])}
+    return {"id": question.id, "answer": None} | given
 
 
 def serve(answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> None:

@@ -28,9 +28,9 @@ def _field_types(record_type: type) -> Mapping[str, tuple[Any, bool]]:
 
 
 def _fault_of(error: Exception) -> str:
-    """msgspec's message in our words: without its `$` path where it points at the value itself."""
+    """The message of msgspec in our words: without its `$` path where it points at the value itself."""
     text = str(error)
-    return text[: -len(" - at `$`")] if text.endswith(" - at `$`") else text
+    return text.removesuffix(" - at `$`")
 
 
 def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> Any:
