@@ -1,0 +1,40 @@
+# Two commands for everyone: `make demo` and `make test`. Each makes its own environment in .venv.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+DEMO_OUT ?= demo
+DEMO_FLAGS ?=
+BIN := .venv/bin
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
+
+demo: .venv/.ready-demo ## build, run, score and show the bundled mini benchmark (offline once installed)
+	$(BIN)/edu-rag demo --out $(DEMO_OUT) $(DEMO_FLAGS)
+
+test: .venv/.ready-dev ## run all tests
+	@.ci/environment system
+	$(BIN)/python -m pytest
+
+lint: .venv/.ready-dev ## style, types, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.ready-dev ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+ci: ## what CI runs
+	.ci/run
+
+clean: ## remove the environment and what the demo wrote
+	rm -rf .venv demo dist build
+
+.venv/.ready-demo: pyproject.toml constraints.txt .ci/environment
+	.ci/environment demo
+
+.venv/.ready-dev: pyproject.toml constraints.txt .ci/environment
+	.ci/environment dev
+
+.PHONY: help demo test lint format ci clean

