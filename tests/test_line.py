@@ -1,0 +1,199 @@
+"""The whole line, offline, through the command line, with known scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edu_rag.__main__ import COMMANDS
+from edu_rag.dataset import CONFIGS, Dataset
+from edu_rag.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
+from edu_rag.gold import Gold
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def edu_rag(*words: object, ok: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line of ours in a process of its own; `ok` False expects exit 1 and no traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", "edu_rag", *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=900, cwd=ROOT, env={**os.environ, **environment},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == (0 if ok else 1), done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The full demo's output, models included."""
+    out = tmp_path_factory.mktemp("line") / "demo"
+    done = edu_rag("demo", "--out", out)
+    assert "index.html" in done.stderr
+    return out
+
+
+@pytest.fixture(scope="session")
+def golds(demo: Path) -> dict[str, Gold]:
+    dataset = Dataset(demo / "dataset")
+    split = dataset.only_split(None)
+    return {gold.question_id: gold for gold in dataset.records("gold", split, Gold)}
+
+
+Score = Callable[[Sequence[dict[str, Any]]], dict[str, Any]]
+
+
+@pytest.fixture
+def score(demo: Path, tmp_path: Path) -> Score:
+    """Score lines as a predictions file; return the scorecard that `--json` prints."""
+
+    def score_lines(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        path = tmp_path / "predictions.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        card = json.loads(edu_rag("score", path, "--dataset", demo / "dataset", "--json").stdout)
+        assert isinstance(card, dict)
+        return card
+
+    return score_lines
+
+
+def wrong_label(demo: Path, golds: dict[str, Gold]) -> dict[str, str]:
+    dataset = Dataset(demo / "dataset")
+    questions = dataset.questions(dataset.only_split(None))
+    return {
+        question.question_id: next(x for x in question.choices if x != golds[question.question_id].answer)
+        for question in questions
+    }
+
+
+def test_demo_scores_every_system_and_writes_the_site(demo: Path) -> None:
+    cards = {path.parent.name: json.loads(path.read_text()) for path in (demo / "results").rglob("scorecard.json")}
+    assert set(cards) == {*LIGHT_SYSTEMS, *MODEL_SYSTEMS}
+    page = (demo / "site" / "index.html").read_text(encoding="utf-8")
+    for card in cards.values():
+        assert card["system"]["name"] in page
+    assert cards["blind-abstain"]["rates"]["score"] == 0.0
+    assert cards["edu-rag-paper-smollm2"]["rates"]["accuracy"] > cards["blind-random"]["rates"]["accuracy"]
+
+
+def test_every_config_of_the_demo_loads_with_datasets(demo: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    for config in CONFIGS:
+        loaded = load_dataset(str(demo / "dataset"), config, cache_dir=str(tmp_path))
+        assert sum(part.num_rows for part in loaded.values()) > 0, config
+
+
+def test_the_mini_web_meets_every_fate_that_it_was_made_for(demo: Path) -> None:
+    dataset = Dataset(demo / "dataset")
+    split = dataset.only_split(None)
+    outcomes = {hit.outcome for hits in dataset.hits(split).values() for hit in hits}
+    assert outcomes >= {"kept", "robots", "timeout", "http_error", "redirect_loop", "not_html", "short"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "environment"),
+    [
+        (1, {"PYTHONHASHSEED": "1", "TZ": "Asia/Kolkata", "LC_ALL": "C"}),
+        (4, {"PYTHONHASHSEED": "77", "TZ": "America/St_Johns", "LC_ALL": "C.UTF-8"}),
+    ],
+)
+def test_building_again_gives_the_same_bytes(
+    demo: Path, tmp_path: Path, workers: int, environment: dict[str, str]
+) -> None:
+    again = tmp_path / "again"
+    edu_rag(
+        "build", "--questions", MINI / "questions.jsonl", "--workers", workers, "--out", again, MINI / "build.toml",
+        **environment,
+    )  # fmt: skip
+    assert (again / "manifest.json").read_bytes() == (demo / "dataset" / "manifest.json").read_bytes()
+
+
+def test_replay_from_the_crawl_store_gives_the_same_bytes(demo: Path, tmp_path: Path) -> None:
+    edu_rag("replay", demo / "dataset.crawl", "--out", tmp_path / "replayed")
+    replayed = (tmp_path / "replayed" / "manifest.json").read_bytes()
+    assert replayed == (demo / "dataset" / "manifest.json").read_bytes()
+
+
+def test_known_scores(demo: Path, golds: dict[str, Gold], score: Score) -> None:
+    right = [{"question_id": key, "answer": gold.answer} for key, gold in golds.items()]
+    assert score(right)["score"] == 1.0
+    wrong = [{"question_id": key, "answer": label} for key, label in wrong_label(demo, golds).items()]
+    assert score(wrong)["score"] == -1.0
+    silent = [{"question_id": key, "answer": None} for key in golds]
+    assert score(silent)["score"] == 0.0
+    assert score(silent)["missing"] == 1.0
+
+
+def test_a_dropped_line_is_a_failed_question_and_order_does_not_matter(golds: dict[str, Gold], score: Score) -> None:
+    right = [{"question_id": key, "answer": gold.answer} for key, gold in golds.items()]
+    failed = [*right[:-1], {**right[-1], "answer": None, "status": "crash"}]
+    dropped, marked, backwards = score(right[:-1]), score(failed), score(right[-2::-1])
+    assert dropped["counts"] == marked["counts"] == backwards["counts"]
+    assert dropped["counts"]["failed"] == 1
+    assert dropped["outcomes"] == backwards["outcomes"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ('{"question_id": "MINI_0001", "answer": "a"}', "question_id"),
+        ('{"question_id": "NOPE", "answer": "a"}', "NOPE"),
+        ('{"question_id": "MINI_0002"', "not JSON"),
+        ('{"question_id": "MINI_0002", "answer": "a", "score": 1}', "score"),
+        ('{"question_id": "MINI_0002", "answer": 1}', "answer"),
+        ('{"question_id": "MINI_0002", "answer": "a", "answer": "b"}', "answer"),
+        ('{"question_id": "MINI_0002", "answer": "a", "confidence": NaN}', "NaN"),
+    ],
+)
+def test_a_bad_line_is_refused_with_file_line_and_field(demo: Path, tmp_path: Path, bad: str, says: str) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_text('{"question_id": "MINI_0001", "answer": "a"}\n' + bad + "\n", encoding="utf-8")
+    error = edu_rag("score", path, "--dataset", demo / "dataset", ok=False).stderr
+    assert f"{path}:2: " in error
+    assert says in error
+    assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    assert "Example" in edu_rag(command, "--help").stdout
+
+
+def test_wrong_usage_exits_2_and_suggests_the_nearest_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "edu_rag", "bord"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 2
+    assert "'board'" in done.stderr
+
+
+def test_each_user_mistake_gives_one_clear_line(demo: Path, tmp_path: Path) -> None:
+    def one_line(*words: object) -> str:
+        lines = edu_rag(*words, ok=False).stderr.strip().splitlines()
+        return lines[-1]
+
+    config = tmp_path / "build.toml"
+    config.write_text('nmae = "x"\n', encoding="utf-8")
+    questions = MINI / "questions.jsonl"
+    assert "nmae" in one_line("build", "--questions", questions, "--out", tmp_path / "d", config)
+    missing = tmp_path / "missing.jsonl"
+    assert str(missing) in one_line("build", "--questions", missing, "--engine", "none", "--out", tmp_path / "d")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    submission = demo / "submissions" / "blind-abstain"
+    assert "no dataset folder" in one_line("score", submission, "--dataset", empty)
+    other = tmp_path / "other"
+    edu_rag(
+        "build", "--questions", questions, "--engine", "none", "--name", "mini", "--version", "2.0.0", "--out", other
+    )
+    error = one_line("score", submission, "--dataset", other)
+    assert "2.0.0" in error
+    assert "1.0.0" in error
