@@ -1,0 +1,57 @@
+"""Declared texts and numbers as people see them: clipped, without what could harm a page, a terminal or a cell."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+# An unclosed isolate (U+2066..2068) swallows the end of its <bdi>, and turns round what stands after it.
+_NOT_IN_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+JOINERS = "\u200c\u200d"
+"""Not printable by themselves, but Persian words and many emoji fall apart without them."""
+
+
+def plain(value: object) -> object:
+    """Replace what a page cannot hold in a text: control characters, lone surrogates, bidi overrides and isolates.
+
+    Markup made by us and values other than texts pass through.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return _NOT_IN_HTML.sub("\ufffd", value)
+
+
+def one_line(text: str) -> str:
+    """A text for a terminal or a CSV cell: whatever cannot be printed becomes a blank."""
+    return "".join(char if char.isprintable() or char in JOINERS else " " for char in text)
+
+
+def clip(text: str, length: int) -> str:
+    """At most this many characters, with an ellipsis in place of the rest."""
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def signed(value: float) -> str:
+    """A score with three decimals and a true minus sign; what rounds to zero carries no sign."""
+    text = f"{value:.3f}"
+    return text.replace("-", "−") if float(text) else "0.000"
+
+
+def percent(value: float | None) -> str:
+    """A rate as a percentage with one decimal; a dash where there is none."""
+    return "–" if value is None else f"{value * 100:.1f}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration in seconds, three digits where they mean something."""
+    if value is None:
+        return "–"
+    if 0 < value < 0.001:
+        return "<0.001"
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+
+
+def date(value: datetime | None) -> str:
+    """The day in UTC."""
+    return "–" if value is None else f"{value:%Y-%m-%d}"
