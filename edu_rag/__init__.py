@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from edu_rag.serve import serve as serve
+# Imported at once, not on first use: importing the module edu_rag.serve later would put the module under this name.
+from edu_rag.serve import serve as serve
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "serve"]
-
-
-def __getattr__(name: str) -> object:
-    """Load `serve` on first use, so that `import edu_rag` stays cheap for everyone else."""
-    if name == "serve":
-        from edu_rag.serve import serve
-
-        return serve
-    raise AttributeError(f"module 'edu_rag' has no attribute {name!r}")

@@ -200,6 +200,13 @@ def _swap(new: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _refuse_foreign(folder: Path) -> None:
+    """Raise DataError where something else than a dataset folder would be replaced."""
+    is_ours = (folder / manifests.FILE_NAME).is_file()
+    if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
+        raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
+
+
 def write_dataset(
     folder: Path,
     tables: Mapping[str, Mapping[str, Sequence[object]]],
@@ -217,11 +224,14 @@ def write_dataset(
     An empty table is left out, since `datasets` cannot load a split without rows. `card` writes README.md from the
     files there are. Raises DataError when the target exists and is no dataset folder.
     """
-    if folder.exists() and not (folder / manifests.FILE_NAME).is_file() and any(folder.iterdir()):
-        raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
+    folder = folder.absolute()  # "." has no name to put a dot before
+    _refuse_foreign(folder)
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+    try:
+        temporary.mkdir(parents=True)
+    except OSError as error:
+        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
     files: dict[str, FileEntry] = {}
     contents: dict[str, str] = {}
     for config in CONFIGS:

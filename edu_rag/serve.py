@@ -52,18 +52,24 @@ class SystemAnswer:
     cost_usd: float | None = None
 
 
-def _reply(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> dict[str, Any]:
-    question = msgspec.json.decode(line, type=SystemQuestion)
-    try:
-        said = answer(question)
-    except Exception:
-        # The author's bug costs this question only: its traceback goes to stderr, its last line to the run.
-        traceback.print_exc()
-        return {"id": question.id, "error": traceback.format_exc().strip().splitlines()[-1][:500]}
+def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
+    said = answer(question)
     if not isinstance(said, SystemAnswer):
         said = SystemAnswer(answer=said)
-    given = {name: value for name, value in msgspec.to_builtins(said).items() if value not in (None, [])}
-    return {"id": question.id, "answer": None} | given
+    optional = {name: value for name, value in msgspec.to_builtins(said).items() if value not in (None, (), [])}
+    reply: dict[str, Any] = {"id": question.id, **optional, "answer": said.answer}
+    return msgspec.json.encode(reply)
+
+
+def _reply_or_error(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
+    question = msgspec.json.decode(line, type=SystemQuestion)
+    try:
+        # Encoding is in here too: an answer that is no JSON (another library's number, half a character) is such a bug.
+        return _reply(question, answer)
+    except Exception as error:  # the author's bug costs this question only: its traceback goes to stderr
+        traceback.print_exc()
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        return msgspec.json.encode({"id": question.id, "error": said.encode("utf-8", "replace").decode("utf-8")})
 
 
 def serve(answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> None:
@@ -75,5 +81,5 @@ def serve(answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> None
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin.buffer:
-        out.write(msgspec.json.encode(_reply(line, answer)) + b"\n")
+        out.write(_reply_or_error(line, answer) + b"\n")
         out.flush()

@@ -19,7 +19,7 @@ R = TypeVar("R")
 @cache
 def _field_types(record_type: type) -> Mapping[str, tuple[Any, bool]]:
     """Of each field of a dataclass: its type, and whether it must be given."""
-    hints = typing.get_type_hints(record_type)
+    hints = typing.get_type_hints(record_type, include_extras=True)
     missing = dataclasses.MISSING
     return {
         f.name: (hints[f.name], f.default is missing and f.default_factory is missing)

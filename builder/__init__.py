@@ -1,0 +1,1 @@
+"""Questions + the web -> a versioned dataset folder."""

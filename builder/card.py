@@ -1,0 +1,182 @@
+"""The dataset card: README.md with the YAML header that the Hub and `datasets` read, and the text for people."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edu_rag.dataset import CONFIGS
+from edu_rag.manifest import FileEntry
+
+# Every punctuation mark that Markdown, HTML or a linkifier may act on; CommonMark lets each be escaped.
+_MARKS = [mark for mark in string.punctuation if mark not in ",;-/%=."]
+_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in _MARKS} | {"<": "&lt;"})
+_WWW = re.compile(r"(www)\.", re.IGNORECASE)  # made a link even without a scheme
+MAX_OUTSIDE = 300
+ABOUT: Mapping[str, str] = {
+    "questions": "questions with their choices, kind, lesson and flags; no answers",
+    "hits": "every result the search engine gave for a question, with its rank and its fate",
+    "pages": "the clean text of each kept page, with sentence offsets",
+    "evidence": "spans of pages that support the gold answer, by a named method",
+    "gold": "the right answers, apart from the questions",
+}
+_HOW = """\
+Each question, without its choices, was given to a search engine; the results were fetched politely (robots.txt obeyed,
+sizes and times bounded), their main text extracted and cut into sentences. No page was edited. Every search result is
+kept in `hits` with its fate, also where its page was dropped. The same crawl store and settings give the same bytes.
+"""
+_HOW_WITHOUT_PAGES = "Questions and golds were read from their files; no search was made, so there are no pages.\n"
+_LICENCES = """\
+- **Questions and golds** where they come from TQA (Kembhavi et al., *Are You Smarter Than A Sixth Grader? Textbook
+  Question Answering for Multimodal Machine Comprehension*, CVPR 2017), built from CK-12 material: CC BY-NC 3.0; else
+  under the terms of their own source.
+- **Pages** belong to their owners. Their text is here for research on retrieval; column `license` gives the licence a
+  page names, empty where it names none.
+- **The rest** (offsets, labels, flags): Apache-2.0.
+"""
+_LIMITS = """\
+- Questions are as their source has them: some are cut short, refer to a neighbour or have a wrong gold. See `flags`.
+- Pages are what a search engine gave on one day; some hold a question with its answer.
+- Evidence was found by rule, not by people: it is neither complete nor always right.
+"""
+_TAKE_DOWN = """\
+If you own a page and want it out: open an issue or a discussion on this repository with its URL. The page, its
+sentences and its evidence are removed in the next version; its address is kept on a list so that it stays out.
+"""
+
+
+def outside(value: object) -> str:
+    """A string that came from outside, on one line, so that no part of it is markup."""
+    text = " ".join("".join(char if char.isprintable() else " " for char in str(value)).split())
+    text = text[:MAX_OUTSIDE] + ("…" if len(text) > MAX_OUTSIDE else "")
+    return _WWW.sub(r"\1\\.", text.translate(_ESCAPES))
+
+
+def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
+    """Rows by config and split, for the tables that are in the folder."""
+    tables: dict[str, dict[str, int]] = {}
+    for config in CONFIGS:
+        for name in sorted(files):
+            if name.startswith(f"{config}/") and name.endswith(".parquet"):
+                split = name.removeprefix(f"{config}/").rsplit("-", 3)[0]
+                rows = tables.setdefault(config, {})
+                rows[split] = rows.get(split, 0) + (files[name].rows or 0)
+    return tables
+
+
+def _configs(tables: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
+    configs = []
+    for config, splits in tables.items():
+        data_files = [{"split": split, "path": f"{config}/{split}-*.parquet"} for split in splits]
+        entry: dict[str, Any] = {"config_name": config, "data_files": data_files}
+        if config == "questions":
+            entry["default"] = True
+        configs.append(entry)
+    return configs
+
+
+def _size_category(n_rows: int) -> str:
+    bounds = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+    return next((name for bound, name in bounds if n_rows < bound), "1M<n<10M")
+
+
+def _header(name: str, version: str, tables: Mapping[str, Mapping[str, int]]) -> str:
+    from huggingface_hub import DatasetCardData
+
+    data = DatasetCardData(
+        language=["en"],
+        license="other",
+        license_name="mixed-see-card",
+        pretty_name=f"{name} {version}",
+        task_categories=["question-answering", "multiple-choice"],
+        size_categories=[_size_category(sum(tables.get("questions", {}).values()))],
+        tags=["retrieval-augmented-generation", "education", "science", "benchmark"],
+        configs=_configs(tables),
+    )
+    return str(data.to_yaml(line_break="\n"))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _counts(tables: Mapping[str, Mapping[str, int]]) -> str:
+    splits = sorted({split for rows in tables.values() for split in rows})
+    rows = [
+        [f"`{config}`", ABOUT[config], *(f"{found.get(split, 0):,}" for split in splits)]
+        for config, found in tables.items()
+    ]
+    return _table(["config", "what it holds", *(f"rows in {outside(split)}" for split in splits)], rows)
+
+
+def _source_lines(value: Any, depth: int = 0) -> list[str]:
+    """Nested values as a nested list, keys and values escaped."""
+    indent = "  " * depth
+    if isinstance(value, Mapping):
+        lines = []
+        for key in value:
+            inner = value[key]
+            if isinstance(inner, Mapping | list | tuple) and inner:
+                lines += [f"{indent}- {outside(key)}:", *_source_lines(inner, depth + 1)]
+            else:
+                lines.append(f"{indent}- {outside(key)}: {outside(inner)}")
+        return lines
+    if isinstance(value, list | tuple):
+        return [line for item in value for line in _source_lines(item, depth)]
+    return [f"{indent}- {outside(value)}"]
+
+
+def _fates(sources: Mapping[str, Any]) -> str:
+    """What became of the search results: `sources["hits_by_outcome"]` counts them."""
+    fates = sources.get("hits_by_outcome")
+    if not isinstance(fates, Mapping) or not fates:
+        return "No search results: this dataset has no pages.\n"
+    total = sum(int(n) for n in fates.values())
+    order = sorted(fates, key=lambda fate: (fate != "kept", -int(fates[fate]), str(fate)))
+    rows = [[outside(fate), f"{int(fates[fate]):,}", f"{int(fates[fate]) / max(1, total):.1%}"] for fate in order]
+    return _table(["fate of a search result", "results", "share"], rows)
+
+
+def _load(name: str, tables: Mapping[str, Mapping[str, int]]) -> str:
+    lines = [f'{config} = load_dataset("PATH", "{config}")' for config in tables]
+    return "```python\nfrom datasets import load_dataset\n\n" + "\n".join(lines) + "\n```\n"
+
+
+def _cite(name: str, version: str) -> str:
+    named = f"Name the dataset with its version: {outside(name)} {outside(version)}"
+    return f"{named}; where TQA's questions are in it, cite TQA as given above.\n"
+
+
+def dataset_card(name: str, version: str, sources: Mapping[str, Any], files: Mapping[str, FileEntry]) -> str:
+    """README.md of a dataset folder: a function of its arguments alone, in which no outside string is markup.
+
+    `files` are the tables by name, as `edu_rag.dataset.write_dataset` hands them over; `sources` is the manifest's,
+    with the counts of search results by outcome under `hits_by_outcome`.
+    """
+    tables = _tables(files)
+    told = {key: value for key, value in sources.items() if key != "hits_by_outcome"}
+    sections = [
+        f"# {outside(name)} {outside(version)}\n",
+        "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark.\n",
+        "## What is in it\n",
+        _counts(tables),
+        "## How it was built\n",
+        _HOW if "pages" in tables or "hits" in tables else _HOW_WITHOUT_PAGES,
+        "\n".join(_source_lines(told)) + "\n",
+        "## What became of the search results\n",
+        _fates(sources),
+        "## Licences\n",
+        _LICENCES,
+        "## Limits\n",
+        _LIMITS,
+        "## How to load it\n",
+        _load(name, tables),
+        "## How to cite it\n",
+        _cite(name, version),
+        "## Take-down\n",
+        _TAKE_DOWN,
+    ]
+    return f"---\n{_header(name, version, tables)}\n---\n\n" + "\n".join(sections)

@@ -1,0 +1,42 @@
+"""Where "now" comes from in a build: the settings, SOURCE_DATE_EPOCH, a fixed instant, or the real clock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from edu_rag.errors import ConfigError
+
+Clock = Callable[[], datetime]
+LOCAL_INSTANT = datetime(2000, 1, 1, tzinfo=UTC)
+"""What engines without a network write as their time, so that the same inputs give the same bytes."""
+
+
+def parse_instant(text: str) -> datetime:
+    """An ISO 8601 time with its offset, in UTC. Raises ValueError."""
+    when = datetime.fromisoformat(text)
+    if when.tzinfo is None:
+        raise ValueError(f"{text!r} has no offset; write it like 2026-11-21T12:00:00Z")
+    return when.astimezone(UTC)
+
+
+def _from_epoch(text: str) -> datetime:
+    try:
+        return datetime.fromtimestamp(int(text), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise ConfigError("SOURCE_DATE_EPOCH", f"{text[:40]!r} is no number of seconds since 1970") from None
+
+
+def build_clock(configured: str | None, engine: str, environment: Mapping[str, str] = os.environ) -> Clock:
+    """The clock of a build: build.toml's `clock`, else SOURCE_DATE_EPOCH, else by engine (fixed, or real UTC time)."""
+    epoch = environment.get("SOURCE_DATE_EPOCH")
+    if configured is not None:
+        fixed = parse_instant(configured)
+    elif epoch:
+        fixed = _from_epoch(epoch)
+    elif engine in ("folder", "none"):
+        fixed = LOCAL_INSTANT
+    else:
+        return lambda: datetime.now(UTC).replace(microsecond=0)
+    return lambda: fixed

@@ -1,0 +1,280 @@
+"""Reading question files: TQA's own nested JSON and flat JSON lines, into records or a list of every fault.
+
+Real files are dirty. The rules, each counted in `Reading.mended`:
+* a blank choice, or a letter left out (a, c, d), is no choice: the letters after it move up, and the gold with them;
+* a gold that is no letter but equals the text of exactly one choice ("true") means that choice.
+Everything else that breaks a record's invariant, or a gold that is no choice, is a fault; no question is dropped.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.question_flags import flag_questions
+from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
+from edu_rag.gold import Gold
+from edu_rag.jsonl import read_json, read_values
+from edu_rag.progress import say
+from edu_rag.records import LABELS, Kind, Question
+from edu_rag.typed import faults_and_record, first_line
+
+KIND_NAMES: Mapping[str, Kind] = {
+    "multiple choice": "multiple_choice",
+    "true or false": "true_false",
+    "true false": "true_false",
+    "matching": "matching",
+    "free text": "free_text",
+}
+SPLIT_NAMES = ("train", "val", "test")
+MAX_FAULTS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlatQuestion:
+    """One line of a flat question file. `answer` is a letter, or accepted texts where `type` is free text."""
+
+    id: str
+    type: str
+    question: str
+    answer: str | list[str]
+    choices: dict[str, str] = field(default_factory=dict)
+    split: str | None = None
+    lesson: str | None = None
+    question_raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """A question as its file holds it; `cut` says that the file itself shows a text to be cut short."""
+
+    where: str
+    flat: FlatQuestion
+    cut: bool = False
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read so far: records, faults, and how many questions each rule of this module mended."""
+
+    questions: list[Question] = field(default_factory=list)
+    golds: list[Gold] = field(default_factory=list)
+    faults: list[EduRagError] = field(default_factory=list)
+    mended: dict[str, list[str]] = field(default_factory=dict)
+    cut_ids: set[str] = field(default_factory=set)
+    places: dict[str, str] = field(default_factory=dict)
+
+    def mend(self, rule: str, question_id: str) -> None:
+        """Count a question that a rule mended."""
+        self.mended.setdefault(rule, []).append(question_id)
+
+
+def tidy(text: str) -> str:
+    """Text in NFC with every run of white space as one space: the only change made to a question's words."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _relabel(choices: Mapping[str, str], answer: str) -> tuple[dict[str, str], str, bool]:
+    """Choices as a, b, c … without blank ones, the answer's letter after that, and whether letters moved."""
+    given = {label.strip().casefold().rstrip("."): tidy(text) for label, text in choices.items()}
+    if len(given) != len(choices):
+        raise RecordError("choices", "two labels are the same letter")
+    kept = [label for label in sorted(given) if given[label]]
+    if len(kept) > len(LABELS):
+        raise RecordError("choices", f"{len(kept)} choices, at most {len(LABELS)} are allowed")
+    moved = dict(zip(kept, LABELS, strict=False))
+    wanted = answer.strip().casefold().rstrip(".")
+    if wanted in given and wanted not in moved:
+        raise RecordError("answer", f"the gold {answer!r} is a blank choice")
+    relabelled = {moved[label]: given[label] for label in kept}
+    return relabelled, moved.get(wanted, wanted), kept != list(LABELS[: len(given)])
+
+
+def _gold_letter(choices: Mapping[str, str], answer: str) -> tuple[str, bool]:
+    """The gold's letter, and whether it was found by the text of its choice."""
+    if answer in choices:
+        return answer, False
+    same = [label for label, text in choices.items() if text.casefold() == tidy(answer).casefold()]
+    if len(same) != 1:
+        raise RecordError("answer", f"the gold {answer!r} is none of the choices {', '.join(choices)}")
+    return same[0], True
+
+
+def _records(entry: _Entry, split: str | None, reading: Reading) -> tuple[Question, Gold]:
+    flat = entry.flat
+    kind = KIND_NAMES.get(flat.type.strip().casefold().replace("_", " "))
+    if kind is None:
+        raise RecordError("type", f"unknown type {flat.type!r}", f"known are {', '.join(KIND_NAMES)}")
+    if flat.split is not None and split is not None and flat.split != split:
+        raise RecordError("split", f"says {flat.split!r}, but --split says {split!r}")
+    chosen = flat.split or split
+    if chosen is None:
+        raise RecordError("split", "is not known", "give --split, or name the file *_train, *_val or *_test")
+    if kind == "free_text" or isinstance(flat.answer, list):
+        return _free_text(flat, kind, chosen)
+    choices, letter, moved = _relabel(flat.choices, flat.answer)
+    letter, by_text = _gold_letter(choices, letter)
+    question = Question(
+        question_id=flat.id, text=tidy(flat.question), choices=choices, kind=kind, split=chosen, lesson=_lesson(flat)
+    )
+    if moved:
+        reading.mend("choices re-lettered (blank or missing letter)", flat.id)
+    if by_text:
+        reading.mend("gold given as a choice's text", flat.id)
+    return question, Gold(question_id=flat.id, answer=letter)
+
+
+def _lesson(flat: FlatQuestion) -> str | None:
+    return tidy(flat.lesson or "") or None
+
+
+def _free_text(flat: FlatQuestion, kind: Kind, split: str) -> tuple[Question, Gold]:
+    if kind != "free_text":
+        raise RecordError("answer", f"a list of texts suits free text only, not {flat.type!r}", "give one letter")
+    texts = [flat.answer] if isinstance(flat.answer, str) else flat.answer
+    question = Question(
+        question_id=flat.id, text=tidy(flat.question), choices=flat.choices, kind=kind, split=split,
+        lesson=_lesson(flat),
+    )  # fmt: skip
+    return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts))
+
+
+def _flat_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+    """The questions of a JSON lines file; faults of a line go to the reading."""
+    for number, values in read_values(path):
+        where = f"{path}:{number}"
+        faults, flat = faults_and_record(values, FlatQuestion)
+        reading.faults += [DataError(f"{where}: {fault.where}", first_line(fault)) for fault in faults]
+        if flat is not None:
+            yield _Entry(where=where, flat=flat)
+
+
+def _part(values: Any, name: str, wanted: type) -> Any:
+    """A member of an object of TQA's JSON. Raises RecordError naming the member."""
+    if not isinstance(values, Mapping):
+        raise RecordError(name, f"expected its parent to be an object, got {type(values).__name__}")
+    if name not in values:
+        raise RecordError(name, "missing field")
+    if not isinstance(values[name], wanted):
+        raise RecordError(name, f"expected {wanted.__name__}, got {type(values[name]).__name__}")
+    return values[name]
+
+
+def _is_cut(processed: str, raw: str) -> bool:
+    """Whether TQA's cleaning cut the text: "d. Florida." became "Florid", for the "a." looks like a label."""
+    letters = ["".join(char for char in text.casefold() if char.isalnum()) for text in (processed, raw)]
+    return bool(letters[0]) and not letters[1].endswith(letters[0])
+
+
+def _tqa_entry(where: str, question_id: str, values: Any, lesson: str) -> _Entry:
+    asked = _part(values, "beingAsked", dict)
+    answers = _part(values, "answerChoices", dict)
+    choices: dict[str, str] = {}
+    cut = False
+    for label, choice in answers.items():
+        choices[label] = _part(choice, "processedText", str)
+        cut = cut or _is_cut(choices[label], str(choice.get("rawText", choices[label])))
+    type_name = values.get("questionSubType") or _part(values, "questionType", str)
+    flat = FlatQuestion(
+        id=question_id,
+        type=str(type_name),
+        question=_part(asked, "processedText", str),
+        answer=_part(_part(values, "correctAnswer", dict), "processedText", str),
+        choices=choices,
+        lesson=lesson,
+    )
+    return _Entry(where=where, flat=flat, cut=cut)
+
+
+def _tqa_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+    """The text questions of TQA's nested JSON: a list of lessons. Diagram questions are left out."""
+    lessons = read_json(path)
+    if not isinstance(lessons, list):
+        raise DataError(
+            path, "expected a list of lessons", "give tqa_v1_train.json, tqa_v1_val.json or tqa_v2_test.json"
+        )
+    for number, lesson in enumerate(lessons, 1):
+        try:
+            # Two lessons may share a name: the id keeps them apart.
+            name = f"{_part(lesson, 'globalID', str)} {_part(lesson, 'lessonName', str)}"
+            questions = _part(_part(lesson, "questions", dict), "nonDiagramQuestions", dict)
+        except RecordError as error:
+            reading.faults.append(DataError(f"{path}: lesson {number}: {error.where}", first_line(error)))
+            continue
+        for question_id, values in questions.items():
+            where = f"{path}: question {question_id}"
+            try:
+                yield _tqa_entry(where, question_id, values, name)
+            except RecordError as error:
+                reading.faults.append(DataError(f"{where}: {error.where}", first_line(error)))
+
+
+def _split_of_name(path: Path) -> str | None:
+    """The split that a file's name tells: tqa_v1_train.json is train."""
+    words = path.stem.casefold().replace("-", "_").split("_")
+    found = [split for split in SPLIT_NAMES if split in words]
+    return found[0] if len(found) == 1 else None
+
+
+READERS: Mapping[str, Callable[[Path, Reading], Iterator[_Entry]]] = {".jsonl": _flat_entries, ".json": _tqa_entries}
+
+
+def _refuse_repeat(question_id: str, reading: Reading) -> None:
+    if question_id in reading.places:
+        raise RecordError("id", f"{question_id!r} is used before, at {reading.places[question_id]}")
+
+
+def _add(entry: _Entry, split: str | None, reading: Reading) -> None:
+    question_id = entry.flat.id
+    try:
+        _refuse_repeat(question_id, reading)
+        question, gold = _records(entry, split, reading)
+    except RecordError as error:
+        reading.faults.append(DataError(f"{entry.where}: {error.where}", first_line(error)))
+        return
+    reading.places[question_id] = entry.where
+    reading.questions.append(question)
+    reading.golds.append(gold)
+    if entry.cut:
+        reading.cut_ids.add(question_id)
+
+
+def read_files(paths: Sequence[Path], split: str | None) -> Reading:
+    """Read question files into one Reading with unflagged questions; faults are collected, not raised."""
+    reading = Reading()
+    for path in paths:
+        reader = READERS.get(path.suffix.casefold())
+        if reader is None:
+            raise DataError(path, f"unknown kind of question file {path.suffix!r}", f"known are {', '.join(READERS)}")
+        of_file = split or (_split_of_name(path) if reader is _tqa_entries else None)
+        for entry in reader(path, reading):
+            _add(entry, of_file, reading)
+    return reading
+
+
+def _refuse_faults(reading: Reading, paths: Sequence[Path]) -> None:
+    """Raise what is wrong with the files, all at once; of very many faults the first MAX_FAULTS."""
+    faults = list(reading.faults[:MAX_FAULTS])
+    if len(reading.faults) > MAX_FAULTS:
+        faults.append(DataError(paths[0], f"{len(reading.faults) - MAX_FAULTS} more faults", "mend those above first"))
+    if faults:
+        raise FaultsError(faults)
+    if not reading.questions:
+        raise DataError(", ".join(map(str, paths)), "holds no questions", "give a file with at least one question")
+
+
+def read_questions(paths: Sequence[Path], split: str | None) -> tuple[list[Question], list[Gold]]:
+    """Questions (flagged) and their golds, both sorted by id, from files of either format.
+
+    `split` is for files that do not say it (a field, or a name such as tqa_v1_val.json). Raises FaultsError with
+    the faults of all files, or DataError when there is no question at all. Says on stderr what was mended.
+    """
+    reading = read_files(paths, split)
+    _refuse_faults(reading, paths)
+    for rule, ids in reading.mended.items():
+        say(f"questions: {rule}: {len(ids):,} ({', '.join(ids[:3])}{' …' if len(ids) > 3 else ''})")
+    questions = flag_questions(reading.questions, reading.cut_ids)
+    return sorted(questions, key=lambda q: q.question_id), sorted(reading.golds, key=lambda g: g.question_id)

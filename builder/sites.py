@@ -1,0 +1,127 @@
+"""Folders of HTML pages that stand for web sites: their host names, pages and special routes (site.toml)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import quote
+
+from msgspec import Meta
+
+from edu_rag.errors import ConfigError, RecordError
+from edu_rag.toml import read_toml
+
+ROUTES_FILE = "site.toml"
+PRIVATE_FILES = frozenset({ROUTES_FILE, "CNAME"})
+PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
+_HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One [[route]] of site.toml: how a path answers when it is not just its file.
+
+    `index_text` is what a search engine "saw" there: it makes a path findable that has no page of its own.
+    """
+
+    path: str
+    status: Annotated[int, Meta(ge=200, le=599)] = 200
+    delay_s: Annotated[float, Meta(ge=0, le=120)] = 0.0
+    redirect: str | None = None
+    content_type: str | None = None
+    index_text: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/"):
+            raise RecordError("path", f"{self.path!r} does not start with '/'")
+        for name in ("redirect", "content_type"):
+            value = getattr(self, name)
+            if value is not None and not (value and value.isprintable()):
+                raise RecordError(name, "is empty or holds characters that cannot stand in a header")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SiteFile:
+    route: list[Route] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One folder served as one host."""
+
+    host: str
+    folder: Path
+    routes: Mapping[str, Route]
+
+    def pages(self) -> Iterator[tuple[str, Path]]:
+        """URL and file of each HTML page, sorted by path; an index.html is its folder's URL."""
+        for path in sorted(self.folder.rglob("*"), key=lambda file: file.relative_to(self.folder).as_posix()):
+            if path.suffix.lower() in PAGE_SUFFIXES and path.is_file() and not path.is_symlink():
+                place = path.relative_to(self.folder).as_posix()
+                if path.name == "index.html":
+                    place = place.removesuffix("index.html")
+                yield self.url(f"/{place}"), path
+
+    def url(self, path: str) -> str:
+        """The URL of a path on this site."""
+        return f"http://{self.host}{quote(path, safe='/?=&%~:+,;@')}"
+
+    def sha256(self) -> str:
+        """A hash over every file's name and bytes: what the site was when it was searched."""
+        digest = hashlib.sha256()
+        files = (path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
+        for name, path in sorted((path.relative_to(self.folder).as_posix(), path) for path in files):
+            digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        return digest.hexdigest()
+
+
+def _host_of(folder: Path, hosts: Mapping[str, str]) -> str:
+    cname = folder / "CNAME"
+    if folder.name in hosts:
+        host = hosts[folder.name]
+    elif cname.is_file():
+        host = cname.read_text(encoding="utf-8", errors="replace").strip()
+    else:
+        host = folder.name
+    host = host.lower()
+    if not _HOST.match(host):
+        raise ConfigError(folder, f"{host[:80]!r} is no host name", "name one under [search.folder.hosts]")
+    return host
+
+
+def _routes_of(folder: Path) -> dict[str, Route]:
+    path = folder / ROUTES_FILE
+    if not path.is_file():
+        return {}
+    routes: dict[str, Route] = {}
+    for route in read_toml(path, _SiteFile).route:
+        if route.path in routes:
+            raise ConfigError(path, f"the route {route.path} is there twice", "keep one of them")
+        routes[route.path] = route
+    return routes
+
+
+def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
+    """Every folder under `root` as a site, sorted by host. Raises ConfigError where there is none or two share a host.
+
+    The host is, in this order: what `hosts` says for the folder's name, the folder's CNAME file, the folder's name.
+    """
+    if not root.is_dir():
+        raise ConfigError(root, "no such folder of web sites", "give one with --sites")
+    sites: dict[str, Site] = {}
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        site = Site(host=_host_of(folder, hosts), folder=folder, routes=_routes_of(folder))
+        if site.host in sites:
+            other = sites[site.host].folder.name
+            raise ConfigError(folder, f"has the host name {site.host} of {other}", "name another one")
+        sites[site.host] = site
+    stray = sorted(set(hosts) - {site.folder.name for site in sites.values()})
+    if stray:
+        raise ConfigError(root, f"[search.folder.hosts] names {stray[0]}, which is no folder here")
+    if not sites:
+        raise ConfigError(root, "holds no folder, so no web site", "put each site into a folder of its own")
+    return [sites[host] for host in sorted(sites)]

@@ -1,0 +1,51 @@
+"""Writing and reading scorecard.json: the counts are stored, the rates beside them are for readers and re-derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edu_rag.errors import DataError, RecordError
+from edu_rag.jsonl import read_json, write_json
+from edu_rag.results import ScoreCard
+from edu_rag.typed import first_line, to_plain, to_record
+
+FILE_NAME = "scorecard.json"
+
+
+def scorecard_values(card: ScoreCard) -> dict[str, Any]:
+    """A scorecard as JSON-ready values: its fields and, derived from the counts, `rates`."""
+    values: dict[str, Any] = to_plain(card)
+    return values | {"rates": card.counts.rates()}
+
+
+def write_scorecard(path: Path, card: ScoreCard) -> None:
+    """Write scorecard.json, atomically."""
+    write_json(path, scorecard_values(card))
+
+
+def _same(claimed: object, derived: Mapping[str, float | None]) -> bool:
+    if not isinstance(claimed, dict) or claimed.keys() != derived.keys():
+        return False
+    for name, rate in derived.items():
+        given = claimed[name]
+        if rate is None or given is None:
+            if rate is not given:
+                return False
+        elif isinstance(given, bool) or not isinstance(given, int | float) or abs(given - rate) > 1e-12:
+            return False
+    return True
+
+
+def read_scorecard(path: Path) -> ScoreCard:
+    """Read scorecard.json. Raises DataError where it breaks an invariant or its rates are not those of its counts."""
+    values = read_json(path)
+    rates = values.pop("rates", None) if isinstance(values, dict) else None
+    try:
+        card = to_record(values, ScoreCard)
+    except RecordError as error:
+        raise DataError(path, f"{error.where}: {first_line(error)}") from None
+    if not _same(rates, card.counts.rates()):
+        raise DataError(path, "rates: are not those of the counts", "score the predictions again")
+    return card

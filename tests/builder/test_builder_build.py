@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from datasets import load_dataset
+
+from builder.build import build, replay, store_folder
+from builder.check import check_dataset
+from builder.config import to_config
+from edu_rag.dataset import Dataset, write_dataset
+from edu_rag.errors import ConfigError, DataError
+from edu_rag.gold import Gold
+from edu_rag.manifest import Manifest
+from edu_rag.records import Question, SearchHit, WebPage
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SENTENCES = {
+    "lava": "Lava is molten rock that flows from a volcano. When lava cools it becomes solid igneous rock.",
+    "moon": "The moon orbits the earth once in about a month. The phases of the moon follow from its orbit.",
+    "leaf": "A leaf makes sugar from light, water and carbon dioxide. This process is called photosynthesis.",
+}
+
+
+def html(topic: str, times: int) -> str:
+    more = " ".join(f"Note {i}: {SENTENCES[topic]}" for i in range(times))
+    return (
+        f"<html lang='en'><head><title>About {topic}</title></head><body><nav>Home | More</nav><main><article>"
+        f"<h1>About {topic}</h1><p>{SENTENCES[topic]}</p><p>{more}</p></article></main></body></html>"
+    )
+
+
+def question(number: int, text: str, right: str, wrong: str, split: str = "val") -> str:
+    values = {
+        "id": f"Q{number}", "split": split, "type": "Multiple Choice", "question": text,
+        "choices": {"a": wrong, "b": right}, "answer": "b",
+    }  # fmt: skip
+    return json.dumps(values) + "\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `web` (see _write_web) and the dataset `ds` built from it once, with its crawl store."""
+    folder = tmp_path_factory.mktemp("made")
+    built(_write_web(folder), folder / "ds")
+    return folder
+
+
+@pytest.fixture
+def web(made: Path, tmp_path: Path) -> Path:
+    """The web's folder, to change as a test likes."""
+    return Path(shutil.copytree(made / "web", tmp_path / "web"))
+
+
+@pytest.fixture
+def ds(made: Path, tmp_path: Path) -> Path:
+    """The built dataset's folder, its crawl store beside it, to change as a test likes."""
+    shutil.copytree(store_folder(made / "ds"), store_folder(tmp_path / "ds"))
+    return Path(shutil.copytree(made / "ds", tmp_path / "ds"))
+
+
+def _write_web(folder: Path) -> Path:
+    """Two small sites with everything that makes a hit fall, and questions about them."""
+    sites = folder / "web" / "sites"
+    one, two = sites / "one.example", sites / "two.example"
+    one.mkdir(parents=True)
+    two.mkdir()
+    for topic in SENTENCES:
+        (one / f"{topic}.html").write_text(html(topic, 5))
+        (two / f"{topic}-2.html").write_text(html(topic, 7))
+    (one / "short.html").write_text("<html><body><p>lava moon leaf</p></body></html>")
+    (one / "private.html").write_text(html("lava", 6))
+    (one / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    (one / "site.toml").write_text(
+        '[[route]]\npath = "/moved"\nredirect = "/lava.html"\nindex_text = "lava molten rock volcano moved"\n'
+        '[[route]]\npath = "/loop"\nredirect = "/loop"\nindex_text = "moon orbit loop"\n'
+        '[[route]]\npath = "/gone"\nstatus = 410\nindex_text = "leaf sugar gone"\n'
+        '[[route]]\npath = "/slow"\ndelay_s = 30\nindex_text = "leaf light slow"\n'
+        '[[route]]\npath = "/paper.pdf"\ncontent_type = "application/pdf"\nindex_text = "lava volcano paper"\n'
+    )
+    (folder / "web" / "questions.jsonl").write_text(
+        question(1, "What does lava from a volcano become when it cools?", "igneous rock", "sea water")
+        + question(2, "What does the moon orbit?", "the earth", "the sun")
+        + question(3, "What is it called when a leaf makes sugar from light?", "photosynthesis", "erosion")
+        + question(4, "What does the moon orbit?", "the earth", "a leaf", split="test")
+        + question(5, "Xyzzy plugh?", "quux", "quuux")
+    )
+    (folder / "web" / "build.toml").write_text(
+        'name = "tiny"\n[search.folder]\nsites = "sites"\n[fetch]\ntimeout_s = 1.0\n'
+    )
+    return folder / "web"
+
+
+def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "edu_rag", *map(str, arguments)],
+        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def build_command(web: Path, out: Path, *more: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return command(
+        "build", web / "build.toml", "--questions", web / "questions.jsonl", "--out", out, *more, **environment
+    )
+
+
+def built(web: Path, out: Path, **changes: object) -> Manifest:
+    values = {"name": "tiny", "search": {"folder": {"sites": str(web / "sites")}}, "fetch": {"timeout_s": 1.0}}
+    return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_hit_keeps_its_fate_and_the_manifest_counts_them(ds: Path) -> None:
+    fates = {hit.url: hit.outcome for hits in Dataset(ds).hits("val").values() for hit in hits}
+    base = "http://one.example"
+    expected = {
+        "/lava.html": "kept", "/moved": "kept", "/short.html": "short", "/private.html": "robots",
+        "/loop": "redirect_loop", "/gone": "http_error", "/slow": "timeout", "/paper.pdf": "not_html",
+    }  # fmt: skip
+    assert {path: fates[base + path] for path in expected} == expected
+    sources = Dataset(ds).manifest.sources
+    assert sources["searches"] == {"hits": 4, "none": 1}
+    assert sources["splits"] == {"test": 1, "val": 4}
+    assert sum(sources["hits_by_outcome"].values()) == sources["hits"]
+    assert set(sources["hits_by_outcome"]) == set(expected.values())
+    assert (sources["redirected_urls"], sources["redirects"]) == (1, 1)
+    assert sources["unsearched"] == 0
+    assert sources["questions_with_evidence"] >= 1
+
+
+def test_a_page_found_twice_is_one_page_under_its_final_address(ds: Path) -> None:
+    dataset = Dataset(ds)
+    hits = {hit.url: hit for hit in dataset.hits("val")["Q1"]}
+    moved, direct = hits["http://one.example/moved"], hits["http://one.example/lava.html"]
+    assert moved.page_id == direct.page_id
+    assert dataset.pages("val")[str(moved.page_id)].url == "http://one.example/lava.html"
+
+
+def test_the_dataset_is_whole_and_loads_with_the_datasets_library(ds: Path, tmp_path: Path) -> None:
+    assert dict(check_dataset(ds))["questions/val"] == 4
+    cache = str(tmp_path / "cache")
+    for config in ("questions", "hits", "pages", "evidence", "gold"):
+        assert load_dataset(str(ds), config, cache_dir=cache)["val"].num_rows > 0
+    assert load_dataset(str(ds), "questions", cache_dir=cache)["test"].num_rows == 1
+
+
+def test_hash_seed_time_zone_locale_workers_and_paths_change_no_byte(made: Path, web: Path, tmp_path: Path) -> None:
+    second = build_command(
+        web, tmp_path / "two", "--workers", 3, PYTHONHASHSEED="4242", TZ="Asia/Kathmandu", LC_ALL="tr_TR.UTF-8"
+    )
+    assert second.returncode == 0, second.stderr
+    assert tree(made / "ds") == tree(tmp_path / "two")
+
+
+def test_a_replay_gives_the_same_bytes_with_the_sites_gone(ds: Path, tmp_path: Path) -> None:
+    replay(store_folder(ds), tmp_path / "again")
+    assert tree(tmp_path / "again") == tree(ds)
+    other = replay(store_folder(ds), tmp_path / "other", extractor="bs4-v1")
+    assert other.sources["extractor"] == "bs4-v1"
+    assert other.config_sha256 != Dataset(ds).manifest.config_sha256
+
+
+def test_a_build_again_asks_nothing_again_and_gives_the_same_bytes(ds: Path, web: Path) -> None:
+    before = tree(ds)
+    warc = (store_folder(ds) / "responses.warc.gz").read_bytes()
+    done = build_command(web, ds)
+    assert "fetch: 0 of 0" in done.stderr
+    assert tree(ds) == before
+    assert (store_folder(ds) / "responses.warc.gz").read_bytes() == warc
+
+
+def test_a_build_that_was_killed_goes_on_where_it_was(made: Path, web: Path, tmp_path: Path) -> None:
+    slow = [f'[[route]]\npath = "/{topic}-2.html"\ndelay_s = 0.8\n' for topic in SENTENCES]
+    (web / "sites" / "two.example" / "site.toml").write_text("".join(slow))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "edu_rag", "build", str(web / "build.toml"), "--questions", str(web / "questions.jsonl"),
+         "--out", str(tmp_path / "ds")],
+        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    while "search:" not in process.stderr.readline():
+        pass
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    assert not (tmp_path / "ds").exists()
+    with (store_folder(tmp_path / "ds") / "responses.warc.gz").open("ab") as warc:
+        warc.write(b"\x1f\x8b\x08 torn")
+    done = build_command(web, tmp_path / "ds")
+    assert done.returncode == 0, done.stderr
+    first, second = Dataset(made / "ds").manifest, Dataset(tmp_path / "ds").manifest
+    assert first.content_sha256 == second.content_sha256
+
+
+def test_a_store_is_not_mixed_with_other_settings_or_other_sites(ds: Path, web: Path) -> None:
+    with pytest.raises(DataError, match=r"another 'fetch'.*--fresh"):
+        built(web, ds, fetch={"timeout_s": 2.0})
+    (web / "sites" / "one.example" / "new.html").write_text(html("lava", 3))
+    with pytest.raises(DataError, match=r"another 'sites'.*--fresh"):
+        built(web, ds)
+    done = build_command(web, ds, "--fresh", "--json")
+    assert json.loads(done.stdout)["hits"] > 0
+
+
+def test_without_an_engine_there_are_questions_and_gold_and_no_pages(web: Path, tmp_path: Path) -> None:
+    done = build_command(web, tmp_path / "ds", "--engine", "none", "--name", "closed", "--version", "2.0.0", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["id"].startswith("closed@2.0.0#")
+    assert {name for name, _ in check_dataset(tmp_path / "ds")} == {
+        "questions/test", "questions/val", "gold/test", "gold/val",
+    }  # fmt: skip
+    replay(store_folder(tmp_path / "ds"), tmp_path / "again")
+    assert tree(tmp_path / "again") == tree(tmp_path / "ds")
+
+
+def test_check_finds_a_changed_byte_and_says_so_in_one_line(ds: Path) -> None:
+    good = command("dataset", "check", ds)
+    assert (good.returncode, "gold/val" in good.stdout) == (0, True)
+    path = next((ds / "gold").iterdir())
+    path.write_bytes(path.read_bytes() + b"\0")
+    bad = command("dataset", "check", ds)
+    assert (bad.returncode, bad.stdout, len(bad.stderr.splitlines())) == (1, "", 1)
+    assert "differ from the manifest's hash" in bad.stderr
+
+
+def test_what_the_user_got_wrong_is_one_line_and_exit_code_1(web: Path, tmp_path: Path) -> None:
+    for arguments, told in (
+        (("--engine", "bing"), "unknown engine 'bing': known are folder, google, none"),
+        (("--sites", tmp_path / "nowhere"), "no such folder of web sites"),
+        (("--extractor", "magic"), "unknown extractor 'magic'"),
+        (("--version", "1"), "version"),
+    ):
+        done = build_command(web, tmp_path / "ds", *arguments)
+        assert done.returncode == 1
+        assert told in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
+    assert not (tmp_path / "ds").exists()
+
+
+def test_an_unknown_extractor_is_refused_before_anything_is_fetched(web: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown extractor"):
+        built(web, tmp_path / "ds", extract={"extractor": "magic"})
+    assert not store_folder(tmp_path / "ds").exists()
+
+
+def test_a_full_disk_is_told_in_one_line_and_the_next_build_resumes(made: Path, web: Path, tmp_path: Path) -> None:
+    arguments = ["build", web / "build.toml", "--questions", web / "questions.jsonl", "--out", tmp_path / "ds"]
+    line = shlex.join([sys.executable, "-m", "edu_rag", *map(str, arguments)])
+    full = subprocess.run(
+        ["bash", "-c", f"ulimit -f 40; exec {line}"], cwd=REPOSITORY, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
+    )  # fmt: skip
+    assert full.returncode == 1
+    assert str(tmp_path / "ds.crawl") in full.stderr.splitlines()[-1]
+    assert "Traceback" not in full.stderr
+    assert build_command(web, tmp_path / "ds").returncode == 0
+    assert tree(tmp_path / "ds") == tree(made / "ds")
+
+
+def test_a_replay_of_an_unfinished_crawl_is_refused(ds: Path, tmp_path: Path) -> None:
+    warc = store_folder(ds) / "responses.warc.gz"
+    warc.write_bytes(warc.read_bytes()[:-10])
+    with pytest.raises(DataError, match=r"not finished: 1 URLs.*resume"):
+        replay(store_folder(ds), tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("pages", "a hit leads to no page"), ("hits", "no hit leads to page"), ("gold", "has no gold"),
+        ("questions", "unknown question"),
+    ],
+)  # fmt: skip
+def test_check_follows_every_reference(ds: Path, table: str, told: str) -> None:
+    whole = Dataset(ds)
+    types: dict[str, type] = {"questions": Question, "hits": SearchHit, "pages": WebPage, "gold": Gold}
+    tables = {name: {"val": list(whole.records(name, "val", kind))} for name, kind in types.items()}
+    tables[table]["val"] = tables[table]["val"][:1] if table == "hits" else tables[table]["val"][1:]
+    shutil.rmtree(ds)
+    write_dataset(
+        ds, tables, name="broken", version="1.0.0", created_at="", builder="", config_sha256="", sources={},
+        card=lambda _: "",
+    )  # fmt: skip
+    with pytest.raises(DataError, match=told):
+        check_dataset(ds)

@@ -1,0 +1,103 @@
+"""Evidence: what the rule finds, what it leaves alone, and that it is fast enough for every question."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from builder.evidence import MAX_PER_QUESTION, METHOD, label_evidence, words_of
+from builder.questions import read_questions
+from builder.sentences import split_sentences
+from edu_rag.gold import Gold
+from edu_rag.records import Kind, Question, WebPage, page_id_of
+
+
+def page(text: str, n: int = 0) -> WebPage:
+    url = f"http://a.example/{n}"
+    return WebPage(
+        page_id=page_id_of(url), url=url, title="T", text=text, sentences=split_sentences(text),
+        fetched_at=datetime(2026, 1, 1, tzinfo=UTC), html_sha256="0" * 64, extractor="bs4-v1",
+    )  # fmt: skip
+
+
+def found(text: str, gold: str, *pages: str, kind: Kind = "multiple_choice") -> list[str]:
+    question = Question(question_id="q1", text=text, choices={"a": gold, "b": "other"}, kind=kind, split="val")
+    made = [page(content, n) for n, content in enumerate(pages)]
+    by_id = {one.page_id: one for one in made}
+    evidence = label_evidence(question, Gold(question_id="q1", answer="a"), made)
+    assert all(item.method == METHOD for item in evidence)
+    return [by_id[item.page_id].text[item.start : item.end] for item in evidence]
+
+
+ASKED = "Which gas do plants give off during photosynthesis?"
+
+
+def test_a_sentence_with_the_answer_and_half_of_the_questions_words_is_evidence() -> None:
+    text = "Oxygen is a gas. During photosynthesis a plant gives off oxygen, a gas. Animals breathe oxygen."
+    assert found(ASKED, "oxygen.", text) == ["During photosynthesis a plant gives off oxygen, a gas."]
+
+
+def test_the_answer_must_stand_there_as_whole_words_in_order() -> None:
+    question = "Which motion of plates makes mountains on Earth?"
+    assert found(question, "the plate boundary", "Mountains of the Earth: plate boundary motion.") != []
+    assert found(question, "plate boundary", "Mountains of the Earth: plates boundary motion.") == []
+    assert found(question, "plate boundary", "Mountains of the Earth: boundary plate motion.") == []
+    assert found(question, "plate boundary", "Mountains of the Earth motion plate. Boundary plates makes.") == []
+
+
+def test_case_punctuation_and_apostrophes_do_not_matter() -> None:
+    assert words_of("Earth’s CRUST, (mostly)") == ["earths", "crust", "mostly"]
+    assert found(
+        "What layer do continents belong to?", "Earths crust.", "Continents belong to the Earth's Crust layer."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "gold", "kind"),
+    [
+        ("Which gas do plants not give off during photosynthesis?", "oxygen", "multiple_choice"),
+        ("Plants give off all gases during photosynthesis except", "oxygen", "multiple_choice"),
+        (ASKED, "all of the above", "multiple_choice"),
+        (ASKED, "a", "multiple_choice"),
+        (ASKED, "the", "multiple_choice"),
+        ("Plants give off oxygen gas during photosynthesis.", "true", "true_false"),
+    ],
+)
+def test_where_the_answers_words_are_no_support_there_is_no_evidence(text: str, gold: str, kind: Kind) -> None:
+    page_text = "True: a plant gives off oxygen, the gas, during photosynthesis, all of the above."
+    assert found(text, gold, page_text, kind=kind) == []
+
+
+def test_a_free_text_question_is_labelled_by_any_of_its_texts() -> None:
+    question = Question(question_id="q1", text=ASKED, choices={}, kind="free_text", split="val")
+    gold = Gold(question_id="q1", texts=("O2", "oxygen"))
+    assert len(label_evidence(question, gold, [page("Photosynthesis of plants gives oxygen off.")])) == 1
+
+
+def test_the_best_spans_are_kept_and_sorted_by_page_and_position() -> None:
+    weak = "Photosynthesis of plants makes oxygen. "
+    strong = "The gas that plants give off during photosynthesis is oxygen."
+    spans = found(ASKED, "oxygen", weak * 30 + strong)
+    assert len(spans) == MAX_PER_QUESTION
+    assert spans[-1] == strong
+
+
+def test_a_question_without_pages_has_no_evidence() -> None:
+    assert found(ASKED, "oxygen") == []
+
+
+def test_all_tqa_questions_are_labelled_against_four_real_pages_each_in_seconds(shared_data: Path) -> None:
+    questions, golds = read_questions([shared_data / "tqa" / "val" / "questions.jsonl"], None)
+    texts = sorted((shared_data / "web" / "openstax-physics" / "gold").glob("*.txt"))
+    pages = [page(path.read_text(encoding="utf-8"), n) for n, path in enumerate(texts)]
+    started = time.process_time()
+    for number, (question, gold) in enumerate(zip(questions, golds, strict=True)):
+        some = [pages[(number + step) % len(pages)] for step in range(4)]
+        label_evidence(question, gold, some)
+    assert time.process_time() - started < 10
+    electric = [n for n, question in enumerate(questions) if "electric" in question.text]
+    n_found = sum(len(label_evidence(questions[n], golds[n], pages)) for n in electric)
+    assert n_found > 10

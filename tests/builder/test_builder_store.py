@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import hashlib
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from builder.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore
+from builder.fetch import Fetched
+from builder.search import RawResponse, SearchResult
+from edu_rag.errors import DataError
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def fetched(i: int, outcome: str = "kept") -> Fetched:
+    return Fetched(
+        url=f"http://e.example/{i}", final_url=f"http://e.example/{i}?end", outcome=outcome, fetched_at=NOW, status=200,
+        headers={"Content-Type": "text/html; charset=latin-1", "Content-Encoding": "gzip", "X": "a\r\n b"},
+        body=f"<html>{i}</html>".encode() * 50 if outcome == "kept" else b"", n_redirects=1, detail="",
+    )  # fmt: skip
+
+
+def filled(folder: Path, n: int = 5) -> None:
+    with CrawlStore(folder, create=True) as store:
+        for i in range(n):
+            store.add_fetch(fetched(i))
+        store.add_fetch(fetched(n, "robots"))
+
+
+def test_what_was_fetched_comes_back_with_its_bytes_and_charset(tmp_path: Path) -> None:
+    filled(tmp_path / "s")
+    with CrawlStore(tmp_path / "s") as store:
+        found = store.fetches()
+        assert len(found) == 6
+        assert store.response(found["http://e.example/3"]) == (fetched(3).body, "latin-1")
+        row = found["http://e.example/5"]
+        assert (row.outcome, row.offset, row.fetched_at, row.n_redirects) == ("robots", None, NOW, 1)
+        with pytest.raises(DataError, match="no stored response"):
+            store.response(row)
+
+
+def test_the_warc_file_is_one_gzip_member_a_record_and_readable_by_others(tmp_path: Path) -> None:
+    filled(tmp_path / "a")
+    filled(tmp_path / "b")
+    raw = (tmp_path / "a" / WARC_FILE).read_bytes()
+    assert raw == (tmp_path / "b" / WARC_FILE).read_bytes()
+    records = [
+        (r.rec_headers.get_header("WARC-Target-URI"), r.content_stream().read(), r.http_headers)
+        for r in ArchiveIterator(io.BytesIO(raw))
+    ]
+    assert [uri for uri, _, _ in records] == [f"http://e.example/{i}?end" for i in range(5)]
+    assert records[2][1] == fetched(2).body
+    assert records[2][2].get_header("Content-Encoding") is None
+    assert raw.count(b"\x1f\x8b\x08") >= 5
+
+
+@pytest.mark.parametrize("torn", [b"\x1f\x8b\x08\x00half a record", b"\0" * 10_000])
+def test_a_torn_tail_is_cut_and_the_next_record_lies_right_behind_the_last_good_one(
+    tmp_path: Path, torn: bytes
+) -> None:
+    filled(tmp_path / "s")
+    path = tmp_path / "s" / WARC_FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole + torn)
+    with CrawlStore(tmp_path / "s") as store:
+        assert path.read_bytes() == whole
+        store.add_fetch(fetched(9))
+    with CrawlStore(tmp_path / "s") as store:
+        found = store.fetches()
+        assert {store.response(found[f"http://e.example/{i}"])[0] for i in (0, 4, 9)} == {
+            fetched(i).body for i in (0, 4, 9)
+        }
+
+
+def test_rows_whose_bytes_are_gone_are_forgotten_so_that_they_are_fetched_again(tmp_path: Path) -> None:
+    filled(tmp_path / "s")
+    path = tmp_path / "s" / WARC_FILE
+    path.write_bytes(path.read_bytes()[:-20])
+    with CrawlStore(tmp_path / "s") as store:
+        assert "http://e.example/4" not in store.fetches()
+        assert store.response(store.fetches()["http://e.example/3"])[0] == fetched(3).body
+
+
+def test_a_changed_record_is_found_by_its_hash(tmp_path: Path) -> None:
+    filled(tmp_path / "s", 1)
+    with CrawlStore(tmp_path / "s") as store:
+        store.add_fetch(fetched(1))
+        store.flush()
+        first, second = (store.fetches()[f"http://e.example/{i}"] for i in (0, 1))
+        assert first.digest == hashlib.sha256(fetched(0).body).hexdigest()
+        path = tmp_path / "s" / WARC_FILE
+        raw = path.read_bytes()
+        assert second.offset == first.length
+        path.write_bytes(raw[second.offset :] * 2)
+        with pytest.raises(DataError, match=r"differs from its hash|record at byte"):
+            store.response(first)
+
+
+def test_a_refusal_is_kept_with_its_raw_page_and_replaced_by_a_later_answer(tmp_path: Path) -> None:
+    raw = (RawResponse(url="http://engine.example/", status=429, body=b"\0\xffslow down"),)
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        store.add_search("q1", "google", "why", SearchResult(state="rate_limited", reason="429", raw=raw), NOW)
+        assert store.raw_responses("q1", "google") == list(raw)
+        store.add_search("q1", "google", "why", SearchResult(state="hits", urls=("http://e.example/é",)), NOW)
+        (search,) = store.searches("google")
+        assert (search.state, search.urls, search.searched_at) == ("hits", ("http://e.example/é",), NOW)
+        assert list(store.searches("folder")) == []
+
+
+def test_two_builds_do_not_share_a_store(tmp_path: Path) -> None:
+    with CrawlStore(tmp_path / "s", create=True), pytest.raises(DataError, match="another build"):
+        CrawlStore(tmp_path / "s")
+    CrawlStore(tmp_path / "s").close()
+
+
+def test_what_is_no_store_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no crawl store"):
+        CrawlStore(tmp_path)
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / INDEX_FILE).write_bytes(b"this is no database, it only looks long enough" * 100)
+    with pytest.raises(DataError, match="not readable"):
+        CrawlStore(tmp_path / "s")
