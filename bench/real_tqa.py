@@ -80,7 +80,7 @@ class Run:
         """Score one system; a system that answered everything can be scored on a sample too."""
         submission = self.out / "submissions" / slug
         name = f"score {slug} {sample or 'all'}"
-        words = ("score", submission, "--dataset", self.dataset, *_sample(sample), "--out", self.results, "--quiet")
+        words = ("score", submission, "--dataset", self.dataset, *_sample(sample), "--out", self.results)
         self.stage(name, *words)
 
 

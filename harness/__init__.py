@@ -1,0 +1,1 @@
+"""Dataset + submission -> scorecard: check, run, score, compare, explain."""

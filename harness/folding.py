@@ -1,0 +1,58 @@
+"""Folding of texts for comparison: which differences of writing do not matter, in levels from strict to loose."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02b9\u2032\uff07`\u00b4"
+_QUOTES = "\u201c\u201d\u201e\u00ab\u00bb\u2033"
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"
+_SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+", strict=True))
+_WRITING = str.maketrans(
+    dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_QUOTES, '"') | dict.fromkeys(_DASHES, "-")
+    # NFKC alone would make 10² equal to 102.
+    | {raised: f"^{plain}" for raised, plain in _SUPERSCRIPTS.items()}
+)  # fmt: skip
+_SPACE = re.compile(r"\s+")
+_ARTICLE = re.compile(r"(?:the|an|a) (?=\S)")
+# A dot or comma before a digit, a minus before a number and signs such as % + < ^ mean something; the rest is dress.
+_NUMBER_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_DRESS = re.compile(
+    r"""\.(?!\d)|,(?!\d)|[;:!?"()\[\]{}]|(?<=\w)-(?=[^\W\d])|-(?!\w)|(?:^|(?<=\s))[*_]+|[*_]+(?=\s|$)"""
+)
+
+
+@lru_cache(maxsize=65_536)
+def fold_writing(text: str) -> str:
+    """NFKC, small letters, one kind of apostrophe, quote and dash, single spaces, nothing invisible."""
+    text = unicodedata.normalize("NFKC", text.translate(_WRITING)).casefold()
+    if not text.isascii():
+        text = "".join(char for char in text if unicodedata.category(char) != "Cf").translate(_WRITING)
+    return _SPACE.sub(" ", text).strip()
+
+
+@lru_cache(maxsize=65_536)
+def fold_edges(text: str) -> str:
+    """`fold_writing` without quotes, asterisks and stops around the whole text."""
+    return fold_writing(text).strip("\"'*_ ").rstrip(".!;, ").strip("\"'*_ ")
+
+
+@lru_cache(maxsize=65_536)
+def fold_punctuation(text: str) -> str:
+    """`fold_edges` without apostrophes and without punctuation that carries no meaning; signs and numbers stay."""
+    for _ in range(8):  # taking one mark away may lay another bare: `0*)`
+        before, text = text, _NUMBER_COMMA.sub("", fold_edges(text)).replace("'", "")
+        text = _SPACE.sub(" ", _DRESS.sub(" ", text)).strip()
+        if text == before:
+            break
+    return text
+
+
+@lru_cache(maxsize=65_536)
+def fold_article(text: str) -> str:
+    """`fold_punctuation` without an article at the start (an `a` that is followed by a space, so never a label)."""
+    return fold_punctuation(_ARTICLE.sub("", fold_edges(text), count=1)) if _ARTICLE.match(fold_edges(text)) else (
+        fold_punctuation(text)
+    )  # fmt: skip

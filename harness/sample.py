@@ -1,0 +1,66 @@
+"""Seeded stratified samples of a split: which questions a dear system is asked, chosen from the questions alone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from edu_rag.errors import ConfigError
+from edu_rag.records import Question
+
+_NAME = re.compile(r"stratified-([1-9]\d{0,6})-seed-(0|[1-9]\d{0,8})\Z")
+
+
+class Sample(NamedTuple):
+    """A sample of n questions under a seed; `name` is what files and boards call it."""
+
+    n: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """`stratified-<n>-seed-<seed>`."""
+        return f"stratified-{self.n}-seed-{self.seed}"
+
+
+def sample_of(name: str) -> Sample:
+    """The sample with this name. Raises ConfigError."""
+    match = _NAME.match(name)
+    if not match:
+        raise ConfigError("sample", f"{name!r} is not stratified-<n>-seed-<seed>")
+    return Sample(int(match[1]), int(match[2]))
+
+
+def _draw(seed: int, question_id: str) -> bytes:
+    return hashlib.sha256(f"{seed}\n{question_id}".encode()).digest()
+
+
+def _shares(sizes: Sequence[int], n: int) -> list[int]:
+    """Split n in proportion to the sizes by largest remainder; equal remainders go to the earlier stratum."""
+    total = sum(sizes)
+    shares = [n * size // total for size in sizes]
+    by_remainder = sorted(range(len(sizes)), key=lambda i: (-(n * sizes[i] % total), i))
+    for i in by_remainder[: n - sum(shares)]:
+        shares[i] += 1
+    return shares
+
+
+def choose(questions: Iterable[Question], sample: Sample) -> list[Question]:
+    """The questions of a sample in order of id; strata are kind x number of choices.
+
+    Inside a stratum the order is that of sha256(seed, question_id), so it depends on neither files nor platforms.
+    Raises ConfigError when the split has fewer questions.
+    """
+    strata: dict[tuple[str, int], list[Question]] = {}
+    for question in questions:
+        strata.setdefault((question.kind, len(question.choices)), []).append(question)
+    ordered = [strata[key] for key in sorted(strata)]
+    total = sum(map(len, ordered))
+    if sample.n > total:
+        raise ConfigError("--sample", f"{sample.n} is more than the split's {total} questions", "ask for fewer")
+    chosen: list[Question] = []
+    for stratum, share in zip(ordered, _shares([len(stratum) for stratum in ordered], sample.n), strict=True):
+        chosen += sorted(stratum, key=lambda question: _draw(sample.seed, question.question_id))[:share]
+    return sorted(chosen, key=lambda question: question.question_id)

@@ -1,0 +1,190 @@
+"""A submission folder: submission.toml, the plainness of its files, and where its predictions lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edu_rag.errors import EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.results import SystemFacts
+from edu_rag.toml import read_toml
+
+FILE_NAME = "submission.toml"
+MAX_FILES = 2_000
+_SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
+_IGNORED = frozenset({"__pycache__"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds a system may take: `time_s` for a question, `start_s` from its start to its first answer."""
+
+    time_s: float = 60.0
+    start_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in ("time_s", "start_s"):
+            if not 0 < getattr(self, name) <= 86_400:
+                raise RecordError(name, f"{getattr(self, name)} is not between 0 and 86,400 seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionFile:
+    """What submission.toml says. Invariants: name and team are not blank; every text is one short paragraph."""
+
+    name: str
+    team: str
+    contact: str = ""
+    description: str = ""
+    links: tuple[str, ...] = ()
+    licence: str = ""
+    models: tuple[str, ...] = ()
+    outside_knowledge: str = ""
+    tqa_overlap: str = ""
+    blind: bool = False
+    command: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        for name, longest in (("name", 80), ("team", 80), ("contact", 200), ("licence", 200), ("description", 2_000)):
+            value = getattr(self, name)
+            if len(value) > longest:
+                raise RecordError(name, f"has {len(value)} characters, at most {longest} are allowed")
+            if name in ("name", "team") and not (value.strip() and value.isprintable()):
+                raise RecordError(name, "is blank or cannot be printed")
+        for link in self.links:
+            if not link.startswith(("https://", "http://")):
+                raise RecordError("links", f"{link[:80]!r} is no http(s) address")
+        if any("\0" in word or not word for word in self.command):
+            raise RecordError("command", "holds an empty word or a NUL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A submission folder that was opened: its slug, place and settings."""
+
+    slug: str
+    folder: Path
+    settings: SubmissionFile
+
+    @property
+    def facts(self) -> SystemFacts:
+        """What the scorecard repeats about the system."""
+        said = self.settings
+        return SystemFacts(
+            slug=self.slug, name=said.name, team=said.team, description=said.description, contact=said.contact,
+            links=said.links, licence=said.licence, models=said.models, outside_knowledge=said.outside_knowledge,
+            tqa_overlap=said.tqa_overlap, runnable=bool(said.command), blind=said.blind,
+        )  # fmt: skip
+
+    def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
+        """Where the predictions for a dataset (`name-version`), split and sample belong."""
+        name = f"{split}-{sample}.jsonl" if sample else f"{split}.jsonl"
+        return self.folder / "predictions" / dataset / name
+
+
+def is_slug(name: str) -> bool:
+    """Whether a name can be a submission's folder: 3-40 of a-z, 0-9 and '-'."""
+    return _SLUG.match(name) is not None
+
+
+def open_submission(folder: Path) -> Submission:
+    """Open a submission folder. Raises SubmissionError, ConfigError or FaultsError in one line a fault."""
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow the links that we refuse
+    if not folder.is_dir() or folder.is_symlink():
+        raise SubmissionError(folder, "no such folder", "give a submission folder, such as submissions/my-system")
+    if not is_slug(folder.name):
+        raise SubmissionError(folder, f"{folder.name!r} is not 3-40 of a-z, 0-9 and '-'", "rename the folder")
+    path = folder / FILE_NAME
+    if path.is_symlink() or not path.is_file():
+        raise SubmissionError(folder, f"has no {FILE_NAME}", "write one with at least name and team")
+    return Submission(slug=folder.name, folder=folder, settings=read_toml(path, SubmissionFile))
+
+
+def _odd(path: Path, shown: str) -> SubmissionError | None:
+    if path.is_symlink():
+        return SubmissionError(shown, "is a link", "put the file itself there")
+    if not (path.is_file() or path.is_dir()):
+        return SubmissionError(shown, "is neither a file nor a folder", "remove it")
+    if not _PLAIN.match(path.name):
+        return SubmissionError(shown, "has an odd name", "use letters, digits, '.', '_' and '-'")
+    return None
+
+
+def tree_faults(folder: Path) -> list[SubmissionError]:
+    """Links, special files and odd names in a submission, and too many files; it follows no link."""
+    faults: list[SubmissionError] = []
+    n_files = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _IGNORED)
+        for name in sorted(folders + files):
+            n_files += 1
+            path = Path(parent) / name
+            fault = _odd(path, ascii(str(path.relative_to(folder)))[1:-1])
+            if fault is not None:
+                faults.append(fault)
+        if n_files > MAX_FILES:
+            return [
+                *faults,
+                SubmissionError(folder, f"has more than {MAX_FILES:,} files", "leave out what is not needed"),
+            ]
+    return faults
+
+
+def present(submission: Submission) -> list[str]:
+    """The predictions files that a submission has, as `<dataset>-<version>/<split>[-<sample>].jsonl`."""
+    root = submission.folder / "predictions"
+    return sorted(str(path.relative_to(root)) for path in root.glob("*/*.jsonl"))
+
+
+def _below(path: Path, folder: Path) -> Iterator[Path]:
+    while path != folder:
+        yield path
+        path = path.parent
+
+
+def find_predictions(submission: Submission, dataset: str, split: str, sample: str | None) -> Path:
+    """The predictions file for a dataset, split and sample. A full file serves a sample as well.
+
+    Raises SubmissionError naming what there is and what was wanted.
+    """
+    wanted = submission.predictions_path(dataset, split, sample)
+    for path in (wanted, submission.predictions_path(dataset, split, None)):
+        if path.is_file():
+            if any(part.is_symlink() for part in _below(path, submission.folder)):
+                raise SubmissionError(path, "is or lies behind a link", "put the file itself there")
+            return path
+    there = present(submission)
+    shown = ", ".join(there[:5]) + (f" and {len(there) - 5} more" if len(there) > 5 else "") or "none"
+    raise SubmissionError(
+        submission.folder,
+        f"has no predictions {dataset}/{wanted.name} (it has: {shown})",
+        "run it on this dataset with `edu-rag run`, or give the dataset that it was made for",
+    )
+
+
+def submission_of(path: Path) -> Submission | None:
+    """The submission that a predictions file lies in (`SLUG/predictions/DATASET/FILE`), or None."""
+    folder = Path(os.path.abspath(path)).parents  # noqa: PTH100 - as above
+    if len(folder) < 3 or folder[1].name != "predictions" or not (folder[2] / FILE_NAME).is_file():
+        return None
+    return open_submission(folder[2])
+
+
+def all_faults(folder: Path) -> tuple[Submission | None, list[EduRagError]]:
+    """A submission, where it can be opened, and everything wrong with its folder and settings."""
+    try:
+        submission = open_submission(folder)
+    except FaultsError as error:
+        return None, list(error.faults)
+    except EduRagError as error:
+        return None, [error]
+    faults: list[EduRagError] = list(tree_faults(submission.folder))
+    if not submission.settings.command and not present(submission):
+        what = "has neither a command nor predictions"
+        faults.append(SubmissionError(submission.folder, what, "add `command` to submission.toml, or predictions/"))
+    return submission, faults

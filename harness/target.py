@@ -1,0 +1,47 @@
+"""What the user pointed at: a predictions file, a submission folder or a scorecard, and whose it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.errors import SubmissionError
+from edu_rag.results import SystemFacts
+from harness.submission import find_predictions, is_slug, open_submission, submission_of
+
+
+class Target(NamedTuple):
+    """A predictions file and the facts of the system that made it."""
+
+    path: Path
+    system: SystemFacts
+
+
+def _slug_of(stem: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", stem.casefold()).strip("-")[:40].strip("-")
+    return slug if is_slug(slug) else f"file-{slug}"[:40].strip("-")
+
+
+def anonymous(path: Path) -> SystemFacts:
+    """The facts of a predictions file that belongs to no submission: named after the file."""
+    stem = path.parent.name if path.stem == "predictions" else path.stem
+    slug = _slug_of(stem)
+    return SystemFacts(slug=slug, name=stem if stem.isprintable() and stem.strip() else slug, team="")
+
+
+def find_target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
+    """The predictions that a path stands for. `dataset` is `name-version`. Raises SubmissionError."""
+    if path.is_dir():
+        submission = open_submission(path)
+        return Target(find_predictions(submission, dataset, split, sample), submission.facts)
+    if not path.is_file():
+        raise SubmissionError(path, "no such file or folder", "give a predictions file or a submission folder")
+    owner = submission_of(path)
+    if owner is None:
+        return Target(path, anonymous(path))
+    made_for = path.absolute().parent.name
+    if made_for != dataset:
+        what = f"these predictions are for {made_for}, the dataset is {dataset}"
+        raise SubmissionError(path, what, "give the dataset that they were made for, or run the system on this one")
+    return Target(path, owner.facts)

@@ -1,0 +1,235 @@
+"""The dataset folder: the same records give the same bytes, and nothing that was tampered with is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edu_rag.dataset import Dataset, kept_pages, write_dataset
+from edu_rag.errors import DataError, RecordError
+from edu_rag.gold import Gold
+from edu_rag.manifest import FileEntry, Manifest, read_manifest
+from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
+
+ROOT = Path(__file__).resolve().parents[2]
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+URLS = ("http://a.example/1", "http://a.example/ü")
+
+
+def tables() -> dict[str, dict[str, list[Any]]]:
+    questions = [
+        Question(
+            question_id=f"q{n}", text="Größe? \u2028 🙂", choices={"a": "x", "b": "", "c": "z"}, kind="matching",
+            split="val", lesson=None if n else "L_1 plants", flags=("truncated",) if n else (),
+        )
+        for n in (2, 0, 1)
+    ]  # fmt: skip
+    pages = [
+        WebPage(
+            page_id=page_id_of(url), url=url, title="T", text="One. Two.", sentences=(Span(0, 4), Span(5, 9)),
+            fetched_at=NOW, html_sha256="0" * 64, extractor="bs4-v1", language="en", flags=("short",),
+        )
+        for url in URLS
+    ]  # fmt: skip
+    hits = [
+        SearchHit(
+            question_id="q0", page_id=page_id_of(url) if kept else None, url=url, rank=rank, engine="folder", query="q",
+            searched_at=NOW, outcome="kept" if kept else "robots",
+        )
+        for rank, url, kept in ((3, URLS[0], True), (1, URLS[1], True), (2, "http://b/", False))
+    ]  # fmt: skip
+    evidence = [Evidence(question_id="q0", page_id=page_id_of(URLS[0]), start=0, end=4, method="m-v1")]
+    gold = [Gold(question_id=f"q{n}", answer="a") for n in (1, 0, 2)]
+    records = {"questions": questions, "pages": pages, "hits": hits, "evidence": evidence, "gold": gold}
+    return {config: {"val": rows} for config, rows in records.items()}
+
+
+def write(folder: Path, content: Mapping[str, Mapping[str, Sequence[object]]] | None = None) -> Manifest:
+    return write_dataset(
+        folder, content if content is not None else tables(), name="mini", version="1.2.3",
+        created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="1" * 64, sources={"n": 3},
+        card=lambda files: f"# card of {len(files)} files\n",
+    )  # fmt: skip
+
+
+def test_records_come_back_as_they_were_written_and_sorted(tmp_path: Path) -> None:
+    write(tmp_path / "d")
+    dataset, expected = Dataset(tmp_path / "d"), tables()
+    assert dataset.splits() == ["val"]
+    assert dataset.questions("val") == sorted(expected["questions"]["val"], key=lambda q: q.question_id)
+    assert dataset.pages("val") == {page.page_id: page for page in expected["pages"]["val"]}
+    assert [hit.rank for hit in dataset.hits("val")["q0"]] == [1, 2, 3]
+    assert dataset.evidence("val") == {"q0": expected["evidence"]["val"]}
+    assert next(iter(dataset.records("gold", "val", Gold))) == Gold(question_id="q0", answer="a")
+    assert [page.url for page in kept_pages(dataset.hits("val")["q0"], dataset.pages("val"))] == [URLS[1], URLS[0]]
+
+
+def test_the_same_records_give_the_same_bytes_in_another_order_process_time_zone_and_hash_seed(tmp_path: Path) -> None:
+    write(tmp_path / "one")
+    code = (
+        "import sys; from pathlib import Path; sys.path.insert(0, 'tests/edu_rag'); import test_edu_rag_dataset as t;"
+        "content = {c: {s: list(reversed(r)) for s, r in rows.items()} for c, rows in reversed(t.tables().items())};"
+        "t.write(Path(sys.argv[1]), content)"
+    )
+    env = os.environ | {"PYTHONHASHSEED": "77", "TZ": "Asia/Kolkata", "LC_ALL": "C", "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "two")], cwd=ROOT, env=env, check=True)
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(files) == 7
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes(), file
+
+
+def test_the_content_hash_is_over_rows_and_moves_with_any_of_them(tmp_path: Path) -> None:
+    first = write(tmp_path / "a")
+    content = tables()
+    content["gold"]["val"][0] = Gold(question_id="q1", answer="b")
+    second = write(tmp_path / "b", content)
+    assert first.content_sha256 != second.content_sha256
+    assert first.id == f"mini@1.2.3#{first.content_sha256[:8]}"
+    assert first.major == 1
+
+
+def test_an_empty_table_is_left_out_and_read_as_empty(tmp_path: Path) -> None:
+    content = tables()
+    manifest = write(tmp_path / "d", {"questions": content["questions"], "gold": content["gold"], "pages": {"val": []}})
+    assert [name for name in manifest.files if name.endswith(".parquet")] == [
+        "gold/val-00000-of-00001.parquet", "questions/val-00000-of-00001.parquet",
+    ]  # fmt: skip
+    dataset = Dataset(tmp_path / "d")
+    assert (dataset.hits("val"), dataset.pages("val"), dataset.evidence("val")) == ({}, {}, {})
+
+
+def test_an_older_dataset_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    write(tmp_path / "d")
+    (tmp_path / "d" / "stray.txt").write_text("x")
+    write(tmp_path / "d", {"questions": tables()["questions"]})
+    assert not (tmp_path / "d" / "stray.txt").exists()
+    assert not (tmp_path / "d" / "pages").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+
+def test_a_foreign_folder_is_never_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "thesis"
+    folder.mkdir()
+    write(folder)  # an empty one is free to be used
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "chapter1.txt").write_text("years of work")
+    with pytest.raises(DataError, match="exists and is no dataset folder"):
+        write(folder)
+    assert (folder / "chapter1.txt").read_text() == "years of work"
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    for place in (file, file / "below"):
+        with pytest.raises(DataError):
+            write(place)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="is no dataset folder"):
+        write(Path())
+
+
+def test_a_folder_that_breaks_off_while_it_is_written_leaves_the_old_dataset(tmp_path: Path) -> None:
+    before = write(tmp_path / "d")
+    content = tables()
+    content["gold"]["val"].append("no record at all")
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whichever error it is, the old dataset must stay
+        write(tmp_path / "d", content)
+    assert Dataset(tmp_path / "d").manifest == before
+
+
+@pytest.mark.parametrize("name", ["questions/val-00000-of-00001.parquet", "README.md"])
+def test_a_tampered_or_missing_file_is_refused(tmp_path: Path, name: str) -> None:
+    write(tmp_path / "d")
+    path = tmp_path / "d" / name
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(DataError, match="its bytes differ from the manifest's hash"):
+        Dataset(tmp_path / "d")
+    path.unlink()
+    with pytest.raises(DataError, match="is listed in the manifest but missing"):
+        Dataset(tmp_path / "d")
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "d")
+    card = tmp_path / "d" / "README.md"
+    (tmp_path / "elsewhere").write_bytes(card.read_bytes())
+    card.unlink()
+    card.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="missing"):
+        Dataset(tmp_path / "d")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"version": "1.2"}, "version: '1.2' is not MAJOR.MINOR.PATCH"),
+        ({"version": "01.2.3"}, "version:"),
+        ({"name": "Mini Set"}, "name:"),
+        ({"files": {"../../etc/passwd": {"sha256": "0"}}}, "files:"),
+        ({"files": {"/etc/passwd": {"sha256": "0"}}}, "files:"),
+        ({"files": {"a/../b": {"sha256": "0"}}}, "files:"),
+        ({"extra": 1}, "extra: unknown field"),
+        ({"files": {"README.md": {"sha256": 5}}}, "files:"),
+    ],
+)
+def test_a_manifest_that_breaks_an_invariant_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    write(tmp_path / "d")
+    path = tmp_path / "d" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=r"manifest\.json") as caught:
+        read_manifest(tmp_path / "d")
+    assert said in str(caught.value)
+
+
+def test_no_folder_no_manifest_and_no_split_are_one_clear_line_each(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such folder"):
+        Dataset(tmp_path / "none")
+    with pytest.raises(DataError, match=r"no manifest\.json here"):
+        Dataset(tmp_path)
+    write(tmp_path / "d")
+    dataset = Dataset(tmp_path / "d")
+    assert dataset.only_split(None) == "val"
+    with pytest.raises(DataError, match="no split 'test': choose --split from val"):
+        dataset.only_split("test")
+    write(tmp_path / "d", {"questions": {"val": []}})
+    with pytest.raises(DataError, match="the dataset is empty"):
+        Dataset(tmp_path / "d").only_split(None)
+
+
+def test_rows_that_break_a_records_invariant_are_named_with_file_and_row(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from edu_rag.dataset import schema
+    from edu_rag.manifest import file_sha256, write_manifest
+
+    manifest = write(tmp_path / "d")
+    name = "gold/val-00000-of-00001.parquet"
+    rows = [{"question_id": "q0", "answer": "a", "texts": []}, {"question_id": "q1", "answer": "A", "texts": []}]
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema("gold")), tmp_path / "d" / name)
+    entry = FileEntry(sha256=file_sha256(tmp_path / "d" / name), rows=2)
+    changed = {**manifest.files, name: entry}
+    fields = {field: getattr(manifest, field) for field in Manifest.__dataclass_fields__}
+    write_manifest(tmp_path / "d", Manifest(**fields | {"files": changed}))
+    with pytest.raises(DataError, match=r"row 2: answer: 'A' is no label"):
+        list(Dataset(tmp_path / "d").records("gold", "val", Gold))
+
+
+def test_a_manifest_record_with_an_odd_file_name_cannot_exist() -> None:
+    with pytest.raises(RecordError):
+        Manifest(
+            name="mini", version="1.0.0", created_at="", builder="", config_sha256="", content_sha256="",
+            files={"a b": FileEntry(sha256="0")},
+        )  # fmt: skip

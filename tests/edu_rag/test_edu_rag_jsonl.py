@@ -1,0 +1,146 @@
+"""Strict JSON lines: whatever is odd is refused with its file, line and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edu_rag.errors import DataError
+from edu_rag.jsonl import (
+    MAX_LINE_BYTES,
+    parse_json,
+    read_json,
+    read_records,
+    read_values,
+    to_line,
+    write_json,
+    write_records,
+)
+from edu_rag.results import Passage, Prediction
+
+DEEP = b"[" * 40 + b"]" * 40
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)  # fmt: skip
+
+
+def faults_of(tmp_path: Path, *lines: bytes) -> str:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(DataError) as caught:
+        list(read_records(path, Prediction))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(str(path), "p.jsonl")
+
+
+GOOD = b'{"question_id": "q1", "answer": "a"}'
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"question_id": "q1", "answer": "a", "answer": "b"}', "p.jsonl:2: answer: the key is repeated"),
+        (b'{"question_id": "q1", "answer": "a", "confidence": NaN}', "p.jsonl:2: NaN is not JSON"),
+        (b'{"question_id": "q1", "answer": "a", "confidence": -Infinity}', "p.jsonl:2: -Infinity is not JSON"),
+        (b'{"question_id": "q1", "answer": "a", "confidence": 1e999}', "p.jsonl:2: the number 1e999 is too large"),
+        (b'{"question_id": "q1", "answer": "a", "input_tokens": ' + b"9" * 5000 + b"}", "integer of 5000 digits"),
+        (b'{"question_id": "q1", "answer": "\\ud800"}', "p.jsonl:2: holds a lone surrogate"),
+        (b'{"question_id": "q1", "answer": "\xed\xa0\x80"}', "p.jsonl:2: not UTF-8 at byte 34"),
+        (b'{"question_id": "q1", "answer": ' + DEEP + b"}", "p.jsonl:2: nested deeper than 32"),
+        (b'{"question_id": "q1", "answer": ' + b"[" * 100_000, "p.jsonl:2: nested deeper than 32"),
+        (b'\xef\xbb\xbf{"question_id": "q1", "answer": "a"}', "p.jsonl:2: starts with a byte order mark"),
+        (b"", "p.jsonl:2: line is blank"),
+        (b"  \t ", "p.jsonl:2: line is blank"),
+        (b'{"question_id": "q1", "answer": "a"', "p.jsonl:2: not JSON"),
+        (b'{"question_id": "q1", "answer": "a"} x', "p.jsonl:2: not JSON: Extra data"),
+        (b'{"question_id": "q1", "answer": 1}', "p.jsonl:2: answer: Expected"),
+        (b'{"question_id": "q1", "anser": "a"}', "p.jsonl:2: anser: unknown field: did you mean 'answer'?"),
+        (b'{"answer": "a"}', "p.jsonl:2: question_id: missing field"),
+        (b'{"question_id": "q1", "answer": "a", "passages": [["p", 4, 2]]}', "p.jsonl:2: passages: span 4..2"),
+        (b'{"question_id": "q1", "answer": "a", "passages": [["p", 4]]}', "p.jsonl:2: passages: "),
+        (b'{"question_id": "q1", "answer": "a", "confidence": true}', "p.jsonl:2: confidence: Expected"),
+        (b"[1]", "p.jsonl:2: value: expected an object"),
+        (b"null", "p.jsonl:2: value: expected an object"),
+    ],
+)
+def test_a_faulty_line_is_refused_with_file_line_and_field(tmp_path: Path, line: bytes, said: str) -> None:
+    assert said in faults_of(tmp_path, GOOD, line)
+
+
+def test_an_over_long_line_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    line = b'{"question_id": "q1", "answer": "' + b"a" * MAX_LINE_BYTES + b'"}'
+    assert "p.jsonl:2: line is over 4,000,000 bytes" in faults_of(tmp_path, GOOD, line)
+
+
+def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no\.jsonl: No such file"):
+        list(read_values(tmp_path / "no.jsonl"))
+    with pytest.raises(DataError, match="give a readable file"):
+        read_json(tmp_path)
+
+
+def test_windows_line_ends_and_a_missing_last_line_end_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(GOOD + b"\r\n" + GOOD.replace(b"q1", b"q2"))
+    assert [(n, p.question_id) for n, p in read_records(path, Prediction)] == [(1, "q1"), (2, "q2")]
+
+
+def test_brackets_inside_strings_are_no_depth() -> None:
+    text = "[{" * 500 + '\\"' + "[" * 100
+    assert parse_json(json.dumps({"a": text, "b": "\\" * 41}).encode()) == {"a": text, "b": "\\" * 41}
+
+
+@given(JSON_VALUES)
+def test_every_plain_json_value_is_read_as_the_standard_library_reads_it(value: Any) -> None:
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+        try:
+            assert parse_json(text.encode("utf-8")) == json.loads(text)
+        except ValueError as error:
+            assert "deeper" in str(error) or "lone surrogate" in str(error)  # noqa: PT017 - both are stated limits
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused_as_a_value_error(data: bytes) -> None:
+    try:
+        value = parse_json(data)
+    except ValueError as error:
+        assert str(error)  # noqa: PT017 - that it says something is the rule
+    else:
+        assert value == json.loads(data)
+
+
+def test_records_come_back_as_they_were_written(tmp_path: Path) -> None:
+    records = [
+        Prediction(
+            question_id="q1", answer="b", response="\u2028 naïve 🙂", passages=(Passage("p", 0, 3),), cost_usd=0.1
+        ),
+        Prediction(question_id="q2", answer=None, status="timeout"),
+    ]
+    path = tmp_path / "deep" / "p.jsonl"
+    assert write_records(path, records) == 2
+    assert [record for _, record in read_records(path, Prediction)] == records
+    assert [entry.name for entry in path.parent.iterdir()] == ["p.jsonl"]
+    assert to_line(records[0]).count(b"\n") == 1
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    write_json(path, {"old": 1})
+
+    def broken() -> Any:
+        yield Prediction(question_id="q1", answer="a")
+        raise RuntimeError("the disk is on fire")
+
+    with pytest.raises(RuntimeError):
+        write_records(path, broken())
+    assert read_json(path) == {"old": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]

@@ -1,0 +1,104 @@
+"""What people see: errors of one line, counter lines, the command line's root."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edu_rag.errors import DataError, EduRagError, FaultsError
+from edu_rag.progress import Stage, say
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def edu_rag(*arguments: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "edu_rag", *arguments], capture_output=True, text=True, env=env, timeout=60, check=False
+    )
+
+
+def test_an_error_is_one_line_of_where_what_remedy_whatever_is_in_it() -> None:
+    assert str(DataError("f.jsonl:3", "is\nbroken \r\n", "mend\u2028it")) == "f.jsonl:3: is broken: mend it"
+    assert str(EduRagError("here", "no remedy")) == "here: no remedy"
+
+
+def test_faults_are_one_line_each_and_there_is_at_least_one() -> None:
+    faults = FaultsError([DataError("f", "one"), DataError("f", "two\nlines")])
+    assert str(faults).splitlines() == ["f: one", "f: two lines"]
+    with pytest.raises(ValueError, match="at least one"):
+        FaultsError([])
+
+
+def test_a_stage_ends_with_one_line_that_counts_what_happened_to_its_items() -> None:
+    stream = io.StringIO()
+    with Stage("fetch", total=1_096, stream=stream) as stage:
+        stage.add("kept", 1_084)
+        stage.add("robots", 5)
+        for _ in range(7):
+            stage.add("short")
+    assert stream.getvalue() == "fetch: 1,096 of 1,096: kept 1,084, dropped 12: short 7, robots 5\n"
+
+
+def test_a_stage_without_items_and_one_that_breaks_off_still_print_their_line() -> None:
+    stream = io.StringIO()
+    with Stage("none", total=0, stream=stream):
+        pass
+
+    def break_off() -> None:
+        with Stage("run", total=3, stream=stream) as stage:
+            stage.add("done")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        break_off()
+    assert stream.getvalue().splitlines() == ["none: 0 of 0", "run: 1 of 3: done 1"]
+
+
+def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    say("hello")
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+def test_help_lists_the_commands_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nsys.argv = ['edu-rag', '--help']\nfrom edu_rag.__main__ import main\n"
+        "try:\n main()\nexcept SystemExit as e:\n assert not e.code\n"
+        "heavy = {'numpy', 'pyarrow', 'torch', 'aiohttp', 'scipy', 'datasets', 'trafilatura'} & set(sys.modules)\n"
+        "sys.exit(f'heavy: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "score" in done.stdout
+    assert "Start with `edu-rag demo`" in done.stdout
+
+
+def test_a_misspelt_command_is_wrong_usage_and_gets_a_guess() -> None:
+    done = edu_rag("scroe")
+    assert done.returncode == 2
+    assert "Did you mean 'score'?" in done.stderr
+
+
+def test_our_errors_print_as_one_line_and_exit_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import click
+
+    from edu_rag import __main__ as root
+
+    @click.command()
+    def broken() -> None:
+        raise DataError("f.jsonl:3", "answer: unknown", "mend it")
+
+    monkeypatch.setattr(root, "root", broken)
+    with pytest.raises(SystemExit) as caught:
+        root.main([])
+    assert caught.value.code == 1
+    assert capsys.readouterr() == ("", "f.jsonl:3: answer: unknown: mend it\n")

@@ -1,0 +1,95 @@
+"""Plain values to records: every fault at once, with a guess at what was meant; TOML the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from edu_rag.errors import ConfigError, FaultsError, RecordError
+from edu_rag.results import Counts, Prediction
+from edu_rag.toml import MAX_BYTES, read_toml
+from edu_rag.typed import faults_and_record, to_plain, to_record
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    time_s: float = 60.0
+    start_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        if self.time_s <= 0:
+            raise RecordError("time_s", f"{self.time_s} is not above 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    name: str
+    links: list[str] = field(default_factory=list)
+    limits: Limits = field(default_factory=Limits)
+
+
+def toml(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "s.toml"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def test_all_faults_of_a_value_are_found_at_once() -> None:
+    faults, record = faults_and_record({"answr": "a", "confidence": "high", "latency_s": []}, Prediction)
+    assert record is None
+    assert [fault.where for fault in faults] == ["answr", "question_id", "answer", "confidence", "latency_s"]
+    assert faults[0].remedy == "did you mean 'answer'?"
+
+
+def test_an_unknown_field_far_from_all_lists_the_known_ones() -> None:
+    faults, _ = faults_and_record({"zzz": 1}, Counts)
+    assert "known are correct, incorrect" in str(faults[0])
+
+
+def test_plain_values_and_records_are_each_others_inverse() -> None:
+    record = Prediction(question_id="q1", answer=None, response="é")
+    assert to_record(to_plain(record), Prediction) == record
+
+
+def test_a_toml_file_reports_all_its_faults_one_a_line(tmp_path: Path) -> None:
+    path = toml(tmp_path, 'nam = "x"\nlinks = "one"\n[limits]\ntime = 3\nstart_s = "soon"\n')
+    with pytest.raises(FaultsError) as caught:
+        read_toml(path, Settings)
+    lines = str(caught.value).splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["nam", "name", "links", "limits.time", "limits.start_s"]
+    assert "did you mean 'name'?" in lines[0]
+    assert "did you mean 'time_s'?" in lines[3]
+    assert all(line.startswith(str(path)) for line in lines)
+
+
+def test_an_invariant_of_a_nested_record_names_its_field(tmp_path: Path) -> None:
+    with pytest.raises(FaultsError, match=r"limits\.time_s: 0.0 is not above 0"):
+        read_toml(toml(tmp_path, 'name = "x"\n[limits]\ntime_s = 0.0\n'), Settings)
+
+
+def test_a_good_toml_file_is_a_record(tmp_path: Path) -> None:
+    settings = read_toml(toml(tmp_path, 'name = "x"\n[limits]\ntime_s = 3\n'), Settings)
+    assert settings == Settings(name="x", limits=Limits(time_s=3.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "not TOML"),
+        (b'name = "\xff"', "not TOML"),
+        ('name = "x"\nname = "y"', "not TOML"),
+        ("a = " + "[" * 5_000, "not TOML"),
+        ("#" * (MAX_BYTES + 1), "is over 1,000,000 bytes"),
+    ],
+)
+def test_what_is_no_toml_is_one_clear_line(tmp_path: Path, text: str | bytes, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
+        read_toml(toml(tmp_path, text), Settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_toml_file_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no\.toml: No such file"):
+        read_toml(tmp_path / "no.toml", Settings)

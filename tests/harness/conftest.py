@@ -1,0 +1,171 @@
+"""A small synthetic dataset and submissions for the harness's tests, and the real TQA questions as a dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from edu_rag.dataset import Dataset, write_dataset
+from edu_rag.gold import Gold
+from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
+
+WHEN = datetime(2000, 1, 1, tzinfo=UTC)
+TEXT = "Cells divide by mitosis. Water boils at 100 degrees. Ice floats."
+
+
+def _question(i: int) -> Question:
+    kind, texts = [
+        ("true_false", ["true", "false"]),
+        ("multiple_choice", ["meiosis", "mitosis", "osmosis"]),
+        ("multiple_choice", ["glaciers.", "moving air.", "flowing water.", "all of the above"]),
+        ("matching", ["cell", "nucleus", "organ", "tissue", "gene"]),
+    ][i % 4]
+    return Question(
+        question_id=f"q{i:03}",
+        text=f"Question number {i}?",
+        choices=dict(zip("abcde", texts, strict=False)),
+        kind=kind,
+        split="test",
+        lesson=None if i % 5 == 0 else f"lesson {i % 3}",
+        flags=("meta_choice",) if i % 4 == 2 else (),
+    )
+
+
+def _page(i: int) -> WebPage:
+    url = f"http://site{i}.example/page"
+    return WebPage(
+        page_id=page_id_of(url),
+        url=url,
+        title=f"Page {i}",
+        text=TEXT,
+        sentences=(Span(0, 24), Span(25, 52), Span(53, 64)),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        extractor="test",
+    )
+
+
+def build(
+    folder: Path,
+    questions: Sequence[Question],
+    answers: Mapping[str, str],
+    *,
+    name: str = "tiny",
+    version: str = "1.0.0",
+    pages: bool = False,
+) -> Dataset:
+    """Write a dataset through the real writer and open it."""
+    split = questions[0].split
+    golds = [Gold(question_id=question_id, answer=label) for question_id, label in answers.items()]
+    tables: dict[str, dict[str, Sequence[object]]] = {"questions": {split: questions}, "gold": {split: golds}}
+    if pages:
+        web = [_page(i) for i in range(4)]
+        asked = [q for i, q in enumerate(questions) if i % 3]
+        tables["pages"] = {split: web}
+        tables["hits"] = {
+            split: [
+                SearchHit(
+                    question_id=q.question_id,
+                    page_id=page.page_id,
+                    url=page.url,
+                    rank=rank + 1,
+                    engine="test",
+                    query=q.text,
+                    searched_at=WHEN,
+                    outcome="kept",
+                )
+                for q in asked
+                for rank, page in enumerate(web[:2])
+            ]
+        }
+        tables["evidence"] = {
+            split: [
+                Evidence(question_id=q.question_id, page_id=web[0].page_id, start=0, end=24, method="test-v1")
+                for q in asked[::2]
+            ]
+        }
+    write_dataset(
+        folder,
+        tables,
+        name=name,
+        version=version,
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
+        card=lambda files: "# tiny\n",
+    )
+    return Dataset(folder)
+
+
+@pytest.fixture(scope="session")
+def build_dataset() -> Callable[..., Dataset]:
+    return build
+
+
+@pytest.fixture(scope="session")
+def questions() -> list[Question]:
+    return [_question(i) for i in range(40)]
+
+
+@pytest.fixture(scope="session")
+def gold(questions: list[Question]) -> dict[str, str]:
+    return {q.question_id: list(q.choices)[i % len(q.choices)] for i, q in enumerate(questions)}
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory, questions: list[Question], gold: dict[str, str]) -> Dataset:
+    return build(tmp_path_factory.mktemp("tiny") / "dataset", questions, gold, pages=True)
+
+
+@pytest.fixture
+def write_lines(tmp_path: Path) -> Callable[..., Path]:
+    def write(lines: Sequence[object], name: str = "predictions.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def write_answers(write_lines: Callable[..., Path]) -> Callable[..., Path]:
+    def write(answers: Mapping[str, str | None], name: str = "predictions.jsonl") -> Path:
+        return write_lines([{"question_id": i, "answer": a} for i, a in answers.items()], name)
+
+    return write
+
+
+@pytest.fixture
+def write_system(tmp_path: Path) -> Callable[..., Path]:
+    def write(code: str, *, slug: str = "test-system", extra: str = "") -> Path:
+        folder = tmp_path / "submissions" / slug
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = f'name = "Test system"\nteam = "us"\ncommand = ["python", "system.py"]\n{extra}'
+        (folder / "submission.toml").write_text(settings)
+        (folder / "system.py").write_text(code)
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def tqa_val(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """All 2,524 real TQA validation questions, read here without the builder, which the harness may not know."""
+    kinds = {"Multiple Choice": "multiple_choice", "True or False": "true_false"}
+    questions, answers = [], {}
+    with (shared_data / "tqa" / "val" / "questions.jsonl").open(encoding="utf-8") as stream:
+        for row in map(json.loads, stream):
+            kind = kinds.get(row["type"], "matching")
+            # One question, NDQ_004046, has the labels a, c, d, e; ours have no gap.
+            moved = dict(zip(row["choices"], "abcdefg", strict=False))
+            choices = {moved[label]: text for label, text in row["choices"].items()}
+            questions.append(
+                Question(question_id=row["id"], text=row["question"], choices=choices, kind=kind, split="val")
+            )
+            answers[row["id"]] = moved[row["answer"]]
+    return build(tmp_path_factory.mktemp("tqa") / "dataset", questions, answers, name="tqa")

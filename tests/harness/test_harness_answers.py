@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edu_rag.records import LABELS
+from harness.answers import MAX_CHARACTERS, abstains, read_answer
+from harness.folding import fold_article, fold_edges, fold_punctuation, fold_writing
+
+CELLS = {"a": "meiosis", "b": "mitosis", "c": "both a and b", "d": "none of the above"}
+TRUTH = {"a": "true", "b": "false"}
+GENES = {"a": "tt", "b": "Tt", "c": "TT", "d": "tt"}
+NUMBERS = {"a": "-5", "b": "5", "c": "10²", "d": "1,000", "e": "3.5"}
+TRAPS = {"a": "cat", "b": "I", "c": "a dog", "d": "dog", "e": "Florid", "f": "Southern Hemi-", "g": "A and B"}
+LONG = {"a": "it moves towards the south pole", "b": "it moves towards the equator", "c": "it does not move at all"}
+
+NAMES_B = [
+    "b",
+    "B",
+    "(B).",
+    "[b]",
+    "b)",
+    "b.",
+    "'b'",
+    '"B"',
+    "{b}",
+    "Answer: b",
+    "answer b",
+    "The answer is b.",
+    "**b**",
+    "The correct answer is (b)",
+    "b is correct",
+    "(b) is the correct answer.",
+    "Option B",
+    "Choice: b",
+    "final answer: **b**",
+    "b) mitosis",
+    "B. Mitosis.",
+    "b: mitosis",
+    "b - mitosis",
+    "b mitosis",
+    "(b) mitosis",
+    "Answer: (b) mitosis",
+    "mitosis",
+    "Mitosis!",
+    " MITOSIS ",
+    "“mitosis”",
+    "*mitosis*",
+    "The answer is mitosis.",
+    "the mitosis",
+    "a mitosis",
+    "Mitosis (b)",
+    "I think the answer is b",
+    "b) because cells divide",
+    "b, since cells divide",
+    "b\nmeiosis is not right",
+    "Let us think about cells.\nAnswer: b",
+    "Answer: b\nThe answer is mitosis.",
+    "**Answer:** b",
+    "\u200bb",
+    "Ⓑ",
+    "ｂ",
+    "b\r\n",
+    "b) mitosis, where a cell splits",
+]
+
+
+@pytest.mark.parametrize("text", NAMES_B)
+def test_the_usual_dresses_of_a_label_and_its_text_name_the_choice(text: str) -> None:
+    assert read_answer(text, CELLS)[:2] == ("choice", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a and b", "more than one"),
+        ("a, b", "more than one"),
+        ("a/b", "more than one"),
+        ("b or c", "more than one"),
+        ("A, B, C, D", "more than one"),
+        ("meiosis mitosis", "more than one"),
+        ("b\nc", "more than one"),
+        ("meiosis, mitosis, both a and b, none of the above", "more than one"),
+        ("either a or b", "more than one"),
+        ("a) meiosis\nb) mitosis\nc) both a and b\nd) none of the above", "more than one"),
+        ("Answer: b\nAnswer: c", "more than one"),
+        ("b) meiosis", "choice a"),
+        ("A) mitosis", "choice b"),
+        ("not b", "negation"),
+        ("b is wrong", "negation"),
+        ("it isn't mitosis", "negation"),
+        ("b) not mitosis", "negation"),
+        ("b. is incorrect", "negation"),
+        ("probably b", "hedged"),
+        ("b, but maybe another", "hedged"),
+        ("b, I don't know", "hedged"),
+        ("b\nI don’t know", "hedged"),
+        ("Cells divide by mitosis", "substring"),
+        ("amitosis", "names no choice"),
+        ("z", "names no choice"),
+        ("I don't know, maybe mitosis", "does not know"),
+        ("b) something else entirely", "not its choice"),
+    ],
+)
+def test_an_answer_that_names_no_single_choice_is_unparseable_with_its_reason(text: str, reason: str) -> None:
+    reading = read_answer(text, CELLS)
+    assert (reading.kind, reading.label) == ("unparseable", None)
+    assert reason in reading.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't know",
+        "I don’t know",
+        "i dont know.",
+        "I DO NOT KNOW",
+        "Sorry, I don't know the answer.",
+        "",
+        "  \n ",
+        "nan",
+        "None",
+        "N/A",
+        "unknown",
+        "?",
+        "cannot be determined from the context",
+        "It can't be determined from the context.",
+        "I'm sorry, but I can't help with that.",
+        "The context does not contain this.",
+        "Not enough information",
+        "\u200b",
+        "I’m not sure.",
+        "I d\u200bon't know",
+    ],
+)
+def test_saying_that_one_does_not_know_is_an_abstention(text: str) -> None:
+    assert read_answer(text, CELLS).kind == "abstained"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("true", "a"), ("True.", "a"), ("T", "a"), ("yes", "a"), ("F", "b"), ("no", "b"), ("FALSE", "b"), ("b", "b")],
+)
+def test_true_false_questions_may_be_answered_in_words(text: str, label: str) -> None:
+    assert read_answer(text, TRUTH).label == label
+
+
+@pytest.mark.parametrize("text", ["true or false", "t/f", "not true", "it is true that it is false", "untrue"])
+def test_true_false_words_within_others_name_nothing(text: str) -> None:
+    assert read_answer(text, TRUTH).kind == "unparseable"
+
+
+def test_yes_means_nothing_where_the_choices_are_not_true_and_false() -> None:
+    assert read_answer("yes", CELLS).kind == "unparseable"
+
+
+def test_case_tells_genes_apart_and_equal_choices_need_a_label() -> None:
+    assert [read_answer(text, GENES).label for text in ("Tt", "TT", "Answer: Tt", "a", "d")] == [
+        "b",
+        "c",
+        "b",
+        "a",
+        "d",
+    ]
+    for text in ("tt", "tT"):
+        assert "read alike" in read_answer(text, GENES).reason
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [("-5", "a"), ("−5", "a"), ("5", "b"), ("5.", "b"), ("10^2", "c"), ("10²", "c"), ("1000", "d"), ("3.5", "e")],
+)
+def test_numbers_keep_their_signs_points_and_powers(text: str, label: str) -> None:
+    assert read_answer(text, NUMBERS).label == label
+
+
+@pytest.mark.parametrize("text", ["102", "0.5", ".5", "35", "+5", "5%", "1,00"])
+def test_another_number_is_no_choice(text: str) -> None:
+    assert read_answer(text, NUMBERS).label is None
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("a", "a"),
+        ("I", "b"),
+        ("a dog", "c"),
+        ("A dog.", "c"),
+        ("dog", "d"),
+        ("a cat", "a"),
+        ("the cat", "a"),
+        ("A and B", "g"),
+        ("Florida", "e"),
+        ("Southern Hemisphere", "f"),
+        ("a) cat", "a"),
+    ],
+)
+def test_articles_odd_choice_texts_and_cut_words_are_read_rightly(text: str, label: str) -> None:
+    assert read_answer(text, TRAPS).label == label
+
+
+def test_a_label_wins_over_an_equal_text() -> None:
+    assert read_answer("b", {"a": "b", "b": "a"}).label == "b"
+
+
+def test_a_choice_may_be_shortened_only_as_far_as_it_stays_the_only_one() -> None:
+    assert read_answer("it moves towards the south", LONG).label == "a"
+    assert read_answer("it moves towards the", LONG).label is None
+    assert read_answer("it does", LONG).label is None
+
+
+@pytest.mark.parametrize(("choice", "text"), [("water", "waterfall"), ("cell", "cells"), ("acid", "acidic rain falls")])
+def test_text_inside_a_longer_word_is_not_a_choice(choice: str, text: str) -> None:
+    assert read_answer(text, {"a": choice, "b": "something else"}).kind == "unparseable"
+
+
+def test_a_choice_that_says_it_cannot_be_determined_is_a_choice() -> None:
+    assert read_answer("cannot be determined", {"a": "yes", "b": "Cannot be determined."}).label == "b"
+
+
+def test_answers_of_any_length_are_read_in_bounded_time() -> None:
+    assert "characters" in read_answer("b " * MAX_CHARACTERS, CELLS).reason
+    for text in ("(" * 19_000, "a," * 9_000 + "!", "answer " * 2_500, "b\n" * 9_000, "*_" * 9_000):
+        assert read_answer(text, CELLS).kind in ("abstained", "unparseable", "choice")
+
+
+def test_the_peers_false_credits_are_not_given_here() -> None:
+    # FlashRAG and BERGEN count a substring as correct; SimpleQA's parser reads NOT_ATTEMPTED as CORRECT.
+    assert read_answer("It is meiosis or mitosis or both a and b or none of the above", CELLS).kind == "unparseable"
+    assert read_answer("NOT_CORRECT", {"a": "correct", "b": "wrong"}).kind == "unparseable"
+
+
+@given(st.integers(2, 26), st.data())
+def test_each_label_reads_as_itself(n: int, data: st.DataObject) -> None:
+    choices = dict(zip(LABELS, data.draw(st.lists(st.text(max_size=12), min_size=n, max_size=n)), strict=False))
+    for label in choices:
+        assert read_answer(label, choices).label == label
+        assert (
+            read_answer(f"({label.upper()}).", choices).label in (label, None)
+            or f"({label.upper()})." in choices.values()
+        )
+
+
+@given(st.lists(st.text(min_size=1, max_size=20), min_size=2, max_size=7))
+@settings(max_examples=300)
+def test_each_choice_text_reads_as_itself_unless_another_reads_alike(texts: list[str]) -> None:
+    choices = dict(zip(LABELS, texts, strict=False))
+    for label, text in choices.items():
+        reading = read_answer(text, choices)
+        folded = fold_edges(text)
+        others = [other for other in choices if other != label and fold_article(choices[other]) == fold_article(text)]
+        if len(folded) > 2 and not others and len(text.splitlines()) == 1 and reading.kind == "choice":
+            assert reading.label == label
+
+
+WORDS = st.lists(
+    st.sampled_from(["zebra", "quartz", "under", "magnet", "lunar", "orbit", "xylem"]), min_size=1, max_size=8
+).map(" ".join)
+
+
+@given(
+    WORDS, st.sampled_from(["", "Answer: ", "The answer is ", "so ", "because "]), st.sampled_from(["", ".", "!", "\n"])
+)
+def test_no_text_that_names_no_choice_ever_counts_as_a_choice(words: str, before: str, after: str) -> None:
+    for choices in (CELLS, TRUTH, GENES, NUMBERS, TRAPS, LONG):
+        assert read_answer(before + words + after, choices).label is None
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=400)
+def test_any_text_reads_without_an_error_and_a_choice_is_one_of_the_choices(text: str) -> None:
+    for choices in (CELLS, TRAPS, TRUTH):
+        reading = read_answer(text, choices)
+        assert (reading.label in choices) == (reading.kind == "choice")
+        assert reading.reason
+
+
+@given(st.text(max_size=80))
+def test_folding_twice_is_folding_once(text: str) -> None:
+    for fold in (fold_writing, fold_punctuation):
+        assert fold(fold(text)) == fold(text)
+
+
+def test_the_lexicon_does_not_take_ordinary_answers_for_abstentions() -> None:
+    assert not any(abstains(text) for text in ["mitosis", "the known universe", "a passenger", "no", "idke", "panama"])

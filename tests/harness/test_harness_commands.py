@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from edu_rag.dataset import Dataset
+from edu_rag.errors import EduRagError
+from harness import commands
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("check", "run", "score", "compare", "explain")
+SYSTEM = """
+from edu_rag.serve import SystemAnswer, serve
+def answer(question):
+    return SystemAnswer(answer="b", passages=[(page.page_id, *page.sentences[0]) for page in question.pages])
+serve(answer)
+"""
+
+
+def call(name: str, *words: object) -> Result:
+    result = CliRunner().invoke(getattr(commands, name), [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
+        raise result.exception
+    return result
+
+
+def program(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "edu_rag", *map(str, words)],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def oracle(gold: dict[str, str], write_answers: Callable[..., Path]) -> Path:
+    return write_answers(gold, "oracle.jsonl")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    text = call(name, "--help").output
+    assert "Example:" in text
+    assert f"edu-rag {name} " in text
+
+
+def test_the_life_of_a_submission_from_check_to_explain(
+    tiny: Dataset, write_system: Callable[..., Path], oracle: Path, tmp_path: Path
+) -> None:
+    folder = write_system(SYSTEM)
+    assert call("check", folder).exit_code == 0
+    path = tmp_path / "submissions" / "test-system" / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    assert call("run", folder, "--dataset", tiny.folder).stdout.strip() == str(path)
+    assert "40 of 40 questions: choice 40" in call("check", folder, "--dataset", tiny.folder).output
+    scored = call("score", folder, "--dataset", tiny.folder, "--out", tmp_path / "results")
+    assert "score" in scored.stdout
+    assert "95 % interval" in scored.stdout
+    card = tmp_path / "results" / "tiny-1.0.0" / "test" / "test-system" / "scorecard.json"
+    assert json.loads(card.read_text())["cost"]["latency_s"]["source"] == "measured"
+    explained = call("explain", folder, "q001", "--dataset", tiny.folder).output
+    assert "* Cells divide by mitosis." in explained
+    assert "http://site0.example/page [0:24]" in explained
+    assert "verdict    correct (+1): label b" in explained
+    compared = call("compare", folder, oracle, "--dataset", tiny.folder).output
+    assert "exact McNemar" in compared
+    assert "Question number 0?" in compared
+
+
+def test_json_prints_the_scorecard_with_the_rates_at_the_top(tiny: Dataset, oracle: Path, tmp_path: Path) -> None:
+    verdicts = tmp_path / "verdicts.jsonl"
+    result = call("score", oracle, "--dataset", tiny.folder, "--json", "--verdicts", verdicts)
+    values = json.loads(result.stdout)
+    assert [values[name] for name in ("score", "accuracy", "hallucination", "missing", "n")] == [1.0, 1.0, 0.0, 0.0, 40]
+    assert values["counts"]["correct"] == 40
+    assert values["rates"]["score"] == 1.0
+    lines = [json.loads(line) for line in verdicts.read_text().splitlines()]
+    assert [set(line) for line in lines] == [{"question_id", "outcome", "reason"}] * 40
+    assert [line["question_id"] for line in lines] == sorted(line["question_id"] for line in lines)
+
+
+def test_score_honours_source_date_epoch_and_its_output_does_not_depend_on_the_place(
+    tiny: Dataset, oracle: Path
+) -> None:
+    settings = [
+        {"SOURCE_DATE_EPOCH": "0", "PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C"},
+        {"SOURCE_DATE_EPOCH": "0", "PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"},
+    ]
+    first, second = (program("score", oracle, "--dataset", tiny.folder, "--json", **setting) for setting in settings)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout == second.stdout
+    assert json.loads(first.stdout)["scored_at"] == "1970-01-01T00:00:00Z"
+
+
+def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
+    tiny: Dataset, oracle: Path, write_lines: Callable[..., Path], tmp_path: Path
+) -> None:
+    double = write_lines([{"question_id": "q000", "answer": "a"}] * 2, "double.jsonl")
+    (tmp_path / "empty").mkdir()
+    for words, what in [
+        (("score", double, "--dataset", tiny.folder), f"{double}:2: question_id: 'q000' is repeated"),
+        (("score", tmp_path / "none.jsonl", "--dataset", tiny.folder), "no such file or folder"),
+        (("score", oracle, "--dataset", tmp_path / "empty"), "manifest.json"),
+        (("score", oracle, "--dataset", tiny.folder, "--split", "val"), "choose --split from test"),
+        (("score", oracle, "--dataset", tiny.folder, "--sample", "99"), "ask for fewer"),
+        (("explain", oracle, "q999", "--dataset", tiny.folder), "no question 'q999'"),
+    ]:
+        done = program(*words)
+        assert (done.returncode, done.stdout) == (1, ""), words
+        assert what in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+    assert program("score", oracle).returncode == 2
+
+
+def test_check_lists_every_fault_and_exits_1(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
+    path = write_lines([{"question_id": "x", "answer": "a"}, {"question_id": "q000"}, "{\n"])
+    done = program("check", path, "--dataset", tiny.folder)
+    assert done.returncode == 1
+    assert [line.split(": ")[0] for line in done.stderr.splitlines()] == [f"{path}:{n}" for n in (1, 2, 3)]
+
+
+def test_check_shows_how_odd_answers_read_without_looking_at_gold(
+    tiny: Dataset, write_answers: Callable[..., Path]
+) -> None:
+    path = write_answers({"q001": "b", "q002": "a or b", "q003": "I don't know"})
+    output = call("check", path, "--dataset", tiny.folder).output
+    assert "3 of 40 questions: abstained 1, choice 1, no line 37, unparseable 1" in output
+    assert "q002: 'a or b': names more than one choice" in output
+    assert "correct" not in output
+
+
+def test_check_says_which_dataset_the_predictions_are_for(tiny: Dataset, tmp_path: Path) -> None:
+    folder = tmp_path / "my-system"
+    (folder / "predictions" / "other-1.0.0").mkdir(parents=True)
+    (folder / "submission.toml").write_text('name = "x"\nteam = "y"\n')
+    (folder / "predictions" / "other-1.0.0" / "test.jsonl").write_text("")
+    result = call("check", folder, "--dataset", tiny.folder)
+    assert "has no predictions for tiny-1.0.0 (it has: other-1.0.0)" in str(result.exception)
+
+
+def test_scorecards_alone_can_be_compared(
+    tiny: Dataset, oracle: Path, write_answers: Callable[..., Path], gold: dict[str, str], tmp_path: Path
+) -> None:
+    results = tmp_path / "results"
+    other = write_answers(gold | {"q003": "e", "q004": None}, "other.jsonl")
+    for path in (oracle, other):
+        assert call("score", path, "--dataset", tiny.folder, "--out", results).exit_code == 0
+    cards = [results / "tiny-1.0.0" / "test" / slug / "scorecard.json" for slug in ("oracle", "other")]
+    found = json.loads(call("compare", *cards, "--json").output)
+    wrong = 1 if gold["q003"] != "e" else 0
+    assert (found["n"], found["only_first"][-1], found["only_second"]) == (40, "#5", [])
+    assert found["score_difference"] == pytest.approx((2 * wrong + 1) / 40)
+    with_ids = json.loads(call("compare", cards[0].parent, cards[1], "--dataset", tiny.folder, "--json").output)
+    assert with_ids["only_first"][-1] == "q004"
+
+
+def test_results_on_different_questions_are_not_compared(tiny: Dataset, oracle: Path, tmp_path: Path) -> None:
+    for extra in ((), ("--sample", "8")):
+        call("score", oracle, "--dataset", tiny.folder, "--out", tmp_path / "results", *extra)
+    cards = sorted((tmp_path / "results").rglob("scorecard.json"))
+    assert len(cards) == 2
+    assert "sample differs" in str(call("compare", *cards).exception)
+
+
+def test_predictions_without_a_dataset_cannot_be_compared(oracle: Path) -> None:
+    assert "give --dataset" in str(call("compare", oracle, oracle).exception)
+
+
+def test_explain_shows_failures_missing_pages_and_uncited_evidence(
+    tiny: Dataset, write_lines: Callable[..., Path]
+) -> None:
+    evidence = tiny.evidence("test")
+    question_id = min(evidence)
+    path = write_lines(
+        [
+            {
+                "question_id": question_id,
+                "answer": "x\u001b[31m",
+                "response": "because",
+                "passages": [["p0", 0, 9], [evidence[question_id][0].page_id, 60, 9999]],
+            },
+            {"question_id": "q039", "answer": None, "status": "timeout"},
+        ]
+    )
+    text = call("explain", path, question_id, "--dataset", tiny.folder).output
+    assert "the dataset has no such page" in text
+    assert "outside the page" in text
+    assert "not cited  1 passage(s)" in text
+    assert "\x1b" not in text
+    assert "ran out of time" in call("explain", path, "q039", "--dataset", tiny.folder).output
+    values = json.loads(call("explain", path, "q038", "--dataset", tiny.folder, "--json").output)
+    assert (values["verdict"]["outcome"], values["prediction"]) == ("failed", None)
+
+
+def test_help_and_check_import_nothing_heavy(oracle: Path) -> None:
+    code = (
+        "import sys; from edu_rag.__main__ import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'pyarrow', 'torch', 'scipy', 'aiohttp', 'requests'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    for words in (["score", "--help"], ["check", str(oracle)]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edu_rag.errors import DataError
+from edu_rag.jsonl import parse_json
+from edu_rag.results import Prediction
+from edu_rag.typed import to_record
+from harness.predictions import MAX_FAULTS, _quick, faults_in, read_predictions
+
+KNOWN = {"q1", "q2", "q3"}
+GOOD = '{"question_id": "q1", "answer": "b"}\n'
+
+BAD_LINES = [
+    ('{"question_id": "q9", "answer": "b"}', "question_id: 'q9' is no question"),
+    ('{"question_id": "q1", "answer": "b"}', "question_id: 'q1' is repeated, first on line 1"),
+    ('{"question_id": "q2"}', "answer: missing field"),
+    ('{"answer": "b"}', "question_id: missing field"),
+    ('{"question_id": "q2", "answer": 1}', "answer: "),
+    ('{"question_id": "q2", "answer": "b", "score": 1}', "score: unknown field"),
+    ('{"question_id": "q2", "answer": "b", "outcome": "correct"}', "outcome: unknown field"),
+    ('{"question_id": "q2", "answer": "b", "answer": "c"}', "answer: the key is repeated"),
+    ('{"question_id": "q2", "answer" : "b", "answer" : "c"}', "answer: the key is repeated"),
+    ('{"question_id": "q2", "answer" : "b", "answer": "c"}', "answer: the key is repeated"),
+    ('{"question_id": "q2", "answer": "b", "\\u0061nswer": "c"}', "answer: the key is repeated"),
+    ('{"question_id": "q2", "answer": "b\tc"}', "not JSON"),
+    ('{"question_id": "q2", "answer": "b"} {}', "not JSON"),
+    ('{"question_id": "q2", "answer": "b", "latency_s": 1e999}', "too large"),
+    ('{"question_id": "q2", "answer": "b", "confidence": true}', "confidence: "),
+    ('{"question_id": "q2", "answer": "b", "input_tokens": "3"}', "input_tokens: "),
+    ('{"question_id": "q2", "answer": "b", "confidence": NaN}', "NaN is not JSON"),
+    ('{"question_id": "q2", "answer": "b", "confidence": 1.5}', "confidence: 1.5 is above 1"),
+    ('{"question_id": "q2", "answer": "b", "latency_s": -1}', "latency_s: "),
+    ('{"question_id": "q2", "answer": "b", "input_tokens": 1.5}', "input_tokens: "),
+    ('{"question_id": "q2", "answer": "b", "passages": [["p", 5, 2]]}', "passages: "),
+    ('{"question_id": "q2", "answer": "b", "status": "fine"}', "status: unknown status"),
+    ('{"question_id": "q2", "answer": "b", "status": "crash"}', "answer: must be null"),
+    ('{"question_id": "q2", "answer": "\\ud800"}', "lone surrogate"),
+    ('{"question_id": "q2", "answer": "b"', "not JSON"),
+    ('["q2", "b"]', "expected an object"),
+    ("null", "expected an object"),
+    ("[" * 60_000, "nested deeper"),
+    ('{"question_id": "q2", "answer": "b", "input_tokens": ' + "9" * 50_000 + "}", "too long"),
+    ("", "is blank"),
+]
+
+
+@pytest.mark.parametrize(("line", "fault"), BAD_LINES)
+def test_a_bad_line_is_refused_with_file_line_and_field(
+    write_lines: Callable[..., Path], line: str, fault: str
+) -> None:
+    path = write_lines([GOOD, line + "\n"])
+    with pytest.raises(DataError) as error:
+        read_predictions(path, KNOWN)
+    assert str(error.value).startswith(f"{path}:2: ")
+    assert fault in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "{",
+                "}",
+                '"question_id"',
+                '"answer"',
+                ":",
+                " :",
+                ",",
+                '"q2"',
+                '"b"',
+                "null",
+                "1",
+                "-0",
+                "1.5",
+                "NaN",
+                '"\\u0061"',
+                '"confidence"',
+                "[",
+                "]",
+                " ",
+                "\t",
+                '"passages"',
+                '["p",0,5]',
+                "9" * 25,
+                '":"',
+                "\ufeff",
+                "true",
+            ]
+        ),
+        max_size=14,
+    )
+)
+@settings(max_examples=500)
+def test_the_quick_reader_accepts_only_what_the_strict_one_reads_alike(tokens: list[str]) -> None:
+    for text in ("".join(tokens), '{"question_id":"q2","answer":"b"' + "".join(tokens) + "}"):
+        quick = _quick(text.encode())
+        if quick is not None:
+            assert to_record(parse_json(text.encode()), Prediction) == quick
+
+
+def test_bytes_that_are_no_utf8_and_a_byte_order_mark_are_refused(tmp_path: Path) -> None:
+    for number, raw in enumerate([b'{"question_id": "q1", "answer": "\xff"}\n', b"\xef\xbb\xbf" + GOOD.encode()]):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_bytes(raw)
+        with pytest.raises(DataError, match=r"\.jsonl:1: "):
+            read_predictions(path, KNOWN)
+
+
+def test_a_minimal_and_a_full_line_are_read(write_lines: Callable[..., Path]) -> None:
+    full = {
+        "question_id": "q2",
+        "answer": None,
+        "response": "hm",
+        "confidence": 1,
+        "passages": [["p1", 0, 5]],
+        "latency_s": 0.5,
+        "input_tokens": 3,
+        "output_tokens": 1,
+        "cost_usd": 0.1,
+        "status": "ok",
+    }
+    found = read_predictions(write_lines([GOOD, full]), KNOWN)
+    assert found["q1"].answer == "b"
+    assert found["q2"].passages == (("p1", 0, 5),)
+    assert found["q2"].confidence == 1.0
+    assert "q3" not in found
+
+
+def test_all_faults_are_listed_for_check_but_not_without_end(write_lines: Callable[..., Path]) -> None:
+    faults = faults_in(write_lines([GOOD, *(line + "\n" for line, _ in BAD_LINES)]), KNOWN)
+    assert len(faults) >= len(BAD_LINES)
+    many = write_lines(['{"question_id": "q9", "answer": "b"}\n'] * 500)
+    assert len(faults_in(many, KNOWN)) == MAX_FAULTS
+
+
+def test_two_faults_of_one_line_are_both_listed(write_lines: Callable[..., Path]) -> None:
+    found = faults_in(write_lines([{"question_id": "q1", "answer": 1, "confidence": "x"}]), KNOWN)
+    assert [str(fault).split(": ")[1] for fault in found] == ["answer", "confidence"]
+
+
+def test_a_missing_file_is_one_clear_fault(tmp_path: Path) -> None:
+    assert "No such file" in str(faults_in(tmp_path / "none.jsonl", KNOWN)[0])
+
+
+def test_without_a_dataset_only_the_form_is_checked(write_lines: Callable[..., Path]) -> None:
+    assert faults_in(write_lines([{"question_id": "anything", "answer": "b"}]), None) == []

@@ -1,0 +1,331 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edu_rag.dataset import Dataset
+from edu_rag.records import Question
+from edu_rag.results import Prediction
+from harness.predictions import read_predictions
+from harness.run import MAX_BARREN_STARTS, asking_order, run_submission
+from harness.submission import Limits, open_submission
+
+LOOP = """
+import json, os, sys, time
+def say(**values):
+    sys.stdout.write(json.dumps(values) + "\\n"); sys.stdout.flush()
+for line in sys.stdin:
+    q = json.loads(line)
+    n = int(q["text"].split()[2].rstrip("?"))
+"""
+FAST = Limits(time_s=0.4, start_s=5)
+
+
+def go(
+    folder: Path, dataset: Dataset, *, limits: Limits = FAST, sample: str | None = None, **more: object
+) -> dict[str, Prediction]:
+    path = run_submission(open_submission(folder), dataset, "test", sample, limits=limits, **more)  # type: ignore[arg-type]
+    assert not path.with_name(path.name + ".partial").exists()
+    return read_predictions(path, [q.question_id for q in dataset.questions("test")])
+
+
+def statuses(predictions: dict[str, Prediction]) -> dict[str, str]:
+    return {question_id: p.status for question_id, p in predictions.items() if p.status != "ok"}
+
+
+def test_a_system_written_with_serve_answers_every_question(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    folder = write_system("""
+import sys
+from edu_rag.serve import SystemAnswer, serve
+def answer(question):
+    print("a stray print")
+    passages = [(page.page_id, *page.sentences[0]) for page in question.pages]
+    return SystemAnswer(answer="b", passages=passages, confidence=0.5, input_tokens=len(question.pages))
+serve(answer)
+""")
+    predictions = go(folder, tiny)
+    assert statuses(predictions) == {}
+    assert list(predictions) == sorted(q.question_id for q in tiny.questions("test"))
+    assert {p.input_tokens for p in predictions.values()} == {0, 2}
+    assert sum(p.latency_s is None for p in predictions.values()) == 1
+    log = folder / "predictions" / "tiny-1.0.0" / "test.log"
+    assert "a stray print" in log.read_text()
+
+
+FAULTS = {
+    "crash": "os._exit(3)",
+    "timeout": "time.sleep(60)",
+    "output_cap": "[sys.stdout.write('x' * 100_000) for _ in range(50)]; continue",
+    "protocol": "print('no JSON', flush=True); say(id=q['id'], answer='b'); continue",
+}
+
+
+@pytest.mark.parametrize(("status", "code"), FAULTS.items())
+def test_a_fault_costs_its_question_and_no_other(
+    write_system: Callable[..., Path], tiny: Dataset, status: str, code: str
+) -> None:
+    folder = write_system(LOOP + f"    if n in (3, 17): {code}\n    say(id=q['id'], answer='b')\n")
+    assert statuses(go(folder, tiny)) == {"q003": status, "q017": status}
+
+
+BAD_REPLIES = [
+    ("say(id='0123456789abcdef', answer='b')", "protocol"),
+    ("say(answer='b')", "protocol"),
+    ("say(id=q['id'])", "protocol"),
+    ("print('[1]', flush=True)", "protocol"),
+    ("print('{\"id\": NaN}', flush=True)", "protocol"),
+    ("say(id=q['id'], answer=5)", "protocol"),
+    ("say(id=q['id'], answer='b', confidence=7)", "protocol"),
+    ("say(id=q['id'], answer='b', status='ok')", "protocol"),
+    ("say(id=q['id'], answer='b', question_id='q001')", "protocol"),
+    ("say(id=q['id'], answer='b', outcome='correct')", "protocol"),
+    ("say(id=q['id'], error='out of memory')", "crash"),
+    ("sys.stdout.buffer.write(b'\\xff\\xfe\\n'); sys.stdout.flush()", "protocol"),
+    ("say(id=q['id'], answer='b', passages=[['p', 9, 2]])", "protocol"),
+]
+
+
+@pytest.mark.parametrize(("reply", "status"), BAD_REPLIES)
+def test_a_reply_that_is_no_answer_fails_its_question_only(
+    write_system: Callable[..., Path], tiny: Dataset, reply: str, status: str
+) -> None:
+    folder = write_system(LOOP + f"    if n == 5: {reply}\n    else: say(id=q['id'], answer='b')\n")
+    assert statuses(go(folder, tiny)) == {"q005": status}
+
+
+def test_an_answer_to_an_earlier_question_is_never_taken_for_this_one(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    code = LOOP + "    say(id=q['id'], answer='b')\n    say(id=q['id'], answer='a')\n"
+    assert {p.answer for p in go(write_system(code), tiny).values()} == {"b"}
+
+
+def test_a_system_that_never_starts_ends_soon_and_every_question_has_failed(
+    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path
+) -> None:
+    counter = tmp_path / "starts"
+    folder = write_system(f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no model')")
+    predictions = go(folder, tiny)
+    assert set(statuses(predictions).values()) == {"crash"}
+    assert len(predictions) == 40
+    assert len(counter.read_text()) == MAX_BARREN_STARTS
+    assert "no model" in (folder / "predictions" / "tiny-1.0.0" / "test.log").read_text()
+
+
+def test_a_command_that_does_not_exist_is_a_crash_not_a_traceback(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system("")
+    toml = folder / "submission.toml"
+    toml.write_text(toml.read_text().replace('"python", "system.py"', '"no-such-program-here"'))
+    assert set(statuses(go(folder, tiny)).values()) == {"crash"}
+
+
+def test_the_first_answer_may_take_as_long_as_the_start_limit(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    folder = write_system("import time; time.sleep(0.8)\n" + LOOP + "    say(id=q['id'], answer='b')\n")
+    assert statuses(go(folder, tiny, limits=Limits(time_s=0.3, start_s=10))) == {}
+
+
+def test_no_process_of_a_system_survives_the_run(
+    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    code = (
+        f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open({str(pids)!r}, "a").write(f"{{child.pid}}\\n")
+"""
+        + LOOP
+        + "    if n == 3: time.sleep(60)\n    say(id=q['id'], answer='b')\n"
+    )
+    go(write_system(code), tiny, limits=Limits(time_s=0.3, start_s=10))
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert len(started) == 2
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and any(_alive(pid) for pid in started):
+        time.sleep(0.05)
+    assert not any(_alive(pid) for pid in started)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_page_larger_than_a_pipe_arrives_whole(
+    write_system: Callable[..., Path], build_dataset: Callable[..., Dataset], tmp_path: Path
+) -> None:
+    question = Question(
+        question_id="q0",
+        text="what number 0? " + "long " * 200_000,
+        choices={"a": "x", "b": "y"},
+        kind="multiple_choice",
+        split="test",
+    )
+    dataset = build_dataset(tmp_path / "big", [question], {"q0": "a"})
+    folder = write_system(LOOP + "    say(id=q['id'], answer=str(len(q['text'])))\n")
+    found = run_submission(open_submission(folder), dataset, "test", None, limits=FAST)
+    assert read_predictions(found, ["q0"])["q0"].answer == str(len(question.text))
+
+
+RECORDER = """
+import json, os, sys
+seen = os.path.join(os.path.dirname(os.path.abspath(__file__)), "predictions", "seen.jsonl")
+with open(seen, "a") as out:
+    out.write(json.dumps({"environment": dict(os.environ), "argv": sys.argv, "cwd": os.getcwd()}) + "\\n")
+    for line in sys.stdin:
+        out.write(line); out.flush()
+        print(json.dumps({"id": json.loads(line)["id"], "answer": "a"}), flush=True)
+"""
+
+
+def _seen(folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:
+    first, *rest = map(json.loads, (folder / "predictions" / "seen.jsonl").read_text().splitlines())
+    return first, rest
+
+
+def test_nothing_sent_to_a_system_tells_gold_split_flags_or_order(
+    write_system: Callable[..., Path], tiny: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "SECRET_TOKEN": "s3cret",
+        "AWS_SECRET_ACCESS_KEY": "s3cret",
+        "EDU_RAG_MODEL": "tiny-lm",
+    }.items():
+        monkeypatch.setenv(name, value)
+    folder = write_system(RECORDER)
+    run_submission(open_submission(folder), tiny, "test", None, environment=os.environ)
+    start, sent = _seen(folder)
+    assert len(sent) == 40
+    for question in sent:
+        assert set(question) == {"id", "text", "choices", "kind", "pages"}
+        for page in question["pages"]:  # type: ignore[attr-defined]
+            assert set(page) == {"page_id", "url", "title", "text", "sentences"}
+    everything = (folder / "predictions" / "seen.jsonl").read_text()
+    for word in (
+        "gold",
+        "evidence",
+        "split",
+        "lesson",
+        "meta_choice",
+        "question_id",
+        "q001",
+        "s3cret",
+        str(tiny.folder),
+        "test-v1",
+    ):
+        assert word not in everything, word
+    assert start["environment"]["EDU_RAG_MODEL"] == "tiny-lm"  # type: ignore[index]
+    assert start["argv"] == ["system.py"]
+    assert start["cwd"] == str(folder)
+    numbers = [int(str(question["text"]).split()[2].rstrip("?")) for question in sent]
+    assert numbers != sorted(numbers)
+    assert len({question["id"] for question in sent}) == 40
+
+
+def test_shuffling_the_gold_changes_nothing_in_what_is_sent(
+    write_system: Callable[..., Path],
+    build_dataset: Callable[..., Dataset],
+    questions: list[Question],
+    gold: dict[str, str],
+    tmp_path: Path,
+) -> None:
+    turned = {q.question_id: list(q.choices)[-1 if gold[q.question_id] == "a" else 0] for q in questions}
+    sent = []
+    for number, answers in enumerate((gold, turned)):
+        dataset = build_dataset(tmp_path / f"data{number}", questions, answers, pages=True)
+        folder = write_system(RECORDER, slug=f"recorder-{number}")
+        ids = iter(f"{i:016x}" for i in range(1_000))
+        run_submission(open_submission(folder), dataset, "test", None, new_id=lambda ids=ids: next(ids))
+        sent.append(_seen(folder)[1])
+    assert gold != turned
+    assert sent[0] == sent[1]
+
+
+def test_ids_are_new_in_every_run(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    seen: list[set[object]] = []
+    for number in range(2):
+        folder = write_system(RECORDER, slug=f"recorder-{number}")
+        run_submission(open_submission(folder), tiny, "test", None)
+        seen.append({question["id"] for question in _seen(folder)[1]})
+    assert not seen[0] & seen[1]
+
+
+def test_the_asking_order_depends_on_ids_alone(questions: list[Question]) -> None:
+    assert asking_order(questions, 0) == asking_order(questions[::-1], 0)
+    assert asking_order(questions, 0) != asking_order(questions, 1)
+
+
+COUNTER = (
+    LOOP
+    + """
+    with open("asked.txt", "a") as out: out.write(q["text"] + "\\n")
+    if os.path.exists("slow"): time.sleep(0.05)
+    say(id=q["id"], answer="b")
+"""
+)
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path
+) -> None:
+    folder = write_system(COUNTER)
+    # What the system writes must not look like a change of the system: it writes outside its folder.
+    asked = tmp_path / "asked.txt"
+    (folder / "system.py").write_text(
+        COUNTER.replace('"asked.txt"', repr(str(asked))).replace('os.path.exists("slow")', "True")
+    )
+    code = f"""
+from pathlib import Path
+from edu_rag.dataset import Dataset
+from harness.run import run_submission
+from harness.submission import open_submission
+run_submission(open_submission(Path({str(folder)!r})), Dataset(Path({str(tiny.folder)!r})), "test", None)
+"""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    running = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not (asked.exists() and len(asked.read_text().splitlines()) >= 8):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    partial = folder / "predictions" / "tiny-1.0.0" / "test.jsonl.partial"
+    kept = len(partial.read_bytes().splitlines()) - 1
+    assert 5 <= kept < 40
+    with partial.open("ab") as stream:
+        stream.write(b'{"question_id": "q0')  # a torn tail
+    before = len(asked.read_text().splitlines())
+    predictions = go(folder, tiny)
+    assert len(predictions) == 40
+    assert len(asked.read_text().splitlines()) <= before + 40 - kept + 1
+    go(folder, tiny, fresh=True)
+    assert len(asked.read_text().splitlines()) >= 40 + 40
+
+
+def test_answers_of_another_version_of_the_system_are_not_continued(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system(LOOP + "    say(id=q['id'], answer='b')\n")
+    path = go(folder, tiny) and folder / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    stale = path.with_name("test.jsonl.partial")
+    stale.write_text(
+        '{"dataset":"tiny@1.0.0#0","split":"test","sample":null,"system_sha256":"0"}\n{"question_id":"q001","answer":"z"}\n'
+    )
+    assert go(folder, tiny)["q001"].answer == "b"
+
+
+def test_a_sample_is_run_and_written_under_its_name(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    folder = write_system(LOOP + "    say(id=q['id'], answer='b')\n")
+    assert len(go(folder, tiny, sample="stratified-8-seed-1")) == 8
+    assert (folder / "predictions" / "tiny-1.0.0" / "test-stratified-8-seed-1.jsonl").is_file()

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
+from harness.submission import all_faults, find_predictions, is_slug, open_submission, submission_of, tree_faults
+from harness.target import anonymous, find_target
+
+
+def put(folder: Path, name: str, text: str = "") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_settings_become_the_facts_of_the_scorecard(write_system: Callable[..., Path]) -> None:
+    extra = 'models = ["m"]\nlinks = ["https://x.example"]\nblind = true\n[limits]\ntime_s = 2\n'
+    submission = open_submission(write_system("", extra=extra))
+    facts = submission.facts
+    assert (facts.slug, facts.name, facts.team, facts.models) == ("test-system", "Test system", "us", ("m",))
+    assert (facts.blind, facts.runnable) == (True, True)
+    assert (submission.settings.limits.time_s, submission.settings.limits.start_s) == (2.0, 300.0)
+
+
+def test_all_faults_of_the_settings_are_reported_at_once(write_system: Callable[..., Path]) -> None:
+    folder = write_system("", extra='nmae = "x"\nlinks = "y"\n')
+    with pytest.raises(FaultsError) as error:
+        open_submission(folder)
+    assert len(error.value.faults) == 2
+    assert "did you mean 'name'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        'links = ["javascript:alert(1)"]\n',
+        "[limits]\ntime_s = 0\n",
+        "[limits]\nstart_s = 1e9\n",
+        'contact = "' + "x" * 300 + '"\n',
+        "[limits]\ntime_s = nan\n",
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(write_system: Callable[..., Path], extra: str) -> None:
+    with pytest.raises((FaultsError, ConfigError)):
+        open_submission(write_system("", extra=extra))
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [("bm25", True), ("ab", False), ("A-b-c", False), ("a" * 41, False), ("a_b", False), ("abc\n", False)],
+)
+def test_a_slug_is_three_to_forty_small_letters_digits_and_dashes(name: str, good: bool) -> None:
+    assert is_slug(name) is good
+
+
+def test_a_folder_without_settings_or_with_another_name_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "my-system").mkdir()
+    put(tmp_path / "Bad Name", "submission.toml")
+    for name, what in (("my-system", "no submission.toml"), ("Bad Name", "rename"), ("absent", "no such folder")):
+        with pytest.raises(SubmissionError, match=what) as error:
+            open_submission(tmp_path / name)
+        assert "\n" not in str(error.value)
+
+
+def test_links_and_odd_names_are_faults_and_links_are_not_followed(
+    write_system: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = write_system("")
+    put(tmp_path, "outside/secret name")
+    (folder / "link").symlink_to(tmp_path / "outside")
+    put(folder, "odd name")
+    put(folder, "-rf")
+    os.mkfifo(folder / "pipe")
+    shown = [str(fault) for fault in tree_faults(folder)]
+    assert len(shown) == 4
+    assert not any("secret" in line for line in shown)
+
+
+def test_a_linked_settings_or_predictions_file_is_refused(write_system: Callable[..., Path], tmp_path: Path) -> None:
+    folder = write_system("")
+    secret = put(tmp_path, "gold.jsonl")
+    (folder / "predictions" / "tiny-1.0.0").mkdir(parents=True)
+    (folder / "predictions" / "tiny-1.0.0" / "test.jsonl").symlink_to(secret)
+    with pytest.raises(SubmissionError, match="link"):
+        find_predictions(open_submission(folder), "tiny-1.0.0", "test", None)
+    (folder / "submission.toml").unlink()
+    (folder / "submission.toml").symlink_to(secret)
+    with pytest.raises(SubmissionError):
+        open_submission(folder)
+
+
+def test_predictions_for_another_version_are_one_line_that_says_what_there_is(
+    write_system: Callable[..., Path],
+) -> None:
+    folder = write_system("")
+    file = put(folder, "predictions/tiny-1.0.0/test.jsonl")
+    with pytest.raises(SubmissionError) as error:
+        find_predictions(open_submission(folder), "tiny-2.0.0", "test", None)
+    assert "has no predictions tiny-2.0.0/test.jsonl (it has: tiny-1.0.0/test.jsonl)" in str(error.value)
+    with pytest.raises(SubmissionError, match=r"are for tiny-1\.0\.0, the dataset is tiny-2\.0\.0"):
+        find_target(file, "tiny-2.0.0", "test", None)
+
+
+def test_a_full_file_serves_a_sample_but_not_the_other_way_round(write_system: Callable[..., Path]) -> None:
+    folder = write_system("")
+    sample = "stratified-5-seed-0"
+    sampled = put(folder, f"predictions/tiny-1.0.0/test-{sample}.jsonl")
+    submission = open_submission(folder)
+    assert find_predictions(submission, "tiny-1.0.0", "test", sample) == sampled
+    with pytest.raises(SubmissionError, match=r"it has: tiny-1\.0\.0/test-stratified-5-seed-0\.jsonl"):
+        find_predictions(submission, "tiny-1.0.0", "test", None)
+    full = put(folder, "predictions/tiny-1.0.0/test.jsonl")
+    assert find_predictions(submission, "tiny-1.0.0", "test", "stratified-6-seed-0") == full
+
+
+def test_a_file_inside_a_submission_belongs_to_it_and_any_other_to_nobody(
+    write_system: Callable[..., Path], tmp_path: Path
+) -> None:
+    owner = submission_of(put(write_system(""), "predictions/tiny-1.0.0/test.jsonl"))
+    assert owner is not None
+    assert owner.slug == "test-system"
+    assert submission_of(put(tmp_path, "loose.jsonl")) is None
+    assert anonymous(tmp_path / "My Predictions!.jsonl").slug == "my-predictions"
+    assert is_slug(anonymous(tmp_path / "ü.jsonl").slug)
+
+
+def test_a_submission_with_nothing_to_score_is_a_fault(tmp_path: Path) -> None:
+    put(tmp_path, "my-system/submission.toml", 'name = "x"\nteam = "y"\n')
+    _, faults = all_faults(tmp_path / "my-system")
+    assert [type(fault) for fault in faults] == [SubmissionError]
+    assert isinstance(faults[0], EduRagError)
+    assert "neither a command nor predictions" in str(faults[0])
