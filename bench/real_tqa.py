@@ -25,6 +25,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 0
+LIMITS = ("--time-s", "600", "--start-s", "900")
+"""So wide that a busy machine, not the system, never decides an outcome."""
 FULL = (
     "blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-random", "blind-longest",
     "bm25-overlap", "sbert-overlap",
@@ -74,13 +76,13 @@ class Run:
         submission = self.out / "submissions" / slug
         if not submission.exists():
             shutil.copytree(ROOT / "submissions" / slug, submission)
-        self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *_sample(sample))
+        self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *_sample(sample), *LIMITS)
 
     def score(self, slug: str, sample: int | None) -> None:
         """Score one system; a system that answered everything can be scored on a sample too."""
         submission = self.out / "submissions" / slug
         name = f"score {slug} {sample or 'all'}"
-        words = ("score", submission, "--dataset", self.dataset, *_sample(sample), "--out", self.results)
+        words = ("score", submission, "--dataset", self.dataset, *_sample(sample), "--out", self.results, "--brief")
         self.stage(name, *words)
 
 

@@ -30,7 +30,6 @@ COMMANDS: Mapping[str, _Entry] = {
     "explain": _Entry("harness.commands", "one question: what the system read, said, and got for it"),
     "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
 }
-EXTRAS: Mapping[str, str] = {"builder.commands": "build", "edu_rag.demo": "build"}
 
 
 class LazyGroup(click.Group):
@@ -99,10 +98,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     except EduRagError as error:
         click.echo(str(error), err=True)
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        # The core is small on purpose: what a command lacks comes with an extra.
+        click.echo(f"edu-rag: {error.name} is not installed: pip install 'edu-rag-bench[build,models]'", err=True)
+        sys.exit(1)
     except BrokenPipeError:
         # The reader (head, less) went away: nothing is wrong, and nothing more can be said on stdout.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        # A full disk, a missing permission: the file and the system's own words say it best.
+        click.echo(
+            f"{error.filename or 'edu-rag'}: {error.strerror or error}: free space or mend permissions", err=True
+        )
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def _run_and_score(slug: str, out: Path) -> None:
         submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
     )
     _edu_rag("run", submission, "--dataset", out / "dataset")
-    _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--quiet")
+    _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--brief")
 
 
 def _fresh(out: Path) -> None:

@@ -135,9 +135,10 @@ def run(
 @click.option(
     "--out", "results", type=_PATH, metavar="RESULTS", help="Write the scorecard where `edu-rag board` looks."
 )
+@click.option("--brief", is_flag=True, help="Print one line instead of the table.")
 def score(
     path: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
-    verdicts: Path | None, results: Path | None,
+    verdicts: Path | None, results: Path | None, brief: bool,
 ) -> None:  # fmt: skip
     """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
 
@@ -151,7 +152,7 @@ def score(
     from edu_rag.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecards import scorecard_values
-    from harness.report import card_lines
+    from harness.report import brief_line, card_lines
     from harness.score import now_utc, score_target, summary, write_results
     from harness.target import find_target
 
@@ -166,7 +167,7 @@ def score(
     if as_json:
         _print_json(summary(scored.card) | scorecard_values(scored.card))
     else:
-        click.echo("\n".join(card_lines(scored.card)))
+        click.echo(brief_line(scored.card) if brief else "\n".join(card_lines(scored.card)))
 
 
 @click.command()

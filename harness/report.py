@@ -42,6 +42,12 @@ def _outcome_lines(counts: Counts) -> Iterator[str]:
         yield f"  {outcome:12} {n:6,} of {counts.n:,} {_percent(n / counts.n):>9}"
 
 
+def brief_line(card: ScoreCard) -> str:
+    """A scorecard as one line: score, its interval, and the five outcomes."""
+    split = ", ".join(f"{outcome} {getattr(card.counts, outcome):,}" for outcome in OUTCOMES)
+    return f"{card.system.slug}: score {100 * card.counts.score:+.2f} % ({_interval(card, 'score')}): {split}"
+
+
 def card_lines(card: ScoreCard) -> Iterator[str]:
     """A scorecard as a readable table."""
     counts = card.counts

@@ -1,0 +1,196 @@
+"""A language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama, a hosted one. The door to the network.
+
+Letters come from `/chat/completions` or `/completions`. For likelihoods the server must tell log-probabilities of given
+text, which no common interface covers: servers that echo the prompt with `logprobs` (vLLM) are asked that way, and
+llama.cpp's own `/completion` token by token (see `_llama_logprobs`). Any other server gets a clear error.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from baselines.generate import Generated, Likelihoods
+from baselines.prompt import FilledPrompt
+from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+
+Api = Literal["chat", "completions"]
+RETRY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)
+MAX_WAIT_S = 30.0
+MAX_REPLY_BYTES = 20_000_000
+_FORCE = 1_000.0
+"""A bias no other token can catch up with."""
+
+
+class ServerModel:
+    """A model of a server. `base_url` ends in `/v1` as a rule; `sleep` is an argument for tests."""
+
+    def __init__(
+        self, base_url: str, model: str, key: str | None = None, *, api: Api = "chat", timeout_s: float = 60.0,
+        tries: int = 4, sleep: Callable[[float], None] = time.sleep,
+    ) -> None:  # fmt: skip
+        try:
+            import requests
+        except ImportError:
+            raise MissingExtraError(
+                "server model", "requests is not installed", "pip install 'edu-rag-bench[models]'"
+            ) from None
+        self.base_url = base_url.rstrip("/")
+        self.model, self.api, self.timeout_s, self.tries, self._sleep = model, api, timeout_s, tries, sleep
+        self._session = requests.Session()
+        if key:
+            self._session.headers["Authorization"] = f"Bearer {key}"
+        self._transport_error: type[Exception] = requests.RequestException
+        self._ask_logprobs: Callable[[str, Sequence[str]], Likelihoods] | None = None
+
+    @classmethod
+    def from_environment(cls) -> ServerModel:
+        """The server named by EDU_RAG_LLM_URL, _MODEL, _KEY, _API (chat or completions), _TIMEOUT_S."""
+        said = {name: os.environ.get(f"EDU_RAG_LLM_{name}", "") for name in ("URL", "MODEL", "KEY", "API", "TIMEOUT_S")}
+        for name in ("URL", "MODEL"):
+            if not said[name]:
+                raise ConfigError(f"EDU_RAG_LLM_{name}", "is not set", "set it, e.g. URL=http://127.0.0.1:8000/v1")
+        api = said["API"] or "chat"
+        if api not in get_args(Api):
+            raise ConfigError("EDU_RAG_LLM_API", f"{api!r} is unknown", "choose chat or completions")
+        try:
+            timeout_s = float(said["TIMEOUT_S"] or 60)
+        except ValueError:
+            raise ConfigError("EDU_RAG_LLM_TIMEOUT_S", f"{said['TIMEOUT_S']!r} is no number", "give seconds") from None
+        return cls(
+            said["URL"], said["MODEL"], said["KEY"] or None, api="chat" if api == "chat" else "completions",
+            timeout_s=timeout_s,
+        )  # fmt: skip
+
+    def _post(self, url: str, body: Mapping[str, Any]) -> Any:
+        """POST with retries on refusals that pass. Raises SubmissionError that tells what the server said."""
+        said = ""
+        for attempt in range(self.tries):
+            if attempt:
+                self._sleep(min(MAX_WAIT_S, 2.0**attempt))
+            try:
+                reply = self._session.post(url, json=body, timeout=self.timeout_s, allow_redirects=False)
+                if reply.status_code == 200 and len(reply.content) <= MAX_REPLY_BYTES:
+                    return reply.json()
+                said = f"HTTP {reply.status_code}: {reply.text[:200]}"
+                if reply.status_code not in RETRY_STATUSES:
+                    break
+            except self._transport_error as error:
+                said = f"{type(error).__name__}: {error}"[:300]
+        raise SubmissionError(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
+
+    def generate(self, prompt: FilledPrompt, max_new_tokens: int) -> Generated:
+        """Generate greedily (temperature 0). Token counts are the server's own."""
+        body: dict[str, Any] = {"model": self.model, "max_tokens": max_new_tokens, "temperature": 0}
+        if self.api == "chat":
+            turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
+            body["messages"] = [*turns, {"role": "user", "content": prompt.user}]
+            reply = self._post(f"{self.base_url}/chat/completions", body)
+        else:
+            reply = self._post(f"{self.base_url}/completions", body | {"prompt": prompt.plain})
+        try:
+            choice = reply["choices"][0]
+            text = choice["message"]["content"] if self.api == "chat" else choice["text"]
+            usage = reply.get("usage") or {}
+            return Generated(text or "", int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0)))
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise _odd(self.base_url, reply) from None
+
+    def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
+        """How likely each continuation is after the prefix, by the first way that the server can do."""
+        if self._ask_logprobs is None:
+            self._ask_logprobs = self._way_of_server()
+        return self._ask_logprobs(prefix, continuations)
+
+    def _way_of_server(self) -> Callable[[str, Sequence[str]], Likelihoods]:
+        reply = self._post(f"{self.base_url}/completions", self._echo_body("One two"))
+        if _echoed(reply, 0):
+            return self._echo_logprobs
+        try:
+            self._tokens("One two", special=True)
+        except SubmissionError:
+            raise SubmissionError(
+                self.base_url, "does not tell log-probabilities of given text (no `echo`, no llama.cpp `/completion`)",
+                "use answer style `letter`, or a server such as vLLM or llama.cpp",
+            ) from None  # fmt: skip
+        return self._llama_logprobs
+
+    def _echo_body(self, text: str) -> dict[str, Any]:
+        # One token more than wanted: some servers refuse max_tokens = 0.
+        return {
+            "model": self.model, "prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1,
+        }  # fmt: skip
+
+    def _echo_logprobs(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
+        """The way of vLLM: the server reads prefix + continuation and tells each token's log-probability and place."""
+        logprobs, n_input = [], 0
+        for text in continuations:
+            reply = self._post(f"{self.base_url}/completions", self._echo_body(prefix + text))
+            places = _echoed(reply, len(prefix))
+            inside = [value for place, value in places if len(prefix) <= place < len(prefix) + len(text)]
+            if not inside:
+                raise _odd(self.base_url, reply)
+            logprobs.append(inside)
+            n_input += int((reply.get("usage") or {}).get("prompt_tokens", 0))
+        return Likelihoods(logprobs, n_input)
+
+    @property
+    def _root(self) -> str:
+        return self.base_url.removesuffix("/v1")
+
+    def _tokens(self, text: str, *, special: bool) -> list[int]:
+        body = {"content": text, "add_special": special, "parse_special": False}
+        reply = self._post(f"{self._root}/tokenize", body)
+        try:
+            return [int(token) for token in reply["tokens"]]
+        except (KeyError, TypeError, ValueError):
+            raise _odd(self._root, reply) from None
+
+    def _llama_logprobs(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
+        """llama.cpp's way: force one token after the other by its bias, and read its log-probability.
+
+        `/completion` tells the log-probability before biases and samplers (`post_sampling_probs` false), and keeps the
+        prefix in its cache, so that each request reads one token.
+        """
+        start = self._tokens(prefix, special=True)
+        rows = [self._tokens(text, special=False) for text in continuations]
+        logprobs = []
+        for row in rows:
+            read = list(start)
+            values = []
+            for token in row:
+                values.append(self._forced(read, token))
+                read.append(token)
+            logprobs.append(values)
+        return Likelihoods(logprobs, len(start) + sum(len(row) for row in rows))
+
+    def _forced(self, read: list[int], token: int) -> float:
+        body = {
+            "prompt": read, "n_predict": 1, "n_probs": 1, "temperature": 0, "cache_prompt": True,
+            "post_sampling_probs": False, "samplers": ["temperature"], "logit_bias": [[token, _FORCE]],
+        }  # fmt: skip
+        reply = self._post(f"{self._root}/completion", body)
+        try:
+            told = reply["completion_probabilities"][0]
+            if told["id"] == token:
+                return float(told["logprob"])
+        except (KeyError, IndexError, TypeError, ValueError):
+            pass
+        raise _odd(self._root, reply)
+
+
+def _echoed(reply: Any, at_least: int) -> list[tuple[int, float]]:
+    """Places (in characters of the text) and log-probabilities of an echoed prompt; empty when it was not echoed."""
+    try:
+        told = reply["choices"][0]["logprobs"]
+        pairs = zip(told["text_offset"], told["token_logprobs"], strict=True)
+        places = [(int(place), float(value)) for place, value in pairs if value is not None]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return []
+    return places if len(places) > 1 and places[-1][0] >= at_least else []
+
+
+def _odd(where: str, reply: object) -> SubmissionError:
+    return SubmissionError(where, f"answered in a form we do not know: {str(reply)[:200]}", "check what server it is")

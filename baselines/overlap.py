@@ -1,0 +1,106 @@
+"""Systems without a language model: the choice whose words, or whose meaning, come closest to a sentence of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from baselines.bm25 import BM25, tokenise
+from baselines.sentences import sentences_of
+from edu_rag.serve import SystemAnswer, SystemQuestion
+
+if TYPE_CHECKING:
+    from baselines.embed import Encoder
+
+
+class Match(NamedTuple):
+    """How well a query is matched, and by which sentence."""
+
+    score: float
+    place: int
+
+
+class Scorer(Protocol):
+    """Finds, for each query, the best of the sentences: its score (0 = nothing in common) and its place among them."""
+
+    def __call__(self, sentences: Sequence[str], queries: Sequence[str]) -> list[Match]:
+        """One match a query; ties go to the first sentence."""
+        ...
+
+
+class Supports(Protocol):
+    """Whether a sentence that matches a true/false question this well speaks for "true"."""
+
+    def __call__(self, text: str, sentence: str, score: float) -> bool:
+        """True or false."""
+        ...
+
+
+def statement(question: SystemQuestion, label: str) -> str:
+    """The text that is looked for to see whether this choice is right: the question's text, then the choice's."""
+    return f"{question.text} {question.choices[label]}"
+
+
+def _side(question: SystemQuestion, word: str) -> str | None:
+    """The label of the choice that says this word."""
+    return next((label for label, text in question.choices.items() if text.strip().casefold() == word), None)
+
+
+def overlap_system(score: Scorer, supports: Supports) -> Callable[[SystemQuestion], SystemAnswer]:
+    """The system that answers with the choice whose statement is best matched by one sentence, and cites it.
+
+    A true/false question asks whether its own text is found: true when `supports(text, sentence, score)` says so of its
+    best sentence, else false; the words "true" and "false" say nothing about a page. Abstains without pages, when
+    nothing is matched at all, and on free_text questions. Ties go to the first choice.
+    """
+
+    def answer(question: SystemQuestion) -> SystemAnswer:
+        sentences = sentences_of(question)
+        if not sentences or not question.choices:
+            return SystemAnswer(answer=None)
+        texts = [sentence.text for sentence in sentences]
+        if question.kind == "true_false":
+            match = score(texts, [question.text])[0]
+            said = _side(question, "true" if supports(question.text, texts[match.place], match.score) else "false")
+        else:
+            labels = list(question.choices)
+            matches = score(texts, [statement(question, label) for label in labels])
+            place = max(range(len(labels)), key=lambda i: matches[i].score)
+            match, said = matches[place], labels[place]
+        if match.score <= 0 or said is None:
+            return SystemAnswer(answer=None)
+        cited = sentences[match.place]
+        return SystemAnswer(answer=said, response=f"{match.score:.4f}: {cited.text[:300]}", passages=[cited.passage])
+
+    return answer
+
+
+def bm25_system(k1: float = 1.5, b: float = 0.75) -> Callable[[SystemQuestion], SystemAnswer]:
+    """`bm25-overlap`: BM25 (lucene) over the question's own sentences.
+
+    True/false: true when the best sentence holds at least half of the distinct words of the question's text.
+    """
+
+    def score(sentences: Sequence[str], queries: Sequence[str]) -> list[Match]:
+        index = BM25(sentences, k1=k1, b=b)
+        tables = [index.scores(query) for query in queries]
+        return [Match(float(table.max()), int(table.argmax())) for table in tables]
+
+    def supports(text: str, sentence: str, score: float) -> bool:
+        words = set(tokenise(text))
+        return 2 * len(words & set(tokenise(sentence))) >= len(words)
+
+    return overlap_system(score, supports)
+
+
+def dense_system(encoder: Encoder, true_from: float = 0.7) -> Callable[[SystemQuestion], SystemAnswer]:
+    """`sbert-overlap`: cosine of sentence embeddings. True/false: true when the best cosine is at least `true_from`."""
+
+    def score(sentences: Sequence[str], queries: Sequence[str]) -> list[Match]:
+        table = encoder.encode(queries) @ encoder.encode(sentences).T
+        return [Match(float(row.max()), int(row.argmax())) for row in table]
+
+    def supports(text: str, sentence: str, score: float) -> bool:
+        return score >= true_from
+
+    return overlap_system(score, supports)

@@ -1,0 +1,88 @@
+"""Prompts as versioned files, filled so that no page, question or choice can break out of its place.
+
+A prompt file has sections that start with a line `=== system` or `=== user`. Its markers are {question}, {choices},
+{labels} and {context}. A prompt whose wording changes is a new file with a new `-vN`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+from edu_rag.errors import ConfigError
+from edu_rag.serve import SystemQuestion
+
+_SECTION = re.compile(r"^=== (system|user)\n", re.MULTILINE)
+_MARKER = re.compile(r"\{(question|choices|labels|context)\}")
+_CONTROL = re.compile(r"<(?=[|/]?[\w|]{1,40}\|?>)|\[(?=/?INST\])|<(?=</?SYS>>)")
+"""The first character of what chat templates use to mark turns: <|im_end|>, </s>, <end_of_turn>, [INST], <<SYS>>."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilledPrompt:
+    """A prompt ready for a model: the instruction (may be empty), what is asked, and which prompt it was made from."""
+
+    system: str
+    user: str
+    made_from: str
+
+    @property
+    def plain(self) -> str:
+        """The prompt as one text, for models that have no chat template."""
+        return f"{self.system}\n\n{self.user}" if self.system else self.user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt file: its name (with version), its SHA-256, and its sections with unfilled markers."""
+
+    name: str
+    sha256: str
+    system: str
+    user: str
+
+    @property
+    def id(self) -> str:
+        """`name@hash8`: what answers say they were made with."""
+        return f"{self.name}@{self.sha256[:8]}"
+
+    def fill(self, question: SystemQuestion, context: str = "") -> FilledPrompt:
+        """Put question, choices and context into the markers, in one pass: what is put in is never read for markers."""
+        values = {
+            "question": harmless(question.text),
+            "choices": " | ".join(f"{label}. {harmless(text)}" for label, text in question.choices.items()),
+            "labels": ", ".join(question.choices),
+            "context": harmless(context),
+        }
+        system, user = (_MARKER.sub(lambda found: values[found[1]], part) for part in (self.system, self.user))
+        return FilledPrompt(system=system, user=user, made_from=self.id)
+
+
+def harmless(text: str) -> str:
+    """Text as one line that can neither start a section nor speak as a turn of the chat.
+
+    White space is folded, other control characters are dropped, and turn marks like `<|im_end|>` get a space inside.
+    """
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return _CONTROL.sub(lambda found: found[0] + " ", line)
+
+
+def load_prompt(name: str) -> Prompt:
+    """The prompt of this name. Raises ConfigError naming the ones there are."""
+    folder = resources.files("baselines").joinpath("prompts")
+    names = sorted(item.name.removesuffix(".txt") for item in folder.iterdir() if item.name.endswith(".txt"))
+    if name not in names:
+        raise ConfigError(f"prompt {name}", "there is no such prompt", f"known are {', '.join(names)}")
+    raw = folder.joinpath(f"{name}.txt").read_bytes()
+    _, *parts = _SECTION.split(raw.decode("utf-8"))
+    sections = dict(zip(parts[::2], (part.strip("\n") for part in parts[1::2]), strict=True))
+    if "user" not in sections:
+        raise ConfigError(f"prompt {name}", "has no section `=== user`", "add it")
+    return Prompt(
+        name=name,
+        sha256=hashlib.sha256(raw).hexdigest(),
+        system=sections.get("system", ""),
+        user=sections["user"],
+    )

