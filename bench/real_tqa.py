@@ -6,7 +6,7 @@ Usage (from a checkout, after `make test` has made the environment):
     .venv/bin/python bench/real_tqa.py --data ../shared/data --models MODELS --out runs/tqa-val
 
 Every stage is a command of ours, shown before it runs and timed; finished stages are kept, so the run can be stopped
-and started again. `--report docs/real-run.md` writes the page with the table, the crawl's statistics and the times.
+and started again. `--report docs` writes real-run.md there: tables, tests, the statistics of the crawl and the times.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shlex
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+
+from real_run_report import write_report
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 0
@@ -78,71 +78,20 @@ class Run:
             shutil.copytree(ROOT / "submissions" / slug, submission)
         self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *_sample(sample), *LIMITS)
 
-    def score(self, slug: str, sample: int | None) -> None:
-        """Score one system; a system that answered everything can be scored on a sample too."""
-        submission = self.out / "submissions" / slug
-        name = f"score {slug} {sample or 'all'}"
-        words = ("score", submission, "--dataset", self.dataset, *_sample(sample), "--out", self.results, "--brief")
-        self.stage(name, *words)
+    def score(self, slug: str, sample: int | None, asked: int | None = None) -> None:
+        """Score one system on all questions or on a sample, from the predictions for `asked` questions (None: all).
+
+        The smaller sample lies inside the larger one; a question outside it would be counted as failed, and show.
+        """
+        target = self.out / "submissions" / slug
+        if asked is not None and asked != sample:
+            target = target / "predictions" / "tqa-val-1.0.0" / f"val-stratified-{asked}-seed-{SEED}.jsonl"
+        words = ("score", target, "--dataset", self.dataset, *_sample(sample), "--out", self.results, "--brief")
+        self.stage(f"score {slug} {sample or 'all'}", *words)
 
 
 def _sample(n: int | None) -> tuple[str, ...]:
     return () if n is None else ("--sample", str(n), "--seed", str(SEED))
-
-
-def _cards(results: Path) -> dict[str, list[dict[str, Any]]]:
-    """Scorecards by table (split and sample), best score first."""
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(results.rglob("scorecard.json")):
-        tables.setdefault(path.parents[1].name, []).append(json.loads(path.read_text()))
-    for cards in tables.values():
-        cards.sort(key=lambda card: (-card["rates"]["score"], card["system"]["slug"]))
-    return tables
-
-
-def _row(card: dict[str, Any]) -> str:
-    low, high = card["intervals"]["score"]
-    rates, counts = card["rates"], card["counts"]
-    attempted = rates["accuracy_given_attempted"]
-    split = " / ".join(str(counts[name]) for name in ("correct", "incorrect", "abstained", "unparseable", "failed"))
-    return (
-        f"| {card['system']['slug']} | {rates['score']:+.3f} | {low:+.3f} … {high:+.3f} | {rates['accuracy']:.3f} "
-        f"| {rates['hallucination']:.3f} | {rates['missing']:.3f} | {'–' if attempted is None else f'{attempted:.3f}'} "
-        f"| {split} |"
-    )
-
-
-def report(run: Run, page: Path) -> None:
-    """Write docs/real-run.md from what the run left behind: no figure on it is typed by hand."""
-    manifest = json.loads((run.dataset / "manifest.json").read_text())
-    head = (
-        "| system | score | 95 % interval | accuracy | hallucination | missing | accuracy given attempted "
-        "| correct / incorrect / abstained / unparseable / failed |\n|---|---|---|---|---|---|---|---|"
-    )
-    parts = [(ROOT / "bench" / "real_run_head.md").read_text().rstrip(), "## The crawl\n", _crawl_table(manifest)]
-    for table, cards in _cards(run.results).items():
-        parts.append(
-            f"## Results: {table}, n = {cards[0]['counts']['correct'] + sum(list(cards[0]['counts'].values())[1:])}\n"
-        )
-        parts.append("\n".join([head, *map(_row, cards)]))
-    times = "\n".join(f"| {name} | {seconds:,.0f} |" for name, seconds in run.times.items() if seconds >= 1)
-    machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-    parts += ["## Time each stage took\n", f"Machine: {machine}. Stages under one second are left out.\n"]
-    parts.append(f"| stage | seconds |\n|---|---|\n{times}")
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(f"wrote {page}")
-
-
-def _crawl_table(manifest: dict[str, Any]) -> str:
-    rows = [f"| {name} | {value} |" for name, value in sorted(_flat(manifest["sources"]).items())]
-    return "| figure | this run |\n|---|---|\n" + "\n".join(rows)
-
-
-def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        flat.update(_flat(value, f"{prefix}{name}: ") if isinstance(value, dict) else {f"{prefix}{name}": value})
-    return flat
 
 
 def main() -> None:
@@ -154,7 +103,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=500, help="questions for systems with a small language model")
     parser.add_argument("--large-sample", type=int, default=300, help="questions for the 1.5B model")
     parser.add_argument("--only", choices=("full", "small", "large"), help="run only these systems now")
-    parser.add_argument("--report", type=Path, help="write the page to this file")
+    parser.add_argument("--report", type=Path, metavar="FOLDER", help="write real-run.md there")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     run = Run(given.out, given.models.resolve())
@@ -164,18 +113,18 @@ def main() -> None:
         if given.only in (None, name):
             for slug in slugs:
                 run.run(slug, sample)
-    for slug in FULL:
-        for sample in (None, given.sample, given.large_sample):
-            run.score(slug, sample)
-    done = [slug for slug in (*SMALL_MODELS, *LARGE_MODELS) if f"run {slug}" in run.times]
-    for slug in done:
-        for sample in sorted({given.sample, given.large_sample}):
-            if sample <= (given.large_sample if slug in LARGE_MODELS else given.sample):
-                run.score(slug, sample)
+    small, large = given.sample, given.large_sample
+    for slugs, asked, samples in (
+        (FULL, None, (None, small, large)), (SMALL_MODELS, small, (small, large)), (LARGE_MODELS, large, (large,)),
+    ):  # fmt: skip
+        for slug in slugs:
+            if f"run {slug}" in run.times:
+                for sample in dict.fromkeys(samples):
+                    run.score(slug, sample, asked)
     run.times.pop("board", None)
     run.stage("board", "board", run.results, "--out", given.out / "site")
     if given.report:
-        report(run, given.report)
+        write_report(given.out, run.times, given.report)
 
 
 if __name__ == "__main__":
