@@ -1,7 +1,7 @@
 """The EDU-RAG paper's system without retrieval: the language model alone."""
 
 from baselines.edu_rag_paper import vanilla
-from baselines.gguf_model import LocalModel
+from baselines.llama_cpp import LlamaCppModel
 from edu_rag import serve
 
-serve(vanilla(LocalModel("qwen2.5-coder-1.5b"), style="letter"))
+serve(vanilla(LlamaCppModel("qwen2.5-coder-1.5b"), style="letter"))

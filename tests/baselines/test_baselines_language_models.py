@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -264,3 +265,20 @@ def test_an_unset_server_says_which_variable(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("EDU_RAG_LLM_URL", raising=False)
     with pytest.raises(ConfigError, match="EDU_RAG_LLM_URL"):
         ServerModel.from_environment()
+
+
+@needs_smollm2
+def test_llama_cpp_inside_a_system_answers_and_the_process_ends(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="NOT RUN: xllamacpp (the llama.cpp server) is not installed")
+    code = (
+        "from baselines.edu_rag_paper import vanilla\nfrom baselines.llama_cpp import LlamaCppModel\n"
+        "from edu_rag import serve\nserve(vanilla(LlamaCppModel('smollm2-135m', threads=1), style='likelihood'))\n"
+    )
+    line = '{"id":"1","text":"Sky?","choices":{"a":"blue","b":"red of rust"},"kind":"multiple_choice","pages":[]}\n'
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=line, env=os.environ | {"PYTHONPATH": root}, capture_output=True,
+        text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["answer"] == "a"
