@@ -95,9 +95,13 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
 @click.option(
     "--start-s", type=click.FloatRange(0, min_open=True), help="Seconds to the first answer, instead of its own."
 )
+@click.option(
+    "--pass-env", "passed", multiple=True, metavar="NAME",
+    help="Hand this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. Keys are withheld else.",
+)  # fmt: skip
 def run(
     submission_folder: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *, fresh: bool,
-    time_s: float | None, start_s: float | None,
+    time_s: float | None, start_s: float | None, passed: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Run a submission's command over a split and write its predictions; print their path.
 
@@ -121,7 +125,9 @@ def run(
     own = submission.settings.limits
     limits = Limits(time_s=time_s or own.time_s, start_s=start_s or own.start_s)
     sample = _sample_name(n_sample, seed)
-    path = run_submission(submission, dataset, dataset.only_split(split), sample, fresh=fresh, limits=limits)
+    path = run_submission(
+        submission, dataset, dataset.only_split(split), sample, fresh=fresh, limits=limits, passed=passed
+    )
     click.echo(str(path))
 
 

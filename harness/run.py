@@ -6,7 +6,7 @@ import hashlib
 import os
 import random
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -166,17 +166,19 @@ def run_submission(
     fresh: bool = False,
     limits: Limits | None = None,
     environment: Mapping[str, str] = os.environ,
+    passed: Collection[str] = (),
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
 ) -> Path:
     """Run a submission's command over a split (or a sample) and write its predictions file; return the path.
 
     An interrupted run goes on where it stopped unless `fresh`. stderr of the system is kept beside the predictions.
+    `passed` names variables of the environment that the system gets besides the harmless ones, such as an API key.
     """
     task = task_of(dataset, split, sample)
     path = submission.predictions_path(f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
     named = {"dataset": dataset.id, "split": split, "sample": sample, "system_sha256": _fingerprint(submission)}
     partial = Partial(path.with_name(path.name + ".partial"), named, fresh=fresh)
-    child = child_environment(environment)
+    child = child_environment(environment, passed)
     command = submission.settings.command
     with ExitStack() as stack:
         stack.callback(partial.close)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NamedTuple
@@ -18,8 +18,10 @@ from edu_rag.jsonl import parse_json
 
 MAX_OUTPUT_BYTES = 1_000_000
 """What a system may write for one question."""
-_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH")
-_KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_")
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+_KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
+_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
+"""HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
 
 
@@ -40,9 +42,17 @@ class Reply(NamedTuple):
     latency_s: float
 
 
-def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a system gets of our environment: no credentials, no paths of ours; edu_rag stays importable."""
-    kept = {k: v for k, v in environment.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
+def _is_kept(name: str) -> bool:
+    is_secret = any(word in name.upper() for word in _SECRET_WORDS)
+    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not is_secret)
+
+
+def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """What a system gets of our environment: what programs need to start, and the names that the caller passes on.
+
+    Credentials are not among it unless passed by name; edu_rag stays importable.
+    """
+    kept = {name: value for name, value in environment.items() if name in passed or _is_kept(name)}
     package_home = Path(__file__).resolve().parent.parent
     if package_home.name not in ("site-packages", "dist-packages"):
         kept["PYTHONPATH"] = os.pathsep.join(filter(None, (str(package_home), kept.get("PYTHONPATH", ""))))

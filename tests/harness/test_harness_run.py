@@ -200,6 +200,8 @@ def test_nothing_sent_to_a_system_tells_gold_split_flags_or_order(
 ) -> None:
     for name, value in {
         "SECRET_TOKEN": "s3cret",
+        "HF_TOKEN": "s3cret",
+        "EDU_RAG_LLM_KEY": "s3cret",
         "AWS_SECRET_ACCESS_KEY": "s3cret",
         "EDU_RAG_MODEL": "tiny-lm",
     }.items():
@@ -232,6 +234,15 @@ def test_nothing_sent_to_a_system_tells_gold_split_flags_or_order(
     numbers = [int(str(question["text"]).split()[2].rstrip("?")) for question in sent]
     assert numbers != sorted(numbers)
     assert len({question["id"] for question in sent}) == 40
+
+
+def test_a_key_reaches_a_system_only_when_passed_by_name(
+    write_system: Callable[..., Path], tiny: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDU_RAG_LLM_KEY", "s3cret")
+    folder = write_system(RECORDER)
+    run_submission(open_submission(folder), tiny, "test", None, passed=("EDU_RAG_LLM_KEY",))
+    assert _seen(folder)[0]["environment"]["EDU_RAG_LLM_KEY"] == "s3cret"  # type: ignore[index]
 
 
 def test_shuffling_the_gold_changes_nothing_in_what_is_sent(
