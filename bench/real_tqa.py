@@ -33,8 +33,8 @@ FULL = (
 )  # fmt: skip
 SMALL_MODELS = (
     "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2", "edu-rag-vanilla-gemma3", "edu-rag-paper-gemma3",
-    "edu-rag-vanilla-smollm2-letter", "edu-rag-paper-smollm2-letter",
 )  # fmt: skip
+LETTERS = ("edu-rag-vanilla-smollm2-letter", "edu-rag-paper-smollm2-letter")
 LARGE_MODELS = ("edu-rag-vanilla-qwen1b", "edu-rag-paper-qwen1b")
 HOSTS = {"siyavula": "www.mstworkbooks.co.za", "openstax-physics": "physics.school-reader.example"}
 
@@ -102,20 +102,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "tqa-val")
     parser.add_argument("--sample", type=int, default=500, help="questions for systems with a small language model")
     parser.add_argument("--large-sample", type=int, default=300, help="questions for the 1.5B model")
-    parser.add_argument("--only", choices=("full", "small", "large"), help="run only these systems now")
+    parser.add_argument("--only", choices=("full", "small", "large", "letters"), help="run only these systems now")
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="write real-run.md there")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     run = Run(given.out, given.models.resolve())
     run.build(given.data)
-    groups = {"full": (FULL, None), "small": (SMALL_MODELS, given.sample), "large": (LARGE_MODELS, given.large_sample)}
+    groups = {
+        "full": (FULL, None), "small": (SMALL_MODELS, given.sample), "large": (LARGE_MODELS, given.large_sample),
+        "letters": (LETTERS, given.sample),
+    }  # fmt: skip
     for name, (slugs, sample) in groups.items():
         if given.only in (None, name):
             for slug in slugs:
                 run.run(slug, sample)
     small, large = given.sample, given.large_sample
     for slugs, asked, samples in (
-        (FULL, None, (None, small, large)), (SMALL_MODELS, small, (small, large)), (LARGE_MODELS, large, (large,)),
+        (FULL, None, (None, small, large)), ((*SMALL_MODELS, *LETTERS), small, (small, large)), (LARGE_MODELS, large, (large,)),
     ):  # fmt: skip
         for slug in slugs:
             if f"run {slug}" in run.times:
