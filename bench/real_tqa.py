@@ -118,7 +118,8 @@ def main() -> None:
                 run.run(slug, sample)
     small, large = given.sample, given.large_sample
     for slugs, asked, samples in (
-        (FULL, None, (None, small, large)), ((*SMALL_MODELS, *LETTERS), small, (small, large)), (LARGE_MODELS, large, (large,)),
+        (FULL, None, (None, small, large)), ((*SMALL_MODELS, *LETTERS), small, (small, large)),
+        (LARGE_MODELS, large, (large,)),
     ):  # fmt: skip
         for slug in slugs:
             if f"run {slug}" in run.times:
