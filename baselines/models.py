@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
+from edu_rag.manifest import file_sha256
 
 MODELS_VARIABLE = "EDU_RAG_MODELS"
 CACHE_VARIABLE = "EDU_RAG_CACHE"
@@ -68,12 +68,6 @@ def models_folder() -> Path | None:
         return Path(given)
     cache = cache_folder()
     return None if cache is None else cache / "models"
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file in hex."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _candidates(model: KnownModel) -> list[Path]:

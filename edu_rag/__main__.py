@@ -102,10 +102,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         # The core is small on purpose: what a command lacks comes with an extra.
         click.echo(f"edu-rag: {error.name} is not installed: pip install 'edu-rag-bench[build,models]'", err=True)
         sys.exit(1)
-    except BrokenPipeError:
-        # The reader (head, less) went away: nothing is wrong, and nothing more can be said on stdout.
-        sys.stderr.close()
-        sys.exit(0)
     except OSError as error:
         # A full disk, a missing permission: the file and the system's own words say it best.
         click.echo(

@@ -136,11 +136,11 @@ def rate_intervals(
 ) -> tuple[dict[str, tuple[float, float]], str]:
     """95 % intervals of score, accuracy, hallucination and missing, and the name of the method.
 
-    Exact where no lesson is known; otherwise questions of one lesson are drawn together (10,000 seeded resamples).
+    Exact where no lesson is known, or where all questions are of one lesson, whose resamples would all be the same;
+    otherwise questions of one lesson are drawn together (10,000 seeded resamples).
     """
     rows = _indicators(outcomes)
-    known = lessons is not None and any(lesson is not None for lesson in lessons)
-    if lessons is None or not known:
+    if lessons is None or len(set(lessons)) < 2:
         return {name: mean_interval(row, level) for name, row in zip(RATES, rows, strict=True)}, EXACT_METHOD
     cluster = _clusters(lessons)
     sizes = np.bincount(cluster)

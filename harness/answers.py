@@ -1,4 +1,4 @@
-"""Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v1` (docs/scoring.md)."""
+"""Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v1`."""
 
 from __future__ import annotations
 
@@ -246,7 +246,8 @@ def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
     """
     if len(answer) == 1 and answer in choices:
         return _choice(answer, f"label {answer}")
-    if len(answer) > MAX_CHARACTERS:
+    # Folding makes one character of some scripts into eighteen.
+    if len(answer) > MAX_CHARACTERS or len(fold_writing(answer)) > MAX_CHARACTERS:
         return _unparseable(f"over {MAX_CHARACTERS:,} characters")
     lines = [line for line in answer.splitlines() if fold_writing(line)]
     whole = _by_text(answer, choices, _TEXT_LEVELS)

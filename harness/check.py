@@ -13,7 +13,7 @@ from edu_rag.records import Question
 from harness.answers import read_answer
 from harness.predictions import faults_in, read_predictions
 from harness.sample import choose, sample_of
-from harness.submission import Submission, all_faults
+from harness.submission import Submission, all_faults, behind_link
 
 _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
 
@@ -79,6 +79,8 @@ def check_submission(folder: Path, dataset: Dataset | None) -> Findings:
         faults += more
     notes = [f"{submission.folder}: {_KINDS[bool(submission.settings.command)]}"]
     for path, stem in files.items():
+        if behind_link(path, submission.folder) or not (path.is_file() or path.is_dir()):
+            continue  # a fault of the tree already; a stranger's link may lead to a pipe that never ends
         try:
             found = check_predictions(path, _asked(dataset, stem) if dataset else None)
         except EduRagError as error:

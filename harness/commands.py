@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,6 +49,12 @@ def _print_json(value: object) -> None:
     import msgspec
 
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Print lines that hold words of systems and pages, which could else steer the terminal by escape sequences."""
+    for line in lines:
+        click.echo("".join(char if char.isprintable() else " " for char in line))
 
 
 @click.command()
@@ -173,7 +179,7 @@ def score(
     if as_json:
         _print_json(summary(scored.card) | scorecard_values(scored.card))
     else:
-        click.echo(brief_line(scored.card) if brief else "\n".join(card_lines(scored.card)))
+        _print_lines([brief_line(scored.card)] if brief else card_lines(scored.card))
 
 
 @click.command()
@@ -208,7 +214,7 @@ def compare(
         _print_json(comparison_values(comparison))
     else:
         limit = len(comparison.first.outcomes) if all_flips else 10
-        click.echo("\n".join(comparison_lines(comparison, limit)))
+        _print_lines(comparison_lines(comparison, limit))
 
 
 @click.command()
@@ -240,11 +246,10 @@ def explain(
 
     dataset = _open(dataset_folder)
     split = dataset.only_split(split)
-    target = find_target(
-        path, f"{dataset.manifest.name}-{dataset.manifest.version}", split, _sample_name(n_sample, seed)
-    )
-    explanation = explained(dataset, split, target, question_id)
+    sample = _sample_name(n_sample, seed)
+    target = find_target(path, f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
+    explanation = explained(dataset, split, target, question_id, sample)
     if as_json:
         _print_json(explanation_values(explanation))
     else:
-        click.echo("\n".join(explanation_lines(explanation)))
+        _print_lines(explanation_lines(explanation))

@@ -74,6 +74,10 @@ def compare_cards(first: ScoreCard, second: ScoreCard, questions: Sequence[Quest
         if mine != other:
             what = f"{name} differs: {mine} and {other}"
             raise SubmissionError("compare", what, "score both on the same questions")
+    lengths = sorted({len(first.outcomes), len(second.outcomes), len(questions) or len(first.outcomes)})
+    if len(lengths) > 1:
+        what = f"number of questions differs: {' and '.join(map(str, lengths))}"
+        raise SubmissionError("compare", what, "score both again")
     ids = [question.question_id for question in questions] or [f"#{i + 1}" for i in range(len(first.outcomes))]
     both = list(zip(ids, first.outcomes, second.outcomes, strict=True))
     only_first = tuple(i for i, a, b in both if a == "c" != b)

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.gold import Gold
+from edu_rag.gold import Gold, match_gold
 from edu_rag.records import Evidence, Question, WebPage
 from edu_rag.results import Passage, Prediction, Verdict
 from harness.outcomes import judge
 from harness.predictions import read_predictions
+from harness.sample import choose, sample_of
 from harness.target import Target
 
 MAX_SHOWN = 600
@@ -53,14 +54,16 @@ def _cited(passage: Passage, pages: Mapping[str, WebPage], evidence: Sequence[Ev
     return Cited(passage, page, _cut(page, start, end), is_evidence)
 
 
-def explain(dataset: Dataset, split: str, target: Target, question_id: str) -> Explanation:
-    """Explain a system's answer to one question. Raises SubmissionError for an unknown question."""
+def explain(dataset: Dataset, split: str, target: Target, question_id: str, sample: str | None = None) -> Explanation:
+    """Explain a system's answer to one question. Raises SubmissionError where the split or sample has none such."""
     questions = {question.question_id: question for question in dataset.questions(split)}
     if question_id not in questions:
         what = f"no question {question_id[:80]!r} in split {split!r}"
         raise SubmissionError(dataset.folder, what, f"ids look like {next(iter(questions))!r}")
+    if sample and question_id not in {q.question_id for q in choose(questions.values(), sample_of(sample))}:
+        raise SubmissionError(question_id, f"is not in the sample {sample}", "only its questions were asked")
     question = questions[question_id]
-    gold = {gold.question_id: gold for gold in dataset.records("gold", split, Gold)}[question_id]
+    gold = match_gold(questions.values(), dataset.records("gold", split, Gold), dataset.folder / "gold")[question_id]
     prediction = read_predictions(target.path, questions).get(question_id)
     evidence, pages = dataset.evidence(split).get(question_id, []), dataset.pages(split)
     passages = prediction.passages if prediction else ()

@@ -75,7 +75,7 @@ def _require_own_fields(values: Mapping[str, Any]) -> None:
 def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
     """A reply as a prediction; latency is left out for the first answer of a process, which includes its start."""
     values = reply.values
-    if "error" in values:
+    if values.get("error") is not None:  # null is how many writers say that there is none
         said = str(values["error"])[:_TEXT_CAP]
         return Prediction(question_id=question_id, answer=None, status="crash", response=said)
     ours = {"question_id": question_id, "answer": None, "latency_s": None if first else round(reply.latency_s, 6)}

@@ -17,6 +17,13 @@ MAX_FILES = 2_000
 _SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _IGNORED = frozenset({"__pycache__"})
+MAX_LISTED = 50
+MAX_LISTED_CHARACTERS = 500
+_LONGEST = {
+    "name": 80, "team": 80, "contact": 200, "licence": 200, "description": 2_000, "outside_knowledge": 2_000,
+    "tqa_overlap": 2_000,
+}  # fmt: skip
+"""Characters at most: the board shows these texts to everybody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +57,17 @@ class SubmissionFile:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        for name, longest in (("name", 80), ("team", 80), ("contact", 200), ("licence", 200), ("description", 2_000)):
+        for name, longest in _LONGEST.items():
             value = getattr(self, name)
             if len(value) > longest:
                 raise RecordError(name, f"has {len(value)} characters, at most {longest} are allowed")
             if name in ("name", "team") and not (value.strip() and value.isprintable()):
                 raise RecordError(name, "is blank or cannot be printed")
+        for name in ("links", "models"):
+            values = getattr(self, name)
+            if len(values) > MAX_LISTED or any(len(value) > MAX_LISTED_CHARACTERS for value in values):
+                what = f"has more than {MAX_LISTED} entries, or one of over {MAX_LISTED_CHARACTERS} characters"
+                raise RecordError(name, what)
         for link in self.links:
             if not link.startswith(("https://", "http://")):
                 raise RecordError("links", f"{link[:80]!r} is no http(s) address")
@@ -147,6 +159,11 @@ def _below(path: Path, folder: Path) -> Iterator[Path]:
         path = path.parent
 
 
+def behind_link(path: Path, folder: Path) -> bool:
+    """Whether a path inside a folder is a link, or is reached through one."""
+    return any(part.is_symlink() for part in _below(path, folder))
+
+
 def find_predictions(submission: Submission, dataset: str, split: str, sample: str | None) -> Path:
     """The predictions file for a dataset, split and sample. A full file serves a sample as well.
 
@@ -155,7 +172,7 @@ def find_predictions(submission: Submission, dataset: str, split: str, sample: s
     wanted = submission.predictions_path(dataset, split, sample)
     for path in (wanted, submission.predictions_path(dataset, split, None)):
         if path.is_file():
-            if any(part.is_symlink() for part in _below(path, submission.folder)):
+            if behind_link(path, submission.folder):
                 raise SubmissionError(path, "is or lies behind a link", "put the file itself there")
             return path
     there = present(submission)

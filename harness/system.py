@@ -65,6 +65,7 @@ class System:
     def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str], log: IO[bytes]) -> None:
         words = [sys.executable if i == 0 and word in ("python", "python3") else word for i, word in enumerate(command)]
         self._buffer = b""
+        self._unsent = memoryview(b"")
         self._asked: set[str] = set()
         try:
             # A session of its own, so that the whole family can be ended at once.
@@ -120,7 +121,8 @@ class System:
         with selectors.DefaultSelector() as selector:
             selector.register(self._stdout, selectors.EVENT_READ)
             selector.register(self._stdin, selectors.EVENT_WRITE)
-            pending, n_read = memoryview(line), 0
+            # After a protocol fault part of the line before may still be unsent: without it this one would be torn.
+            self._unsent, n_read = memoryview(bytes(self._unsent) + line), 0
             while True:
                 left = started + limit_s - time.monotonic()
                 values = self._next_values(question_id)
@@ -130,19 +132,19 @@ class System:
                     raise FaultError("timeout", f"no answer within {limit_s:g} s", ended=True)
                 for key, _ in selector.select(left):
                     if key.fileobj is self._stdin:
-                        pending = self._send(pending)
-                        if not pending:
+                        self._send()
+                        if not self._unsent:
                             selector.unregister(self._stdin)
                     else:
                         n_read += self._receive()
                         if n_read > MAX_OUTPUT_BYTES:
                             raise FaultError("output_cap", f"wrote over {MAX_OUTPUT_BYTES:,} bytes", ended=True)
 
-    def _send(self, pending: memoryview) -> memoryview:
+    def _send(self) -> None:
         try:
-            return pending[self._stdin.write(pending[:_CHUNK]) or 0 :]
+            self._unsent = self._unsent[self._stdin.write(self._unsent[:_CHUNK]) or 0 :]
         except BlockingIOError:
-            return pending
+            return
         except OSError:
             raise FaultError("crash", self._exit(), ended=True) from None
 

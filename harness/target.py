@@ -41,6 +41,10 @@ def find_target(path: Path, dataset: str, split: str, sample: str | None) -> Tar
     if owner is None:
         return Target(path, anonymous(path))
     made_for = path.absolute().parent.name
+    if path.stem.partition("-")[0] == split and path.stem not in (split, f"{split}-{sample}"):
+        # The questions outside the sample would count as failed.
+        what = f"these predictions are for the sample {path.stem.partition('-')[2]}"
+        raise SubmissionError(path, what, "give its --sample and --seed")
     if made_for != dataset:
         what = f"these predictions are for {made_for}, the dataset is {dataset}"
         raise SubmissionError(path, what, "give the dataset that they were made for, or run the system on this one")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
+from edu_rag.manifest import file_sha256
 from edu_rag.results import ScoreCard
 from edu_rag.scorecards import FILE_NAME, read_scorecard
 
@@ -134,11 +134,8 @@ def _prediction_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
     predictions = path.with_name(PREDICTIONS)
     if predictions.is_symlink():
         yield DataError(predictions, "is a symbolic link", "put the file itself there")
-    elif predictions.is_file() and card.predictions_sha256:
-        with predictions.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        if digest != card.predictions_sha256:
-            yield DataError(predictions, "is not the file that the scorecard scored", "run `edu-rag score` again")
+    elif predictions.is_file() and card.predictions_sha256 and file_sha256(predictions) != card.predictions_sha256:
+        yield DataError(predictions, "is not the file that the scorecard scored", "run `edu-rag score` again")
 
 
 def _read(path: Path) -> Result:

@@ -98,6 +98,12 @@ def test_unknown_lessons_give_the_exact_method_and_known_ones_the_clustered() ->
     assert s.rate_intervals(letters, [f"l{i % 9}" for i in range(90)])[1] == "bootstrap-by-lesson-v1, seed 0"
 
 
+def test_a_single_lesson_cannot_be_resampled_and_gives_the_exact_interval() -> None:
+    letters = outcomes(3, 90)
+    assert s.rate_intervals(letters, ["l"] * 90) == s.rate_intervals(letters)
+    assert s.rate_intervals(letters, ["l"] * 89 + [None])[1] == "bootstrap-by-lesson-v1, seed 0"
+
+
 def test_one_question_a_lesson_is_the_plain_bootstrap() -> None:
     letters = outcomes(4, 300)
     exact, _ = s.rate_intervals(letters)

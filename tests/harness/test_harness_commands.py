@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from click.testing import CliRunner, Result
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
+from edu_rag.records import Question
+from edu_rag.scorecards import read_scorecard, write_scorecard
 from harness import commands
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,6 +175,19 @@ def test_results_on_different_questions_are_not_compared(tiny: Dataset, oracle: 
     assert "sample differs" in str(call("compare", *cards).exception)
 
 
+def test_scorecards_of_different_length_are_one_line(
+    tiny: Dataset, oracle: Path, gold: dict[str, str], tmp_path: Path
+) -> None:
+    call("score", oracle, "--dataset", tiny.folder, "--out", tmp_path / "results")
+    whole = next((tmp_path / "results").rglob("scorecard.json"))
+    card = read_scorecard(whole)
+    short = replace(card, counts=replace(card.counts, correct=39), outcomes=card.outcomes[1:], slices=())
+    write_scorecard(tmp_path / "short.json", short)
+    for other, extra in ((whole, ()), (tmp_path / "short.json", ("--dataset", tiny.folder))):
+        result = call("compare", tmp_path / "short.json", other, *extra)
+        assert "number of questions differs: 39 and 40" in str(result.exception)
+
+
 def test_predictions_without_a_dataset_cannot_be_compared(oracle: Path) -> None:
     assert "give --dataset" in str(call("compare", oracle, oracle).exception)
 
@@ -186,7 +202,7 @@ def test_explain_shows_failures_missing_pages_and_uncited_evidence(
             {
                 "question_id": question_id,
                 "answer": "x\u001b[31m",
-                "response": "because",
+                "response": "because \u001b]0;title\u0007",
                 "passages": [["p0", 0, 9], [evidence[question_id][0].page_id, 60, 9999]],
             },
             {"question_id": "q039", "answer": None, "status": "timeout"},
@@ -197,9 +213,19 @@ def test_explain_shows_failures_missing_pages_and_uncited_evidence(
     assert "outside the page" in text
     assert "not cited  1 passage(s)" in text
     assert "\x1b" not in text
+    outside = call("explain", path, "q038", "--dataset", tiny.folder, "--sample", "2")
+    assert "q038: is not in the sample stratified-2-seed-0" in str(outside.exception)
     assert "ran out of time" in call("explain", path, "q039", "--dataset", tiny.folder).output
     values = json.loads(call("explain", path, "q038", "--dataset", tiny.folder, "--json").output)
     assert (values["verdict"]["outcome"], values["prediction"]) == ("failed", None)
+
+
+def test_a_split_whose_gold_is_hidden_is_one_line_in_score_and_explain(
+    build_dataset: Callable[..., Dataset], questions: list[Question], oracle: Path, tmp_path: Path
+) -> None:
+    hidden = build_dataset(tmp_path / "hidden", questions, {})
+    for words in (("score", oracle), ("explain", oracle, "q003")):
+        assert "has no gold" in str(call(*words, "--dataset", hidden.folder).exception)
 
 
 def test_help_and_check_import_nothing_heavy(oracle: Path) -> None:

@@ -101,6 +101,11 @@ def test_a_reply_that_is_no_answer_fails_its_question_only(
     assert statuses(go(folder, tiny)) == {"q005": status}
 
 
+def test_an_error_of_null_is_no_error(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    predictions = go(write_system(LOOP + "    say(id=q['id'], answer='b', error=None)\n"), tiny)
+    assert {(p.answer, p.status) for p in predictions.values()} == {("b", "ok")}
+
+
 def test_an_answer_to_an_earlier_question_is_never_taken_for_this_one(
     write_system: Callable[..., Path], tiny: Dataset
 ) -> None:
@@ -177,6 +182,25 @@ def test_a_page_larger_than_a_pipe_arrives_whole(
     folder = write_system(LOOP + "    say(id=q['id'], answer=str(len(q['text'])))\n")
     found = run_submission(open_submission(folder), dataset, "test", None, limits=FAST)
     assert read_predictions(found, ["q0"])["q0"].answer == str(len(question.text))
+
+
+def test_a_stray_line_before_a_large_question_is_read_does_not_tear_the_next_one(
+    write_system: Callable[..., Path], build_dataset: Callable[..., Dataset], tmp_path: Path
+) -> None:
+    questions = [
+        Question(
+            question_id=f"q{i}",
+            text=f"what number {i}? " + "long " * 40_000,
+            choices={"a": "x", "b": "y"},
+            kind="multiple_choice",
+            split="test",
+        )
+        for i in range(4)
+    ]
+    dataset = build_dataset(tmp_path / "big", questions, {question.question_id: "a" for question in questions})
+    folder = write_system("print('loading', flush=True)\n" + LOOP + "    say(id=q['id'], answer='b')\n")
+    first = asking_order(questions, 0)[0].question_id
+    assert statuses(go(folder, dataset, limits=Limits(time_s=5, start_s=5))) == {first: "protocol"}
 
 
 RECORDER = """

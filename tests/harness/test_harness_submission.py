@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
+from harness.check import check_submission
 from harness.submission import all_faults, find_predictions, is_slug, open_submission, submission_of, tree_faults
 from harness.target import anonymous, find_target
 
@@ -43,6 +44,9 @@ def test_all_faults_of_the_settings_are_reported_at_once(write_system: Callable[
         "[limits]\nstart_s = 1e9\n",
         'contact = "' + "x" * 300 + '"\n',
         "[limits]\ntime_s = nan\n",
+        'tqa_overlap = "' + "x" * 2_001 + '"\n',
+        f"models = {['m'] * 51}\n",
+        f"models = ['{'m' * 501}']\n",
     ],
 )
 def test_settings_that_mean_nothing_are_refused(write_system: Callable[..., Path], extra: str) -> None:
@@ -92,6 +96,25 @@ def test_a_linked_settings_or_predictions_file_is_refused(write_system: Callable
     (folder / "submission.toml").symlink_to(secret)
     with pytest.raises(SubmissionError):
         open_submission(folder)
+
+
+def test_check_reads_nothing_through_a_link(write_system: Callable[..., Path], tmp_path: Path) -> None:
+    folder = write_system("")
+    os.mkfifo(tmp_path / "endless")
+    (folder / "predictions" / "tiny-1.0.0").mkdir(parents=True)
+    (folder / "predictions" / "tiny-1.0.0" / "test.jsonl").symlink_to(tmp_path / "endless")
+    (folder / "predictions" / "tiny-2.0.0").symlink_to(tmp_path)
+    put(tmp_path, "secret.jsonl", "a secret line\n")
+    faults = sorted(str(fault) for fault in check_submission(folder, None).faults)
+    assert [fault.partition(":")[2] for fault in faults] == [" is a link: put the file itself there"] * 2
+
+
+def test_a_sample_s_file_is_not_scored_as_the_whole_split(write_system: Callable[..., Path]) -> None:
+    file = put(write_system(""), "predictions/tiny-1.0.0/test-stratified-5-seed-0.jsonl")
+    assert find_target(file, "tiny-1.0.0", "test", "stratified-5-seed-0").path == file
+    for sample in (None, "stratified-6-seed-0"):
+        with pytest.raises(SubmissionError, match="are for the sample stratified-5-seed-0"):
+            find_target(file, "tiny-1.0.0", "test", sample)
 
 
 def test_predictions_for_another_version_are_one_line_that_says_what_there_is(
