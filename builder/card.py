@@ -43,7 +43,7 @@ _LIMITS = """\
 """
 _TAKE_DOWN = """\
 If you own a page and want it out: open an issue or a discussion on this repository with its URL. The page, its
-sentences and its evidence are removed in the next version; its address is kept on a list so that it stays out.
+sentences and its evidence are removed in the next version.
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from edu_rag.dataset import CONFIGS, Dataset, schema
+from edu_rag.dataset import CONFIGS, Dataset, reading_parquet, schema
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold, match_gold
 from edu_rag.records import Evidence, Question, WebPage
@@ -17,7 +17,8 @@ def _check_schema(dataset: Dataset, config: str, split: str) -> int:
 
     rows = 0
     for path in dataset.files(config, split):
-        file = pq.ParquetFile(path)
+        with reading_parquet(path):
+            file = pq.ParquetFile(path)
         if not file.schema_arrow.equals(schema(config)):
             raise DataError(path, "its columns are not those of this table", "rebuild it with this version")
         listed = dataset.manifest.files[path.relative_to(dataset.folder).as_posix()].rows

@@ -18,7 +18,10 @@ def parse_instant(text: str) -> datetime:
     when = datetime.fromisoformat(text)
     if when.tzinfo is None:
         raise ValueError(f"{text!r} has no offset; write it like 2026-11-21T12:00:00Z")
-    return when.astimezone(UTC)
+    try:
+        return when.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text!r} is before the year 1 or after 9999 in UTC") from None
 
 
 def _from_epoch(text: str) -> datetime:

@@ -128,7 +128,8 @@ def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
     values = to_plain(config)
     if path is not None:
         values["search"]["folder"]["sites"] = str(path.parent / config.search.folder.sites)
-    return to_config(_merge(values, changes), "command line" if path is None else path)
+    # The file is sound by itself: whatever is wrong now came from the options.
+    return to_config(_merge(values, changes), "command line")
 
 
 def _digest(values: Any) -> str:

@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import io
 import os
+import shutil
 import sqlite3
 import uuid
 import zlib
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -25,6 +26,7 @@ from builder.search import RawResponse, SearchResult, State
 from edu_rag.errors import DataError
 
 WARC_FILE, INDEX_FILE, LOCK_FILE = "responses.warc.gz", "index.sqlite3", "lock"
+_FILES = (WARC_FILE, INDEX_FILE, LOCK_FILE)
 BATCH = 32
 """Fetches per fsync and commit: a kill costs at most these, and they are fetched again."""
 _NAMESPACE = uuid.UUID("6a1b9a52-2a6f-5d0c-9c59-0d2c4b7f4f10")
@@ -95,6 +97,31 @@ def _warc_record(got: Fetched, digest: str) -> bytes:
     return out.getvalue()
 
 
+def _locked(folder: Path) -> IO[str]:
+    """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError where it cannot."""
+    is_foreign = folder.is_dir() and any(folder.iterdir()) and not any((folder / name).exists() for name in _FILES)
+    if is_foreign:
+        raise DataError(folder, "exists and is no crawl store", "name another --out, or move it away")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK_FILE).open("w")
+    except OSError as error:
+        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise DataError(folder, "another build is using this crawl store", "wait for it to end") from None
+    return lock
+
+
+def forget_store(folder: Path) -> None:
+    """Delete a crawl store, readable or not. Raises DataError where it is none, or in use."""
+    if folder.exists():
+        with _locked(folder):
+            shutil.rmtree(folder)
+
+
 class CrawlStore:
     """The store in a folder, open for one writer. A record is appended and synced before its row is written."""
 
@@ -102,13 +129,7 @@ class CrawlStore:
         self.folder = folder
         if not create and not (folder / INDEX_FILE).is_file():
             raise DataError(folder, "is no crawl store", "give the folder DATASET.crawl that `edu-rag build` wrote")
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / LOCK_FILE).open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise DataError(folder, "another build is using this crawl store", "wait for it to end") from None
+        self._lock = _locked(folder)
         self._open_files()
 
     def _open_files(self) -> None:

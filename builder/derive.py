@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from builder.evidence import label_evidence
 from builder.extract import Extracted, extract_pages
 from builder.language import page_flags
 from builder.search import ANSWERED
-from builder.sentences import split_sentences
+from builder.sentences import SPLITTER, split_sentences
 from builder.urls import canonical_url
 from edu_rag import __version__
 from edu_rag.dataset import write_dataset
@@ -36,6 +37,8 @@ class Inputs:
     golds: Sequence[Gold]
     config: BuildConfig
     source: Mapping[str, Any] = field(default_factory=dict)
+    started_at: datetime = LOCAL_INSTANT
+    """When a dataset without any search was made: there is nothing in its store to tell it by."""
 
 
 @dataclass(slots=True)
@@ -211,19 +214,20 @@ def sources_of(derived: Derived, searches: Mapping[str, Search], store: CrawlSto
         "characters_per_distinct_page": _mean(sum(len(p.text) for p in derived.pages.values()), len(derived.pages)),
         "questions_with_evidence": len({item.question_id for item in derived.evidence}),
         "extractor": inputs.config.extract.extractor,
+        "sentence_splitter": SPLITTER,
     }
 
 
-def _created_at(store: CrawlStore, searches: Mapping[str, Search], config: BuildConfig) -> str:
+def _created_at(store: CrawlStore, searches: Mapping[str, Search], inputs: Inputs) -> str:
     """When the newest thing in the dataset was searched or fetched: a fact of the store, so a replay repeats it."""
     from builder.clock import parse_instant
 
-    if config.clock is not None:
-        return parse_instant(config.clock).isoformat()
+    if inputs.config.clock is not None:
+        return parse_instant(inputs.config.clock).isoformat()
     times = [search.searched_at for search in searches.values()]
     fetches = store.fetches()
     times += [fetches[url].fetched_at for url in _wanted(searches)]
-    return max(times, default=LOCAL_INSTANT).isoformat()
+    return max(times, default=inputs.started_at).isoformat()
 
 
 def _by_split(inputs: Inputs, derived: Derived) -> dict[str, dict[str, list[Any]]]:
@@ -249,7 +253,7 @@ def derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manife
     sources = sources_of(derived, searches, store, inputs)
     return write_dataset(
         out, _by_split(inputs, derived), name=config.name, version=config.version,
-        created_at=_created_at(store, searches, config), builder=f"edu-rag-bench {__version__}",
+        created_at=_created_at(store, searches, inputs), builder=f"edu-rag-bench {__version__}",
         config_sha256=config_sha256(config), sources=sources,
         card=lambda files: dataset_card(config.name, config.version, sources, files),
     )  # fmt: skip

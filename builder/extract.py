@@ -6,12 +6,12 @@ import contextlib
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from builder.page_text import DEFAULT_EXTRACTOR as DEFAULT_EXTRACTOR
 from builder.page_text import EXTRACTORS as EXTRACTORS
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -79,8 +79,10 @@ def _prepare_worker(extractor: str) -> None:
     """Load the libraries before the clock of the first page runs, and bound the worker's memory."""
     import logging
     import resource
+    import warnings
 
     logging.disable(logging.CRITICAL)  # parsers complain of every odd page
+    warnings.simplefilter("ignore")
     with contextlib.suppress(ValueError, OSError):  # not every system can bound it
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     extract_page(b"<html><body><p>A page to load all libraries with.</p></body></html>", None, extractor)
@@ -128,7 +130,7 @@ def extract_pages(
     """Extract pages in `workers` processes; jobs are (key, body, charset of the HTTP header or None).
 
     Results come in the order of the jobs, whatever the number of workers. Memory holds a window of jobs only.
-    Raises ConfigError for an unknown extractor.
+    Raises ConfigError for an unknown extractor, MissingExtraError where its library cannot be loaded.
     """
     if extractor not in EXTRACTORS:
         raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
@@ -140,14 +142,24 @@ def extract_pages(
             # A refused page is settled here: its bytes need not cross to a worker.
             refused = prescan(body)
             done = ExtractionFailure(reason=refused) if refused else None
-            waiting.append((key, done or pool.schedule(_work, args=arguments, timeout=WALL_LIMIT_S)))
+            waiting.append((key, done or _schedule(pool, arguments)))
             if len(waiting) >= WINDOW_PER_WORKER * max(1, workers):
                 yield _settle(*waiting.popleft())
         while waiting:
             yield _settle(*waiting.popleft())
+    except BrokenProcessPool as error:
+        what = f"its worker processes cannot start ({error})"
+        raise MissingExtraError(f"extractor {extractor}", what, "pip install 'edu-rag-bench[build]'") from None
     finally:
         pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
         pool.join()
+
+
+def _schedule(pool: ProcessPool, arguments: tuple[bytes, str | None, str]) -> Any:
+    try:
+        return pool.schedule(_work, args=arguments, timeout=WALL_LIMIT_S)
+    except RuntimeError as error:  # pebble's, where the workers end before they have a page
+        raise BrokenProcessPool(str(error)) from None
 
 
 def _settle(key: str, waiting: Any) -> tuple[str, Outcome]:

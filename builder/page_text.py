@@ -113,4 +113,3 @@ EXTRACTORS: Mapping[str, Callable[[str, Any], str]] = {
     "newspaper3k-v1": newspaper3k_v1,
     "bs4-v1": bs4_v1,
 }
-DEFAULT_EXTRACTOR = "trafilatura-v1"

@@ -77,29 +77,36 @@ def tidy(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def _relabel(choices: Mapping[str, str], answer: str) -> tuple[dict[str, str], str, bool]:
-    """Choices as a, b, c … without blank ones, the answer's letter after that, and whether letters moved."""
-    given = {label.strip().casefold().rstrip("."): tidy(text) for label, text in choices.items()}
+def _bare(text: str) -> str:
+    """A label or a short answer for comparing: case folded, without its final full stop."""
+    return tidy(text).casefold().rstrip(".")
+
+
+def _relabel(choices: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Choices as a, b, c … without blank ones, and the new letter of each letter that the file gives ("" if blank)."""
+    given = {_bare(label): tidy(text) for label, text in choices.items()}
     if len(given) != len(choices):
         raise RecordError("choices", "two labels are the same letter")
-    kept = [label for label in sorted(given) if given[label]]
-    if len(kept) > len(LABELS):
-        raise RecordError("choices", f"{len(kept)} choices, at most {len(LABELS)} are allowed")
-    moved = dict(zip(kept, LABELS, strict=False))
-    wanted = answer.strip().casefold().rstrip(".")
-    if wanted in given and wanted not in moved:
+    odd = [label for label in given if len(label) != 1 or label not in LABELS]
+    if odd:
+        raise RecordError("choices", f"the label {odd[0]!r} is no letter", "label the choices a, b, c …")
+    moved = dict.fromkeys(sorted(given), "") | dict(zip(sorted(filter(given.get, given)), LABELS, strict=False))
+    return {moved[label]: given[label] for label in moved if moved[label]}, moved
+
+
+def _gold_letter(choices: Mapping[str, str], moved: Mapping[str, str], answer: str) -> tuple[str, bool]:
+    """The gold's letter after re-lettering, and whether it was found by the text of its choice.
+
+    Only a letter that the file gives is one: a gold "b" of choices a, c, d must not become what is b afterwards.
+    """
+    letter = moved.get(_bare(answer))
+    if letter == "":
         raise RecordError("answer", f"the gold {answer!r} is a blank choice")
-    relabelled = {moved[label]: given[label] for label in kept}
-    return relabelled, moved.get(wanted, wanted), kept != list(LABELS[: len(given)])
-
-
-def _gold_letter(choices: Mapping[str, str], answer: str) -> tuple[str, bool]:
-    """The gold's letter, and whether it was found by the text of its choice."""
-    if answer in choices:
-        return answer, False
-    same = [label for label, text in choices.items() if text.casefold() == tidy(answer).casefold()]
+    if letter is not None:
+        return letter, False
+    same = [label for label, text in choices.items() if _bare(text) == _bare(answer)]
     if len(same) != 1:
-        raise RecordError("answer", f"the gold {answer!r} is none of the choices {', '.join(choices)}")
+        raise RecordError("answer", f"the gold {answer!r} is none of the choices {', '.join(moved)}")
     return same[0], True
 
 
@@ -112,15 +119,15 @@ def _records(entry: _Entry, split: str | None, reading: Reading) -> tuple[Questi
         raise RecordError("split", f"says {flat.split!r}, but --split says {split!r}")
     chosen = flat.split or split
     if chosen is None:
-        raise RecordError("split", "is not known", "give --split, or name the file *_train, *_val or *_test")
+        raise RecordError("split", "is not known", "give --split, or a field `split`, or TQA's own file name")
     if kind == "free_text" or isinstance(flat.answer, list):
         return _free_text(flat, kind, chosen)
-    choices, letter, moved = _relabel(flat.choices, flat.answer)
-    letter, by_text = _gold_letter(choices, letter)
+    choices, moved = _relabel(flat.choices)
+    letter, by_text = _gold_letter(choices, moved, flat.answer)
     question = Question(
         question_id=flat.id, text=tidy(flat.question), choices=choices, kind=kind, split=chosen, lesson=_lesson(flat)
     )
-    if moved:
+    if list(moved) != list(choices):
         reading.mend("choices re-lettered (blank or missing letter)", flat.id)
     if by_text:
         reading.mend("gold given as a choice's text", flat.id)

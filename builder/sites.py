@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from msgspec import Meta
 
+from builder.urls import literal_address
 from edu_rag.errors import ConfigError, RecordError
 from edu_rag.toml import read_toml
 
@@ -64,10 +65,10 @@ class Site:
                 place = path.relative_to(self.folder).as_posix()
                 if path.name == "index.html":
                     place = place.removesuffix("index.html")
-                yield self.url(f"/{place}"), path
+                yield f"http://{self.host}/{quote(place, safe='/=&~:+,;@', errors='surrogateescape')}", path
 
     def url(self, path: str) -> str:
-        """The URL of a path on this site."""
+        """The URL of a path as site.toml writes it: percent signs and a query stay what they are."""
         return f"http://{self.host}{quote(path, safe='/?=&%~:+,;@')}"
 
     def sha256(self) -> str:
@@ -75,8 +76,16 @@ class Site:
         digest = hashlib.sha256()
         files = (path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
         for name, path in sorted((path.relative_to(self.folder).as_posix(), path) for path in files):
-            digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+            digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode(errors="surrogateescape"))
         return digest.hexdigest()
+
+
+def _is_number(host: str) -> bool:
+    """Whether a host is an address, or looks like one: it would be dialled as it stands, and not lead to our server."""
+    try:
+        return literal_address(host) is not None
+    except ValueError:
+        return True
 
 
 def _host_of(folder: Path, hosts: Mapping[str, str]) -> str:
@@ -88,7 +97,7 @@ def _host_of(folder: Path, hosts: Mapping[str, str]) -> str:
     else:
         host = folder.name
     host = host.lower()
-    if not _HOST.match(host):
+    if not _HOST.match(host) or _is_number(host):
         raise ConfigError(folder, f"{host[:80]!r} is no host name", "name one under [search.folder.hosts]")
     return host
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,6 +84,26 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+@contextmanager
+def reading_parquet(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises on bytes that are no Parquet into a DataError: a manifest's hash proves no format."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(path, f"cannot be read as Parquet: {error}", "download or build the dataset again") from None
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table, one row group in memory."""
+    import pyarrow.parquet as pq
+
+    with reading_parquet(path):
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP_ROWS):
+            yield from batch.to_pylist()
+
+
 class Dataset:
     """A dataset folder opened for reading. Raises DataError where files and manifest disagree."""
 
@@ -121,19 +143,15 @@ class Dataset:
 
     def records(self, config: str, split: str, record_type: type[R]) -> Iterator[R]:
         """The rows of a config and split as records, in file order; memory is one row group."""
-        import pyarrow.parquet as pq
-
         for path in self.files(config, split):
-            number = 0
-            for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP_ROWS):
-                for row in batch.to_pylist():
-                    number += 1
-                    try:
-                        yield msgspec.convert(_values(row), record_type)
-                    except msgspec.ValidationError as error:
-                        raise DataError(f"{path}: row {number}", str(error)) from None
-                    except RecordError as error:
-                        raise DataError(f"{path}: row {number}", f"{error.where}: {first_line(error)}") from None
+            for number, row in enumerate(_rows(path), 1):
+                try:
+                    record = msgspec.convert(_values(row), record_type)
+                except (msgspec.ValidationError, TypeError, KeyError) as error:
+                    raise DataError(f"{path}: row {number}", str(error)) from None
+                except RecordError as error:
+                    raise DataError(f"{path}: row {number}", f"{error.where}: {first_line(error)}") from None
+                yield record
 
     def questions(self, split: str) -> list[Question]:
         """The questions of a split, ordered by id. Raises DataError where there is none."""
@@ -187,21 +205,34 @@ def _write_table(folder: Path, config: str, split: str, rows: list[dict[str, Any
         table, path, compression="zstd", compression_level=3, row_group_size=ROW_GROUP_ROWS,
         use_content_defined_chunking=True,
     )  # fmt: skip
+    _sync(path)
     return name, FileEntry(sha256=manifests.file_sha256(path), rows=len(rows)), digest.hexdigest()
 
 
+def _sync(path: Path) -> None:
+    """Bring a file or the entries of a folder to the disk, so that a rename after it cannot outlive its bytes."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _swap(new: Path, folder: Path) -> None:
-    """Put the new folder in the old one's place; a reader sees the old or the new one, never a mixture."""
+    """Put the new folder in the old one's place; a reader sees the old one, none or the new one, never a mixture."""
+    for inner in (*(path for path in new.iterdir() if path.is_dir()), new):
+        _sync(inner)
     old = folder.with_name(f".{folder.name}.old")
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
         folder.rename(old)
     new.rename(folder)
+    _sync(folder.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """Raise DataError where something else than a dataset folder would be replaced."""
+def refuse_foreign(folder: Path) -> None:
+    """Raise DataError where a dataset written here would replace something else than a dataset folder."""
     is_ours = (folder / manifests.FILE_NAME).is_file()
     if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
         raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
@@ -225,7 +256,7 @@ def write_dataset(
     files there are. Raises DataError when the target exists and is no dataset folder.
     """
     folder = folder.absolute()  # "." has no name to put a dot before
-    _refuse_foreign(folder)
+    refuse_foreign(folder)
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     try:

@@ -13,6 +13,7 @@ import click
 from edu_rag.errors import ConfigError, MissingExtraError
 from edu_rag.progress import say
 
+MARK = ".edu-rag-demo"
 MINI = Path(__file__).resolve().parent / "mini"
 LIGHT_SYSTEMS = (
     "blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-random", "blind-longest", "bm25-overlap",
@@ -58,9 +59,12 @@ def _run_and_score(slug: str, out: Path) -> None:
 
 
 def _fresh(out: Path) -> None:
-    """Empty what an earlier demo wrote into this folder, and nothing else."""
-    if out.exists() and any(out.iterdir()) and not (out / "site").is_dir() and not (out / "dataset.crawl").is_dir():
-        raise ConfigError(out, "is not empty and was not written by the demo", "name another --out")
+    """Empty what an earlier demo wrote into this folder, and nothing else: others have a `submissions` too."""
+    mark = out / MARK
+    if out.exists() and any(out.iterdir()) and not mark.is_file():
+        raise ConfigError(out, "is not empty and was not written by the demo", "name another --out, or delete it")
+    out.mkdir(parents=True, exist_ok=True)
+    mark.write_text("Written by `edu-rag demo`, which empties this folder when it is run again.\n", encoding="utf-8")
     for name in ("dataset", "dataset.crawl", "submissions", "results", "site"):
         shutil.rmtree(out / name, ignore_errors=True)
 

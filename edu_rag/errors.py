@@ -15,9 +15,9 @@ class EduRagError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        # One fault is one line, whatever a hostile file or name put into it.
-        parts = (self.where, self.what, self.remedy)
-        return ": ".join(" ".join(part.split()) for part in parts if part)
+        # One fault is one line, whatever a hostile file or name put into it; and no orders to the terminal.
+        parts = (" ".join(part.split()) for part in (self.where, self.what, self.remedy) if part)
+        return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in ": ".join(parts))
 
 
 class RecordError(EduRagError):

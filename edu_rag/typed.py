@@ -36,6 +36,10 @@ def _fault_of(error: Exception) -> str:
 def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> Any:
     if dataclasses.is_dataclass(wanted) and isinstance(wanted, type) and isinstance(value, Mapping):
         return _build(value, wanted, f"{name}.", faults)
+    if typing.get_origin(wanted) is list and isinstance(value, list):
+        (inner,) = typing.get_args(wanted)
+        if dataclasses.is_dataclass(inner):
+            return [_convert(item, inner, f"{name}[{index}]", faults) for index, item in enumerate(value)]
     try:
         return msgspec.convert(value, wanted, strict=True)
     except msgspec.ValidationError as error:

@@ -9,7 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import aiohttp
 from yarl import URL
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from builder.search import HostMap
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
 ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
 
 
@@ -74,10 +75,9 @@ def _session(settings: FetchConfig, hosts: HostMap) -> aiohttp.ClientSession:
 
 
 class _Fetcher:
-    def __init__(self, session: aiohttp.ClientSession, settings: FetchConfig, hosts: HostMap, now: Clock) -> None:
+    def __init__(self, session: aiohttp.ClientSession, settings: FetchConfig, now: Clock) -> None:
         self._session = session
         self._settings = settings
-        self._hosts = hosts
         self._now = now
         self._gates: dict[str, _Gate] = {}
         self._robots: dict[str, asyncio.Task[Robots]] = {}
@@ -111,7 +111,7 @@ class _Fetcher:
             seen.add(here)
             delay_s = self._settings.delay_s
             try:
-                check_url(here, self._hosts)
+                check_url(here)
             except RefusedAddressError as error:
                 return replace(got, outcome="refused_address", detail=str(error))
             if obey:
@@ -153,10 +153,11 @@ class _Fetcher:
             got = replace(got, status=response.status)
             location = response.headers.get("Location")
             if response.status in REDIRECTS and location:
-                return got, urldefrag(urljoin(got.final_url, location.strip())).url
+                return got, _target(got.final_url, location)
             if response.status not in (200, 203):
                 return replace(got, outcome="http_error", detail=f"status {response.status}"), None
-            headers = dict(response.headers)
+            # Bytes that are no UTF-8 come as lone surrogates, which neither WARC nor SQLite can take.
+            headers = {name: _well_formed(value) for name, value in response.headers.items()}
             max_bytes = self._settings.max_bytes if page else MAX_ROBOTS_BYTES
             if page:  # robots.txt comes under every media type
                 check_type(headers)
@@ -165,6 +166,20 @@ class _Fetcher:
             if page:
                 check_start(body, headers)
             return replace(got, outcome="kept", headers=headers, body=body), None
+
+
+def _well_formed(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _target(here: str, location: str) -> str:
+    """Where a Location header points: absolute, without fragment, percent-encoded as browsers do it.
+
+    Raises ValueError where no URL can be made of it.
+    """
+    parts = urlsplit(urljoin(here, location.strip()))
+    path, query = (quote(part, safe=_URL_MARKS, errors="surrogateescape") for part in (parts.path, parts.query))
+    return urlunsplit((parts.scheme, _well_formed(parts.netloc), path, query, ""))
 
 
 def _told(error: BaseException) -> str:
@@ -187,7 +202,7 @@ async def _fetch_all(
     shared = iter(urls)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="crawl-writer") as writer:
         async with _session(settings, hosts) as session, asyncio.TaskGroup() as group:
-            fetcher = _Fetcher(session, settings, hosts, now)
+            fetcher = _Fetcher(session, settings, now)
             for _ in range(settings.workers):
                 group.create_task(_work(shared, fetcher, sink, writer))
 

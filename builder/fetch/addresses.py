@@ -46,12 +46,13 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def check_url(url: str, hosts: HostMap) -> None:
+def check_url(url: str) -> None:
     """Raise RefusedAddressError for another scheme, credentials, an odd port, or a literal inside address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-        literal = None if host in hosts else literal_address(host)
+        # No exception for served hosts: aiohttp dials a literal address without asking the resolver.
+        literal = literal_address(host)
     except ValueError as error:
         raise RefusedAddressError(str(error)) from None
     if parts.scheme not in PORTS or not host:

@@ -13,6 +13,7 @@ from builder.config import FolderConfig
 from builder.search import HostMap, SearchResult
 from builder.site_server import serve_sites
 from builder.sites import Site, read_sites
+from edu_rag.errors import ConfigError
 
 NAME = "folder"
 TITLE_WEIGHT = 2.0
@@ -75,7 +76,10 @@ class FolderEngine:
     @classmethod
     def open(cls, config: FolderConfig) -> FolderEngine:
         """Read and index the folder of web sites that the settings name."""
-        return cls(read_sites(Path(config.sites), config.hosts))
+        engine = cls(read_sites(Path(config.sites), config.hosts))
+        if engine._index.execute("SELECT 1 FROM page LIMIT 1").fetchone() is None:
+            raise ConfigError(config.sites, "its folders hold no HTML page", "give the folder whose folders are sites")
+        return engine
 
     def search(self, query: str, n: int) -> SearchResult:
         """The best n pages for the query's words."""

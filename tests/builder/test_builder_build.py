@@ -295,3 +295,39 @@ def test_check_follows_every_reference(ds: Path, table: str, told: str) -> None:
     )  # fmt: skip
     with pytest.raises(DataError, match=told):
         check_dataset(ds)
+
+
+def test_a_folder_that_is_no_dataset_is_refused_before_anything_is_fetched(web: Path, tmp_path: Path) -> None:
+    out = tmp_path / "foreign"
+    out.mkdir()
+    (out / "thesis.txt").write_text("dear")
+    with pytest.raises(DataError, match="is no dataset folder"):
+        built(web, out)
+    assert not store_folder(out).exists()
+
+
+@pytest.mark.parametrize(("place", "store"), [(".", "here.crawl"), ("..", "here.crawl"), ("x/", "x.crawl")])
+def test_every_way_to_name_the_folder_has_its_store_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, store: str
+) -> None:
+    (tmp_path / "here" / "below").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here" if place == "." else tmp_path / "here" / "below")
+    assert store_folder(Path(place)).name == store
+    with pytest.raises(ConfigError, match="cannot be a dataset folder"):
+        store_folder(Path("/"))
+
+
+def test_without_an_engine_the_time_is_the_environments_and_a_replay_repeats_it(
+    web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    first = built(web, tmp_path / "a", search={"engine": "none"})
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert first.created_at == "2001-09-09T01:46:40+00:00"
+    assert replay(store_folder(tmp_path / "a"), tmp_path / "b") == first
+
+
+def test_a_store_whose_settings_are_not_ours_is_one_clear_line(ds: Path, web: Path) -> None:
+    (store_folder(ds) / "config.json").write_text("[]")
+    with pytest.raises(DataError, match="is not what `edu-rag build` writes"):
+        built(web, ds)

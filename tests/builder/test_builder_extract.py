@@ -20,7 +20,7 @@ from builder.extract import (
     extract_page,
     extract_pages,
 )  # fmt: skip
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]
 FILLER = "<p>Plants make their food from light, water and air, and give off the oxygen that animals breathe.</p>" * 12
@@ -210,3 +210,13 @@ def test_real_pages_keep_their_gold_text(shared_data: Path) -> None:
 )
 def test_clean_text_has_one_form_of_breaks_spaces_and_characters(given: str, cleaned: str) -> None:
     assert page_text.clean_text(given) == cleaned
+
+
+def test_an_extractor_whose_library_is_not_there_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "newspaper.py").write_text("raise ModuleNotFoundError('not installed', name='newspaper')")
+    monkeypatch.syspath_prepend(tmp_path)  # handed on to the workers, as spawn does with sys.path
+    jobs = [(str(i), PAGE.encode(), None) for i in range(20)]
+    with pytest.raises(MissingExtraError, match=r"newspaper3k-v1: its worker processes cannot start.*pip install"):
+        list(extract_pages(jobs, "newspaper3k-v1", 1))

@@ -4,12 +4,14 @@ import gzip
 import time
 from datetime import UTC, datetime
 from ipaddress import ip_address
+from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 from builder_web import HTML, Answer, Web, Writer, page, redirect, serving
 
 from builder.config import FetchConfig
+from builder.crawl_store import CrawlStore
 from builder.fetch import Fetched, fetch_all
 from builder.fetch.addresses import RefusedAddressError, check_url, is_public
 
@@ -89,8 +91,8 @@ def test_only_public_addresses_are_public_also_inside_ipv6(address: str, public:
 def test_a_url_is_refused_by_its_form_alone() -> None:
     for url in ("http:///x", "http://h.example:99999/", "http://[::bad/", "javascript:alert(1)", "http://1.2.3/"):
         with pytest.raises(RefusedAddressError):
-            check_url(url, {})
-    check_url("https://h.example:443/x", {})
+            check_url(url)
+    check_url("https://h.example:443/x")
 
 
 def test_a_redirect_loop_and_an_endless_chain_end() -> None:
@@ -248,3 +250,37 @@ def test_a_delay_between_requests_is_kept() -> None:
         started = time.monotonic()
         fetch_many(web, paths, delay_s=0.2)
         assert time.monotonic() - started >= 0.4
+
+
+def test_bytes_that_are_no_utf8_in_headers_and_redirects_become_text_that_can_be_stored(tmp_path: Path) -> None:
+    def odd_header(out: BinaryIO) -> None:
+        out.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Odd: \xff\xfe\r\n\r\n<html>")
+
+    def odd_location(out: BinaryIO) -> None:
+        out.write(
+            b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9 x?q=\xc3\xa9\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+
+    def odd_host(out: BinaryIO) -> None:
+        out.write(
+            b"HTTP/1.1 302 Found\r\nLocation: http://caf\xe9.example/\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+
+    answers: dict[str, Answer | Writer | list[Answer]] = {
+        "/": odd_header, "/b": odd_location, "/c": odd_host, "/caf%E9%20x": page("there"),
+    }  # fmt: skip
+    with serving(answers) as web:
+        got = fetch_many(web, ["/", "/b", "/c"])
+    assert [item.outcome for item in got.values()] == ["kept", "kept", "connection"], got
+    assert got["/b"].final_url == f"http://{HOST}/caf%E9%20x?q=%C3%A9"
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        for item in got.values():
+            store.add_fetch(item)
+        store.flush()
+        assert len(store.fetches()) == 3
+
+
+def test_a_served_host_that_is_an_address_is_not_dialled() -> None:
+    got: list[Fetched] = []
+    fetch_all(["http://127.0.0.1/"], FetchConfig(), {"127.0.0.1": ("127.0.0.1", 80)}, lambda: NOW, got.append)
+    assert [item.outcome for item in got] == ["refused_address"]

@@ -219,3 +219,16 @@ def test_very_many_faults_are_cut_to_fifty_and_counted(tmp_path: Path) -> None:
 @given(st.text())
 def test_tidying_text_twice_changes_nothing_more(text: str) -> None:
     assert tidy(tidy(text)) == tidy(text)
+
+
+def test_a_gold_whose_letter_the_file_leaves_out_is_a_fault_not_another_choice(tmp_path: Path) -> None:
+    row = flat(choices={"a": "ice", "c": "fire", "d": "air"}, answer="b")
+    assert faults(flat_file(tmp_path, row)) == ["FILE:1: answer: the gold 'b' is none of the choices a, c, d"]
+
+
+@pytest.mark.parametrize("label", ["", "1", "aa", "ß", "a)"])
+def test_a_label_that_is_no_letter_is_a_fault(tmp_path: Path, label: str) -> None:
+    row = flat(choices={"a": "ice", label: "fire"}, answer="a")
+    (fault,) = faults(flat_file(tmp_path, row))
+    assert "choices: the label" in fault
+    assert "is no letter" in fault

@@ -102,3 +102,15 @@ def test_a_canonical_url_is_its_own_canonical_url(path: str, query: str, scheme:
     assert canonical_url(once) == once
     assert once.isascii()
     assert "#" not in once
+
+
+def test_a_fault_of_an_option_is_not_laid_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "build.toml"
+    path.write_text('name = "fine"\n')
+    with pytest.raises(FaultsError, match=r"^command line: name: "):
+        read_config(path, {"name": "NOT FINE"})
+
+
+def test_a_clock_outside_of_all_years_is_a_fault() -> None:
+    with pytest.raises(FaultsError, match=r"clock: .*before the year 1"):
+        to_config({"clock": "0001-01-01T00:00:00+23:00"}, "test")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import http.client
+import os
 import time
 from pathlib import Path
 
 import pytest
 
+from builder.config import FolderConfig
 from builder.search.folder import FolderEngine, match_expression
 from builder.site_server import serve_sites
 from builder.sites import read_sites
@@ -174,3 +176,43 @@ def test_real_sites_are_searched_by_their_own_hosts(shared_data: Path) -> None:
     urls = FolderEngine(sites).search("How does photosynthesis store energy?", 10).urls
     assert len(urls) == 10
     assert urls[0].startswith("http://www.mstworkbooks.co.za/")
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "2130706433", "a.0x7f", "10.0.0.1"])
+def test_a_host_that_is_an_address_is_refused_as_it_would_be_dialled(tmp_path: Path, host: str) -> None:
+    write(tmp_path, {"a.example/CNAME": host, "a.example/x.html": html("x", "x")})
+    with pytest.raises(ConfigError, match="no host name"):
+        read_sites(tmp_path, {})
+
+
+def test_every_page_that_is_found_is_served_whatever_its_name(tmp_path: Path) -> None:
+    names = [
+        "what is it?.html",
+        "100%.html",
+        "%41.html",
+        "caf\N{LATIN SMALL LETTER E WITH ACUTE}.html",
+        "a#b+c&d;e.html",
+    ]
+    write(tmp_path, {f"a.example/{name}": html("x", "lava") for name in names})
+    (tmp_path / "a.example" / os.fsdecode(b"bad\xff.html")).write_text("lava")
+    engine = FolderEngine.open(FolderConfig(sites=str(tmp_path)))
+    urls = [url for url in engine.search("lava", 10).urls if "bad" not in url]
+    with engine.serving() as hosts:
+        port = hosts["a.example"][1]
+        statuses = [get(port, "a.example", url.removeprefix("http://a.example"))[0] for url in urls]
+    assert statuses == [200] * len(names)
+
+
+def test_sites_without_any_page_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, {"a.example/notes.txt": "no page"})
+    with pytest.raises(ConfigError, match="hold no HTML page"):
+        FolderEngine.open(FolderConfig(sites=str(tmp_path)))
+
+
+def test_all_faults_of_all_routes_are_told_at_once(tmp_path: Path) -> None:
+    routes = '[[route]]\npath = "/a"\nstatus = 99\n[[route]]\npth = "/b"\n[[route]]\npath = "c"\n'
+    write(tmp_path, {"a.example/site.toml": routes})
+    with pytest.raises(FaultsError) as caught:
+        read_sites(tmp_path, {})
+    told = [line.split("site.toml: ")[1].split(":")[0] for line in str(caught.value).splitlines()]
+    assert told == ["route[0].status", "route[1].pth", "route[1].path", "route[2].path"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore
+from builder.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, forget_store
 from builder.fetch import Fetched
 from builder.search import RawResponse, SearchResult
 from edu_rag.errors import DataError
@@ -124,3 +124,22 @@ def test_what_is_no_store_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "s" / INDEX_FILE).write_bytes(b"this is no database, it only looks long enough" * 100)
     with pytest.raises(DataError, match="not readable"):
         CrawlStore(tmp_path / "s")
+
+
+def test_a_store_is_forgotten_whole_unless_it_is_in_use_or_no_store(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    filled(folder)
+    with CrawlStore(folder), pytest.raises(DataError, match="another build is using"):
+        forget_store(folder)
+    assert (folder / WARC_FILE).is_file()
+    (folder / INDEX_FILE).write_text("no database")
+    forget_store(folder)
+    forget_store(folder)
+    assert not folder.exists()
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("dear")
+    with pytest.raises(DataError, match="is no crawl store"):
+        forget_store(folder)
+    with pytest.raises(DataError, match="is no crawl store"):
+        CrawlStore(folder, create=True)
+    assert [path.name for path in folder.iterdir()] == ["thesis.txt"]

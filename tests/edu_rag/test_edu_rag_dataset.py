@@ -8,16 +8,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from edu_rag.dataset import Dataset, kept_pages, write_dataset
+from edu_rag.dataset import Dataset, kept_pages, schema, write_dataset
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold
-from edu_rag.manifest import FileEntry, Manifest, read_manifest
+from edu_rag.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -209,20 +212,11 @@ def test_no_folder_no_manifest_and_no_split_are_one_clear_line_each(tmp_path: Pa
 
 
 def test_rows_that_break_a_records_invariant_are_named_with_file_and_row(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from edu_rag.dataset import schema
-    from edu_rag.manifest import file_sha256, write_manifest
-
     manifest = write(tmp_path / "d")
     name = "gold/val-00000-of-00001.parquet"
     rows = [{"question_id": "q0", "answer": "a", "texts": []}, {"question_id": "q1", "answer": "A", "texts": []}]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema("gold")), tmp_path / "d" / name)
-    entry = FileEntry(sha256=file_sha256(tmp_path / "d" / name), rows=2)
-    changed = {**manifest.files, name: entry}
-    fields = {field: getattr(manifest, field) for field in Manifest.__dataclass_fields__}
-    write_manifest(tmp_path / "d", Manifest(**fields | {"files": changed}))
+    _vouched(tmp_path / "d", manifest, name, 2)
     with pytest.raises(DataError, match=r"row 2: answer: 'A' is no label"):
         list(Dataset(tmp_path / "d").records("gold", "val", Gold))
 
@@ -233,3 +227,29 @@ def test_a_manifest_record_with_an_odd_file_name_cannot_exist() -> None:
             name="mini", version="1.0.0", created_at="", builder="", config_sha256="", content_sha256="",
             files={"a b": FileEntry(sha256="0")},
         )  # fmt: skip
+
+
+def _vouched(folder: Path, manifest: Manifest, name: str, n_rows: int) -> None:
+    """Make the manifest agree with a changed file, as a hostile publisher would."""
+    files = {**manifest.files, name: FileEntry(sha256=file_sha256(folder / name), rows=n_rows)}
+    write_manifest(folder, replace(manifest, files=files))
+
+
+def test_a_table_that_is_no_parquet_is_one_clear_line_though_its_hash_is_right(tmp_path: Path) -> None:
+    manifest = write(tmp_path / "d")
+    name = "questions/val-00000-of-00001.parquet"
+    (tmp_path / "d" / name).write_bytes(b"PAR1 not at all PAR1")
+    _vouched(tmp_path / "d", manifest, name, 2)
+    with pytest.raises(DataError, match="cannot be read as Parquet"):
+        Dataset(tmp_path / "d").questions("val")
+
+
+@pytest.mark.parametrize("choices", [None, [None], [{"label": None, "text": "x"}]])
+def test_a_null_where_a_value_must_be_is_named_with_file_and_row(tmp_path: Path, choices: object) -> None:
+    manifest = write(tmp_path / "d")
+    name = "questions/val-00000-of-00001.parquet"
+    row = {"question_id": "q0", "text": "t", "choices": choices, "kind": "multiple_choice", "split": "val", "flags": []}
+    pq.write_table(pa.Table.from_pylist([row], schema=schema("questions")), tmp_path / "d" / name)
+    _vouched(tmp_path / "d", manifest, name, 1)
+    with pytest.raises(DataError, match="row 1"):
+        Dataset(tmp_path / "d").questions("val")

@@ -26,6 +26,7 @@ def edu_rag(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_an_error_is_one_line_of_where_what_remedy_whatever_is_in_it() -> None:
     assert str(DataError("f.jsonl:3", "is\nbroken \r\n", "mend\u2028it")) == "f.jsonl:3: is broken: mend it"
     assert str(EduRagError("here", "no remedy")) == "here: no remedy"
+    assert str(EduRagError("a\x1b[2J", "red \u202eder", "\udcff")) == "a\ufffd[2J: red \ufffdder: \ufffd"
 
 
 def test_faults_are_one_line_each_and_there_is_at_least_one() -> None:
@@ -102,3 +103,15 @@ def test_our_errors_print_as_one_line_and_exit_1(
         root.main([])
     assert caught.value.code == 1
     assert capsys.readouterr() == ("", "f.jsonl:3: answer: unknown: mend it\n")
+
+
+def test_the_demo_empties_no_folder_that_it_did_not_write(tmp_path: Path) -> None:
+    mine = tmp_path / "submissions" / "mine"
+    mine.mkdir(parents=True)
+    (tmp_path / "site").mkdir()
+    done = edu_rag("demo", "--light", "--out", str(tmp_path))
+    assert done.returncode == 1
+    assert (
+        done.stderr == f"{tmp_path}: is not empty and was not written by the demo: name another --out, or delete it\n"
+    )
+    assert mine.is_dir()
