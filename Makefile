@@ -15,6 +15,9 @@ test: .venv/.ready-dev ## run all tests
 	@.ci/environment system
 	$(BIN)/python -m pytest
 
+site: .venv/.ready-demo ## the board of the committed results, in site/
+	$(BIN)/edu-rag board leaderboard/results --out site
+
 lint: .venv/.ready-dev ## style, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -29,7 +32,7 @@ ci: ## what CI runs
 	.ci/run
 
 clean: ## remove the environment and what the demo wrote
-	rm -rf .venv demo dist build
+	rm -rf .venv demo site dist build
 
 .venv/.ready-demo: pyproject.toml constraints.txt .ci/environment
 	.ci/environment demo
@@ -37,4 +40,4 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-dev: pyproject.toml constraints.txt .ci/environment
 	.ci/environment dev
 
-.PHONY: help demo test lint format ci clean
+.PHONY: help demo site test lint format ci clean

@@ -94,6 +94,14 @@ def _sample(n: int | None) -> tuple[str, ...]:
     return () if n is None else ("--sample", str(n), "--seed", str(SEED))
 
 
+def publish(results: Path) -> None:
+    """Copy the scorecards to leaderboard/results; the predictions stay, since they quote pages that are not ours."""
+    for card in sorted(results.rglob("scorecard.json")):
+        place = ROOT / "leaderboard" / "results" / card.relative_to(results)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(card, place)
+
+
 def main() -> None:
     """Run all stages that are not done, then the board and the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,6 +112,7 @@ def main() -> None:
     parser.add_argument("--large-sample", type=int, default=300, help="questions for the 1.5B model")
     parser.add_argument("--only", choices=("full", "small", "large", "letters"), help="run only these systems now")
     parser.add_argument("--report", type=Path, metavar="FOLDER", help="write real-run.md there")
+    parser.add_argument("--publish", action="store_true", help="copy the scorecards to leaderboard/results")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     run = Run(given.out, given.models.resolve())
@@ -127,6 +136,8 @@ def main() -> None:
                     run.score(slug, sample, asked)
     run.times.pop("board", None)
     run.stage("board", "board", run.results, "--out", given.out / "site")
+    if given.publish:
+        publish(run.results)
     if given.report:
         write_report(given.out, run.times, given.report)
 
