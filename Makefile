@@ -6,7 +6,7 @@ DEMO_FLAGS ?=
 BIN := .venv/bin
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.ready-demo ## build, run, score and show the bundled mini benchmark (offline once installed)
 	$(BIN)/edu-rag demo --out $(DEMO_OUT) $(DEMO_FLAGS)
