@@ -3,18 +3,19 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edu_rag.records import LABELS
-from harness.answers import MAX_CHARACTERS, abstains, read_answer
+from harness.answers import MAX_CHARACTERS, read_answer
+from harness.doubts import abstains
 from harness.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 
 CELLS = {"a": "meiosis", "b": "mitosis", "c": "both a and b", "d": "none of the above"}
 TRUTH = {"a": "true", "b": "false"}
 GENES = {"a": "tt", "b": "Tt", "c": "TT", "d": "tt"}
 NUMBERS = {"a": "-5", "b": "5", "c": "10²", "d": "1,000", "e": "3.5"}
-TRAPS = {"a": "cat", "b": "I", "c": "a dog", "d": "dog", "e": "Florid", "f": "Southern Hemi-", "g": "A and B"}
+TRAPS = {"a": "Florid", "b": "I", "c": "a dog", "d": "dog", "e": "cat", "f": "Southern Hemi-", "g": "A and B"}
 LONG = {"a": "it moves towards the south pole", "b": "it moves towards the equator", "c": "it does not move at all"}
 
 NAMES_B = [
@@ -71,6 +72,138 @@ NAMES_B = [
 @pytest.mark.parametrize("text", NAMES_B)
 def test_the_usual_dresses_of_a_label_and_its_text_name_the_choice(text: str) -> None:
     assert read_answer(text, CELLS)[:2] == ("choice", "b")
+
+
+READINGS = [
+    ("Answer:\nb", CELLS, "b"),
+    ("Answer:\n\nb", CELLS, "b"),
+    ("## Answer\n\n**b**", CELLS, "b"),
+    ("The answer is:\n**B**", CELLS, "b"),
+    ("Answer:\nI don't know", CELLS, "abstained"),
+    ("Answer: unknown", CELLS, "abstained"),
+    ("```\nb\n```", CELLS, "b"),
+    ('```json\n{"answer": "b"}\n```', CELLS, "b"),
+    ("The answer is:\n```\nb\n```", CELLS, "b"),
+    ("```a\nb\n```", CELLS, "unparseable"),
+    (r"\boxed{b}", CELLS, "b"),
+    (r"$\boxed{\text{b}}$", CELLS, "b"),
+    (r"\[ \boxed{\textbf{(B) mitosis}} \]", CELLS, "b"),
+    (r"The answer is $\boxed{B}$.", CELLS, "b"),
+    (r"not \boxed{b}", CELLS, "unparseable"),
+    (r"\boxed{a} \boxed{b}", CELLS, "unparseable"),
+    (r"\boxed{b", CELLS, "unparseable"),
+    ("<answer>b</answer>", CELLS, "b"),
+    ("<Answer>\n(b) mitosis\n</Answer>", CELLS, "b"),
+    ("<answer>b</answer><answer>c</answer>", CELLS, "unparseable"),
+    ("<answer>not b</answer>", CELLS, "unparseable"),
+    ("<answer></answer>", CELLS, "abstained"),
+    ('{"answer":"b"}', CELLS, "b"),
+    ('{"Answer": "Mitosis", "confidence": 0.9, "reason": "not meiosis"}', CELLS, "b"),
+    ('{"answer": null}', CELLS, "abstained"),
+    ('{"answer": "I don\'t know"}', CELLS, "abstained"),
+    ('{"answer": 5}', NUMBERS, "b"),
+    ('{"answer": 3.5}', NUMBERS, "e"),
+    ('{"answer": true}', TRUTH, "a"),
+    ('{"answer": "b", "answer": "c"}', CELLS, "unparseable"),
+    ('{"answer": "b", "final_answer": "c"}', CELLS, "unparseable"),
+    ('{"answer": "b", "choice": "mitosis"}', CELLS, "b"),
+    ('{"answer": ["a", "b"]}', CELLS, "unparseable"),
+    ('{"answer": {"answer": "b"}}', CELLS, "unparseable"),
+    ('{"reason": "b"}', CELLS, "unparseable"),
+    ('{"answer": "b"', CELLS, "unparseable"),
+    ("b</s>", CELLS, "b"),
+    ("b<|im_end|>", CELLS, "b"),
+    ("mitosis<|eot_id|>", CELLS, "b"),
+    ("Answer: b<end_of_turn>\n<eos>", CELLS, "b"),
+    ("</s>", CELLS, "abstained"),
+    ("b</s>c", CELLS, "unparseable"),
+    ("<s>b</s>", CELLS, "unparseable"),
+    ("</s>", {"a": "<s>", "b": "</s>"}, "b"),
+    ("It's B", CELLS, "b"),
+    ("It\u2019s mitosis.", CELLS, "b"),
+    ("It is b.", CELLS, "b"),
+    ("I choose b", CELLS, "b"),
+    ("I would go with (b)", CELLS, "b"),
+    ("I'd go with option b.", CELLS, "b"),
+    ("Sure! The answer is b.", CELLS, "b"),
+    ("The correct option is B: mitosis", CELLS, "b"),
+    ("The answer is b because cells divide", CELLS, "b"),
+    ("It's b or c", CELLS, "unparseable"),
+    ("It's not b", CELLS, "unparseable"),
+    ("I would not choose b", CELLS, "unparseable"),
+    ("I might go with b", CELLS, "unparseable"),
+    ("I choose both", CELLS, "unparseable"),
+    ("It is a cat", {"a": "dog", "b": "cat"}, "b"),
+    ("A reason is needed", CELLS, "unparseable"),
+    ("True, because plants make it", TRUTH, "a"),
+    ("False. The sun is not a planet.", TRUTH, "b"),
+    ("False. It is not true.", TRUTH, "b"),
+    ("False because it is small", TRUTH, "b"),
+    ("The answer is true, since plants make it.", TRUTH, "a"),
+    ("Yes, plants make it.", TRUTH, "a"),
+    ("True. That is wrong.", TRUTH, "unparseable"),
+    ("True, not", TRUTH, "unparseable"),
+    ("True, but I'm not sure", TRUTH, "unparseable"),
+    ("True. It is false.", TRUTH, "unparseable"),
+    ("True. It is not true.", TRUTH, "unparseable"),
+    ("True. The answer is b.", TRUTH, "unparseable"),
+    ("True, false", TRUTH, "unparseable"),
+    ("True\nIt is false.", TRUTH, "unparseable"),
+    ("False\nThis is false, since it is small.", TRUTH, "b"),
+    ("True, because plants make it", CELLS, "unparseable"),
+    ("B\n\nQuestion: next one, which?\nAnswer: A", CELLS, "b"),
+    ("mitosis\n\n### Question 2: which?\na) x\nAnswer: A", CELLS, "b"),
+    ("I don't know\n\nQ: which?\nA: a", CELLS, "abstained"),
+    ("osmosis\n\nQuestion: which?\nAnswer: A", CELLS, "unparseable"),
+    ("b or c\n\nQuestion: which?\nAnswer: A", CELLS, "unparseable"),
+    ("B\nQuestion: next one, which?\nAnswer: A", CELLS, "unparseable"),
+    ("Question: which?\nAnswer: b", CELLS, "b"),
+    (
+        "b\n\nq: quartz",
+        dict(zip(LABELS[:17], [f"rock {i}" for i in range(16)] + ["quartz"], strict=True)),
+        "unparseable",
+    ),
+    ("b\nThat is wrong.", CELLS, "unparseable"),
+    ("b\nI was mistaken.", CELLS, "unparseable"),
+    ("b\nb is incorrect", CELLS, "unparseable"),
+    ("b\nIt isn't mitosis.", CELLS, "unparseable"),
+    ("b\nNot b.", CELLS, "unparseable"),
+    ("b\nIt is not meiosis.", CELLS, "b"),
+    ("b\nWait, no.", CELLS, "unparseable"),
+    ("Answer: b\nThat is not correct.", CELLS, "unparseable"),
+    ("The answer is not b.\nAnswer: b", CELLS, "unparseable"),
+    ("The answer is not obvious.\nAnswer: b", CELLS, "b"),
+    ("Answer: b\nAnswer: I don't know", CELLS, "unparseable"),
+    ("Answer: I don't know\nAnswer: b", CELLS, "unparseable"),
+    ("Answer: b\nAnswer: not b", CELLS, "unparseable"),
+    ("Answer: b\nc", CELLS, "unparseable"),
+    ("c\nAnswer: b", CELLS, "unparseable"),
+    ("a) meiosis\nb) mitosis\nc) both a and b\nAnswer: b", CELLS, "b"),
+    ("Answer: The answer is b", CELLS, "b"),
+    ("b\nAnswer: Answer: c", CELLS, "unparseable"),
+    ("b\nSo I now say that the answer is c.", CELLS, "unparseable"),
+    ("b\nThe answer is not c.", CELLS, "unparseable"),
+    ("b\n<answer>c</answer>", CELLS, "unparseable"),
+    ("b\n<answer>b</answer>", CELLS, "b"),
+    ('b\n{"answer": "c"}', CELLS, "unparseable"),
+    ('b\n{\n"answer": "c"\n}', CELLS, "unparseable"),
+    ("b, because the answer is c", CELLS, "unparseable"),
+    ("b) because of vitamin c in it", CELLS, "b"),
+    ("carbonic", {"a": "carbon", "b": "oxygen"}, "unparseable"),
+    ("carbonic acid", {"a": "carbon", "b": "oxygen"}, "unparseable"),
+    ("c) carbonic", {"a": "oxygen", "b": "iron", "c": "carbon"}, "unparseable"),
+    ("California", {"a": "Californi", "b": "Ohio."}, "a"),
+    ("in the state of California.", {"a": "in the state of Californi", "b": "Ohio."}, "a"),
+    ("California", {"a": "Ohio.", "b": "Californi"}, "unparseable"),
+    ("human beings", {"a": "human being", "b": "apes"}, "unparseable"),
+    ("antibody", {"a": "anti-", "b": "post-"}, "unparseable"),
+]
+
+
+@pytest.mark.parametrize(("text", "choices", "verdict"), READINGS)
+def test_usual_and_debatable_forms_have_a_written_verdict(text: str, choices: dict[str, str], verdict: str) -> None:
+    reading = read_answer(text, choices)
+    assert (reading.label or reading.kind) == verdict, reading.reason
 
 
 @pytest.mark.parametrize(
@@ -190,12 +323,12 @@ def test_another_number_is_no_choice(text: str) -> None:
         ("a dog", "c"),
         ("A dog.", "c"),
         ("dog", "d"),
-        ("a cat", "a"),
-        ("the cat", "a"),
+        ("a cat", "e"),
+        ("the cat", "e"),
         ("A and B", "g"),
-        ("Florida", "e"),
+        ("Florida", "a"),
         ("Southern Hemisphere", "f"),
-        ("a) cat", "a"),
+        ("e) cat", "e"),
     ],
 )
 def test_articles_odd_choice_texts_and_cut_words_are_read_rightly(text: str, label: str) -> None:
@@ -223,7 +356,13 @@ def test_a_choice_that_says_it_cannot_be_determined_is_a_choice() -> None:
 
 LONG_ANSWERS = [
     "(" * 19_000, "a," * 9_000 + "!", "answer " * 2_500, "b\n" * 9_000, "*_" * 9_000, "x" + "*" * 19_000 + "y",
-    "the answer is" + "_*" * 9_000 + "b", "a" + ")" * 19_000 + "b", "\ufdfa" * 19_000,
+    "the answer is" + "_*" * 9_000 + "b", "a" + ")" * 19_000 + "b", "\ufdfa" * 19_000, "```\n" * 4_900,
+    "</s>" * 4_900, "b" + "\n</s>" * 3_200, "<answer>" * 2_400, "\\boxed{" * 2_800, "$" * 19_000,
+    "(" + " " * 19_000 + "b", '{"answer":' + "[" * 19_000, '{"answer":' + "[" * 9_000 + "]" * 9_000 + "}",
+    "b\n\nQuestion" * 1_500, "b, because " + "(a" * 9_000, "b, because " + "is " * 6_000, "Answer:\n" * 2_400,
+    "true, " * 3_000, "".join(f"b{i}\n" for i in range(3_000)), "b\n" + "it is " * 3_000, " \n" * 9_000 + "b",
+    "b\n" + "*" * 19_000, "b\n" + '{"answer":"b"}\n' * 1_200, "b\n" + "answer '" * 2_300, "true - " * 2_800,
+    "$ " * 9_000, "b\n" + "not b " * 3_000,
 ]  # fmt: skip
 
 
@@ -246,27 +385,81 @@ def test_the_peers_false_credits_are_not_given_here() -> None:
     assert read_answer("NOT_CORRECT", {"a": "correct", "b": "wrong"}).kind == "unparseable"
 
 
+PROSE = st.lists(
+    st.sampled_from(["zebra", "quartz", "under", "magnet", "lunar", "orbit", "xylem"]), min_size=2, max_size=4
+).map(" ".join)
+DRESSES = [
+    "{}", "({}).", "[{}]", "**{}**", "'{}'", '"{}"', "`{}`", "{})", "{}.", "Answer: {}", "Answer:\n{}",
+    "**Answer:** {}", "**Answer**\n\n{}", "The answer is {}.", "The answer is:\n**{}**", "It's {}", "It is {}.",
+    "I choose {}", "I would go with ({})", "Sure! The answer is {}.", "Option {}", "So the correct choice is ({}).",
+    "```\n{}\n```", "```text\n{}\n```", r"\boxed{{{}}}", r"$\boxed{{\text{{{}}}}}$", "{} is correct",
+    r"The answer is \(\boxed{{{}}}\).", "<answer>{}</answer>", '{{"answer": "{}"}}', "{}</s>", "{}<|im_end|>",
+    '```json\n{{"answer": "{}"}}\n```', "{}<|eot_id|>\n", "{}<end_of_turn>", "{}) because cells divide",
+    "{}, since cells divide",
+]  # fmt: skip
+JOINS = [
+    "\n",
+    "\n\n",
+    " ",
+    ", ",
+    "; ",
+    " / ",
+    " and ",
+    " or ",
+    " but also ",
+    ". ",
+    ", because it is ",
+    "\nAnswer: ",
+]
+
+
+@given(st.data(), st.integers(2, 26), st.sampled_from(DRESSES), st.booleans())
+def test_each_label_in_each_dress_reads_as_itself(data: st.DataObject, n: int, dress: str, upper: bool) -> None:
+    choices = dict(zip(LABELS, data.draw(st.lists(PROSE, min_size=n, max_size=n)), strict=False))
+    label = data.draw(st.sampled_from(list(choices)))
+    assert read_answer(dress.format(label.upper() if upper else label), choices).label == label
+
+
+@given(st.sampled_from(DRESSES), st.sampled_from(DRESSES), st.permutations("abcd"), st.sampled_from(JOINS))
+@settings(max_examples=500)
+def test_a_second_label_in_any_dress_makes_an_answer_unparseable(
+    one: str, two: str, labels: list[str], join: str
+) -> None:
+    # A bare letter in running prose may be vitamin b.
+    assume(join != " " or "cells divide" not in one)
+    answer = one.format(labels[0]) + join + two.format(labels[1])
+    assert read_answer(answer, CELLS).kind == "unparseable", answer
+
+
 @given(st.integers(2, 26), st.data())
-def test_each_label_reads_as_itself(n: int, data: st.DataObject) -> None:
+def test_a_bare_label_reads_as_itself_whatever_the_choices_say(n: int, data: st.DataObject) -> None:
     choices = dict(zip(LABELS, data.draw(st.lists(st.text(max_size=12), min_size=n, max_size=n)), strict=False))
-    for label in choices:
-        assert read_answer(label, choices).label == label
-        assert (
-            read_answer(f"({label.upper()}).", choices).label in (label, None)
-            or f"({label.upper()})." in choices.values()
-        )
+    assert [read_answer(label, choices).label for label in choices] == list(choices)
+
+
+CHOICE_TEXTS = st.lists(
+    st.text("abcdeimnorstuxyz MTX25-.,'é²", min_size=2, max_size=20).filter(
+        lambda text: len(fold_article(text).replace(" ", "")) > 2 and "answer" not in text
+    ),
+    min_size=2, max_size=7, unique_by=fold_article,
+)  # fmt: skip
+
+
+@given(CHOICE_TEXTS)
+@settings(max_examples=300)
+def test_each_choice_text_reads_as_itself_where_no_other_reads_alike(texts: list[str]) -> None:
+    choices = dict(zip(LABELS, texts, strict=False))
+    assert [read_answer(text, choices).label for text in texts] == list(choices)
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=2, max_size=7))
 @settings(max_examples=300)
-def test_each_choice_text_reads_as_itself_unless_another_reads_alike(texts: list[str]) -> None:
+def test_no_choice_text_of_any_characters_reads_as_a_choice_of_another_text(texts: list[str]) -> None:
     choices = dict(zip(LABELS, texts, strict=False))
-    for label, text in choices.items():
-        reading = read_answer(text, choices)
-        folded = fold_edges(text)
-        others = [other for other in choices if other != label and fold_article(choices[other]) == fold_article(text)]
-        if len(folded) > 2 and not others and len(text.splitlines()) == 1 and reading.kind == "choice":
-            assert reading.label == label
+    for text in texts:
+        label = read_answer(text, choices).label
+        # A text may be another choice's label in a dress, `(B).`: then the label wins.
+        assert label is None or fold_article(choices[label]) == fold_article(text) or label in fold_edges(text)
 
 
 WORDS = st.lists(
