@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import string
 from collections.abc import Mapping, Sequence
@@ -66,11 +67,20 @@ def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
     return tables
 
 
-def _configs(tables: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
+def _digest(files: Mapping[str, FileEntry], config: str) -> str:
+    """A hash of the bytes of a config's files, 16 hexadecimal digits."""
+    named = [f"{name} {entry.sha256}\n" for name, entry in sorted(files.items()) if name.startswith(f"{config}/")]
+    return hashlib.sha256("".join(named).encode()).hexdigest()[:16]
+
+
+def _configs(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
     configs = []
     for config, splits in tables.items():
         data_files = [{"split": split, "path": f"{config}/{split}-*.parquet"} for split in splits]
         entry: dict[str, Any] = {"config_name": config, "data_files": data_files}
+        # `datasets` caches a local folder under its name and a hash of this header, not of the files: without a word
+        # of the content here, another dataset in a folder of the same name would be answered from the cache.
+        entry["description"] = f"files {_digest(files, config)}"
         if config == "questions":
             entry["default"] = True
         configs.append(entry)
@@ -82,7 +92,7 @@ def _size_category(n_rows: int) -> str:
     return next((name for bound, name in bounds if n_rows < bound), "1M<n<10M")
 
 
-def _header(name: str, version: str, tables: Mapping[str, Mapping[str, int]]) -> str:
+def _header(name: str, version: str, files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]]) -> str:
     from huggingface_hub import DatasetCardData
 
     data = DatasetCardData(
@@ -93,7 +103,7 @@ def _header(name: str, version: str, tables: Mapping[str, Mapping[str, int]]) ->
         task_categories=["question-answering", "multiple-choice"],
         size_categories=[_size_category(sum(tables.get("questions", {}).values()))],
         tags=["retrieval-augmented-generation", "education", "science", "benchmark"],
-        configs=_configs(tables),
+        configs=_configs(files, tables),
     )
     return str(data.to_yaml(line_break="\n"))
 
@@ -179,4 +189,4 @@ def dataset_card(name: str, version: str, sources: Mapping[str, Any], files: Map
         "## Take-down\n",
         _TAKE_DOWN,
     ]
-    return f"---\n{_header(name, version, tables)}\n---\n\n" + "\n".join(sections)
+    return f"---\n{_header(name, version, files, tables)}\n---\n\n" + "\n".join(sections)

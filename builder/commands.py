@@ -45,7 +45,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.command()
 @click.argument("config", type=_FILE, required=False)
 @click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
-@click.option("--engine", help="folder, google or none (questions and gold only).")
+@click.option("--engine", help="folder (the default), google, or none (questions and gold only).")
 @click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write; its crawl store lies beside it.")
 @click.option("--sites", type=_FOLDER, help="For the folder engine: the folder of web sites.")
 @click.option("--split", help="The split of questions whose file does not say it.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,7 +71,7 @@ def _fresh(out: Path) -> None:
 
 
 @click.command()
-@click.option("--light", is_flag=True, help="Leave the systems that need models out: a few seconds, small install.")
+@click.option("--light", is_flag=True, help="Leave the systems that need models out: some ten seconds.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder to write."
 )
@@ -96,4 +97,5 @@ def demo(light: bool, out: Path) -> None:
     _edu_rag("board", out / "results", "--out", out / "site")
     say(f"\nDone in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
     submission, dataset = out / "submissions" / systems[-1], out / "dataset"
-    say(f"Why did a system answer as it did? edu-rag explain {submission} MINI_0001 --dataset {dataset}")
+    command = "edu-rag" if shutil.which("edu-rag") else sys.argv[0]  # an environment that is not activated
+    say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}")

@@ -16,13 +16,14 @@ def say(text: str) -> None:
 class Stage:
     """Counts what happens to the items of a stage, by outcome.
 
-    Example: `with Stage("fetch", total=96) as stage: stage.add("kept")` ends with the line
-    `fetch: 96 of 96: kept 84, dropped 12: robots 5, short 7`.
+    `bad` is the word for what is neither kept nor done. Example: `with Stage("fetch", total=96) as stage:
+    stage.add("kept")` ends with the line `fetch: 96 of 96: kept 84, dropped 12: robots 5, short 7`.
     """
 
-    def __init__(self, name: str, total: int, stream: TextIO | None = None) -> None:
+    def __init__(self, name: str, total: int, stream: TextIO | None = None, bad: str = "dropped") -> None:
         self.name = name
         self.total = total
+        self.bad = bad
         self.counts: Counter[str] = Counter()
         self._stream = stream if stream is not None else sys.stderr
         self._bar: Any = None
@@ -46,7 +47,7 @@ class Stage:
         rest = sorted(((n, name) for name, n in self.counts.items() if name not in ("kept", "done")), reverse=True)
         if rest:
             reasons = ", ".join(f"{name} {n:,}" for n, name in rest)
-            good.append(f"dropped {sum(n for n, _ in rest):,}: {reasons}")
+            good.append(f"{self.bad} {sum(n for n, _ in rest):,}: {reasons}")
         return ", ".join(good)
 
     def line(self) -> str:

@@ -18,14 +18,15 @@ def _lines(board: Board) -> list[str]:
     lines = []
     for table in board.tables:
         lines += ["", f"{table.dataset_ids[0]} {table.key.split}: {table.sample_text}"]
-        lines.append(f"{'rank':>5}  {'system':<32} {'score':>7}  {'95 % interval':<17} {'acc.':>5} {'hall.':>5} {'miss.':>5} {'s':>7}  scored")  # fmt: skip  # noqa: E501
+        lines.append(f"{'rank':>5}  {'system':<32} {'score':>7}  {'95 % interval':<17} {'acc.':>5} {'hall.':>5} {'miss.':>5} {'failed':>6} {'s':>7}  scored")  # fmt: skip  # noqa: E501
         for row in table.rows:
             interval = f"[{signed(row.interval[0])}, {signed(row.interval[1])}]" if row.interval else "–"
             name = clip(one_line(row.name), 32)
             lines.append(
                 f"{row.rank.text:>5}  {name:<32} {signed(row.counts.score):>7}  {interval:<17} "
                 f"{percent(row.counts.accuracy):>5} {percent(row.counts.hallucination):>5} "
-                f"{percent(row.counts.missing):>5} {seconds(row.median_latency_s):>7}  {date(row.result.scored_at)}"
+                f"{percent(row.counts.missing):>5} {row.counts.failed:>6,} "
+                f"{seconds(row.median_latency_s):>7}  {date(row.result.scored_at)}"
             )
     return lines[1:]
 

@@ -2,7 +2,7 @@
 
 Try it with
     echo '{"id": "1", "text": "Sky?", "choices": {"a": "blue", "b": "red"}, "kind": "multiple_choice", "pages": []}' |
-    python system.py
+    python system.py          (the python of an environment that has edu-rag-bench, such as .venv/bin/python)
 """
 
 from edu_rag import serve

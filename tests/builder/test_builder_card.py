@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,18 @@ def test_datasets_loads_every_config_that_the_card_names(
     default = datasets.load_dataset(str(tmp_path / "d"), cache_dir=str(tmp_path / "cache"))
     assert default["val"][0]["question_id"] == "val1"
     assert default["val"][0]["choices"] == [{"label": "a", "text": "x"}, {"label": "b", "text": "y"}]
+
+
+def test_another_content_in_a_folder_of_the_same_name_is_not_answered_from_the_cache(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="NOT RUN: the extra `datasets` is not installed")
+    tables = small_tables()
+    for place, question in (("one", "What?"), ("two", "Why?")):
+        tables["questions"]["val"] = [replace(tables["questions"]["val"][0], text=question)]
+        write(tmp_path / place / "dataset", tables)
+        loaded = datasets.load_dataset(
+            str(tmp_path / place / "dataset"), "questions", cache_dir=str(tmp_path / "cache")
+        )
+        assert loaded["val"][0]["text"] == question
 
 
 def test_the_header_is_what_the_hub_reads() -> None:

@@ -278,3 +278,13 @@ def test_what_is_written_into_a_page_is_legal_there(text: str) -> None:
 def test_errors_are_ours(tmp_path: Path) -> None:
     with pytest.raises(EduRagError, match="holds no scorecard"):
         build(tmp_path, tmp_path.parent / "elsewhere")
+
+
+def test_a_system_that_mostly_failed_is_marked_as_such(tmp_path: Path) -> None:
+    made.write_card(tmp_path / "results", made.card_of("broken", "ffffa"))
+    made.write_card(tmp_path / "results", made.card_of("shy", "aaaff"))
+    table = build(tmp_path / "results", tmp_path / "site")
+    rows = {row.th.a.text: row.text for row in soup_of(tmp_path / "site/index.html").select("table.board tbody tr")}
+    assert "mostly failed" in rows["broken"]
+    assert "mostly failed" not in rows["shy"]
+    assert "failed" in table
