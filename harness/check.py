@@ -12,9 +12,13 @@ from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.records import Question
 from harness.answers import read_answer
 from harness.predictions import faults_in, read_predictions
+from harness.run_record import require_made_on
 from harness.sample import choose, sample_of
+from harness.settings_faults import settings_faults
 from harness.submission import Submission, all_faults, behind_link
 
+MAX_EXAMPLES = 3
+"""Answers that name no single choice, of which so many are shown."""
 _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
 
 
@@ -36,8 +40,10 @@ def _notes(path: Path, questions: Mapping[str, Question]) -> list[str]:
             continue
         reading = read_answer(prediction.answer, questions[question_id].choices)
         kinds[reading.kind] += 1
-        if reading.kind == "unparseable" and len(examples) < 3:
+        if reading.kind == "unparseable" and len(examples) < MAX_EXAMPLES:
             examples.append(f"  {question_id}: {ascii(prediction.answer)[:80]}: {reading.reason}")
+    if kinds["unparseable"] > len(examples):
+        examples.append(f"  … and {kinds['unparseable'] - len(examples):,} more")
     counts = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
     return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples]
 
@@ -50,15 +56,16 @@ def check_predictions(path: Path, questions: Mapping[str, Question] | None) -> F
     return Findings([], _notes(path, questions))
 
 
-def _made_for(submission: Submission, dataset: Dataset) -> tuple[dict[Path, str], list[EduRagError]]:
-    """The submission's predictions for this dataset (path -> its split and sample), and faults where there are none."""
-    folder = submission.folder / "predictions" / f"{dataset.manifest.name}-{dataset.manifest.version}"
-    files = {path: path.stem for path in sorted(folder.glob("*.jsonl"))}
-    if files or submission.settings.command:
-        return files, []
-    there = sorted({path.parent.name for path in submission.folder.glob("predictions/*/*.jsonl")})
-    what = f"has no predictions for {folder.name} (it has: {', '.join(there) or 'none'})"
-    return {}, [SubmissionError(submission.folder, what, "give the dataset that they were made for")]
+def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
+    """The predictions files of a submission's folder: all, or those for one dataset."""
+    made_for = f"{dataset.manifest.name}-{dataset.manifest.version}" if dataset else "*"
+    return sorted((folder / "predictions").glob(f"{made_for}/*.jsonl"))
+
+
+def _none_for(submission: Submission, dataset: Dataset) -> SubmissionError:
+    there = ", ".join(sorted({path.parent.name for path in _files(submission.folder, None)})) or "none"
+    what = f"has no predictions for {dataset.manifest.name}-{dataset.manifest.version} (it has: {there})"
+    return SubmissionError(submission.folder, what, "give the dataset that they were made for")
 
 
 def _asked(dataset: Dataset, stem: str) -> dict[str, Question]:
@@ -67,24 +74,31 @@ def _asked(dataset: Dataset, stem: str) -> dict[str, Question]:
     return {q.question_id: q for q in (choose(questions, sample_of(sample)) if sample else questions)}
 
 
+def _check_file(path: Path, dataset: Dataset | None) -> Findings:
+    """Check one predictions file of a submission, whose name says the split and the sample."""
+    try:
+        if dataset is None:
+            return check_predictions(path, None)
+        require_made_on(path, dataset.id)
+        return check_predictions(path, _asked(dataset, path.stem))
+    except EduRagError as error:
+        return Findings([SubmissionError(path, error.what, error.remedy)], [])
+
+
 def check_submission(folder: Path, dataset: Dataset | None) -> Findings:
-    """Check a submission folder: its settings, its tree, its predictions."""
+    """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults."""
     submission, faults = all_faults(folder)
-    if submission is None:
-        return Findings(faults, [])
-    if dataset is None:
-        files = dict.fromkeys(sorted(submission.folder.glob("predictions/*/*.jsonl")), "")
-    else:
-        files, more = _made_for(submission, dataset)
-        faults += more
-    notes = [f"{submission.folder}: {_KINDS[bool(submission.settings.command)]}"]
-    for path, stem in files.items():
-        if behind_link(path, submission.folder) or not (path.is_file() or path.is_dir()):
+    notes: list[str] = []
+    files = [] if folder.is_symlink() else _files(folder.absolute(), dataset)
+    if submission is not None:
+        faults += settings_faults(submission)
+        notes.append(f"{submission.folder}: {_KINDS[bool(submission.settings.command)]}")
+        if dataset is not None and not files and not submission.settings.command:
+            faults.append(_none_for(submission, dataset))
+    for path in files:
+        if behind_link(path, folder.absolute()) or not (path.is_file() or path.is_dir()):
             continue  # a fault of the tree already; a stranger's link may lead to a pipe that never ends
-        try:
-            found = check_predictions(path, _asked(dataset, stem) if dataset else None)
-        except EduRagError as error:
-            found = Findings([SubmissionError(path, error.what, error.remedy)], [])
+        found = _check_file(path, dataset)
         faults += found.faults
         notes += found.notes
     return Findings(faults, notes)

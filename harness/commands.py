@@ -69,14 +69,16 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
 
     \b
     Example:
-      edu-rag check submissions/my-system --dataset demo/dataset
-      edu-rag check predictions.jsonl
+      edu-rag check demo/submissions/bm25-overlap --dataset demo/dataset
+      edu-rag check demo/submissions/bm25-overlap/predictions/edu-rag-mini-1.0.0/test.jsonl
     """
-    from edu_rag.errors import FaultsError
+    from edu_rag.errors import FaultsError, SubmissionError
     from harness.check import check_predictions, check_submission
 
+    if not path.exists():
+        raise SubmissionError(path, "no such file or folder", "give a submission folder or a predictions file")
     dataset = _open(dataset_folder) if dataset_folder else None
-    if path.is_dir() or not path.exists():
+    if path.is_dir():
         findings = check_submission(path, dataset)
     else:
         questions = (
@@ -113,12 +115,14 @@ def run(
 
     The system is a child process that reads one JSON question a line and writes one JSON answer a line. It never
     gets the gold answers. A crash or a time-out costs its question, not the run; an interrupted run is continued.
+    Exit code 1 where not a single question was answered. `<split>.run.json` beside the predictions says on which
+    dataset they were made.
     It is NOT a sandbox: run only code you trust.
 
     \b
     Example:
-      edu-rag run submissions/bm25-overlap --dataset demo/dataset
-      edu-rag run submissions/edu-rag-paper-smollm2 --dataset tqa --split val --sample 500
+      edu-rag run demo/submissions/bm25-overlap --dataset demo/dataset
+      edu-rag run demo/submissions/bm25-overlap --dataset demo/dataset --split test --sample 20
     """
     from edu_rag.errors import SubmissionError
     from harness.run import run_submission
@@ -158,8 +162,8 @@ def score(
 
     \b
     Example:
-      edu-rag score predictions.jsonl --dataset demo/dataset
-      edu-rag score submissions/bm25-overlap --dataset demo/dataset --json --verdicts verdicts.jsonl --out results
+      edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset
+      edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset --json --verdicts demo/verdicts.jsonl
     """
     from edu_rag.jsonl import write_records
     from edu_rag.progress import say
@@ -170,7 +174,7 @@ def score(
 
     dataset = _open(dataset_folder)
     split, sample = dataset.only_split(split), _sample_name(n_sample, seed)
-    target = find_target(path, f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
+    target = find_target(path, dataset.manifest, split, sample)
     scored = score_target(dataset, split, sample, target, scored_at=now_utc())
     if verdicts is not None:
         write_records(verdicts, scored.verdicts)
@@ -201,8 +205,9 @@ def compare(
 
     \b
     Example:
-      edu-rag compare submissions/bm25-overlap submissions/blind-longest --dataset demo/dataset
-      edu-rag compare results/mini-1.0.0/test/bm25-overlap results/mini-1.0.0/test/blind-longest
+      edu-rag compare demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset
+      edu-rag compare demo/results/edu-rag-mini-1.0.0/test/bm25-overlap/scorecard.json \\
+        demo/results/edu-rag-mini-1.0.0/test/blind-longest/scorecard.json
     """
     from harness.compare import Choice, comparison_values
     from harness.compare import compare as compared
@@ -238,7 +243,7 @@ def explain(
 
     \b
     Example:
-      edu-rag explain submissions/edu-rag-paper-smollm2 NDQ_000201 --dataset tqa --split val
+      edu-rag explain demo/submissions/bm25-overlap MINI_0001 --dataset demo/dataset
     """
     from harness.explain import explain as explained
     from harness.explain import explanation_lines, explanation_values
@@ -247,7 +252,7 @@ def explain(
     dataset = _open(dataset_folder)
     split = dataset.only_split(split)
     sample = _sample_name(n_sample, seed)
-    target = find_target(path, f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
+    target = find_target(path, dataset.manifest, split, sample)
     explanation = explained(dataset, split, target, question_id, sample)
     if as_json:
         _print_json(explanation_values(explanation))

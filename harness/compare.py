@@ -50,11 +50,12 @@ def card_of(path: Path, choice: Choice) -> ScoreCard:
     file = _card_file(path)
     if file is not None:
         return read_scorecard(file)
+    if not path.exists():
+        raise SubmissionError(path, "no such file or folder", "give a scorecard, a predictions file or a submission")
     if choice.dataset is None:
         raise SubmissionError(path, "is no scorecard", "give --dataset, so that its predictions can be scored")
     split = choice.dataset.only_split(choice.split)
-    manifest = choice.dataset.manifest
-    target = find_target(path, f"{manifest.name}-{manifest.version}", split, choice.sample)
+    target = find_target(path, choice.dataset.manifest, split, choice.sample)
     return score_target(choice.dataset, split, choice.sample, target, scored_at=now_utc()).card
 
 

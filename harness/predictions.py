@@ -81,7 +81,7 @@ def read_predictions(path: Path, known: Collection[str]) -> dict[str, Prediction
     predictions: dict[str, Prediction] = {}
     for faults, prediction in _read(path, known):
         if faults:
-            raise faults[0]
+            raise DataError(faults[0].where, faults[0].what, f"`edu-rag check {path} --dataset DIR` lists all")
         if prediction is not None:
             predictions[prediction.question_id] = prediction
     return predictions

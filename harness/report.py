@@ -86,6 +86,9 @@ def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
         f"(paired bootstrap, {d.n:,} questions), p = {d.p:.4g} (exact sign-flip)"
     )
     yield f"correct only in {first}: {m.n_first_only}, only in {second}: {m.n_second_only}; exact McNemar p = {m.p:.4g}"
-    yield "the difference is established" if d.p <= 0.05 else "the difference is not established (p > 0.05)"
+    established = "established" if d.p <= 0.05 else "not established"
+    yield f"the difference is {established}: the sign-flip test on the score decides (p <= 0.05)"
     yield from _flip_lines(comparison, comparison.only_first, first, limit)
     yield from _flip_lines(comparison, comparison.only_second, second, limit)
+    if not comparison.texts and (comparison.only_first or comparison.only_second):
+        yield "#17 is the 17th question in order of id; --dataset names them"

@@ -11,21 +11,24 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edu_rag import __version__
 from edu_rag.dataset import Dataset, kept_pages
-from edu_rag.errors import RecordError
-from edu_rag.jsonl import to_line, write_records
+from edu_rag.errors import ConfigError, EduRagError, RecordError, SubmissionError
+from edu_rag.jsonl import to_line, write_json, write_records
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question, SearchHit, WebPage
 from edu_rag.results import Prediction
 from edu_rag.typed import first_line, to_record
 from harness.partial import Partial
+from harness.run_record import RunRecord, record_path
 from harness.sample import choose, sample_of
-from harness.submission import Limits, Submission
+from harness.submission import Limits, Submission, partial_path
 from harness.system import FaultError, Reply, System, child_environment
 
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
 _TEXT_CAP = 20_000
+_LOG_TAIL_BYTES = 4_096
 
 
 class Task(NamedTuple):
@@ -149,11 +152,40 @@ def _ask_all(task: Task, seed: int, runner: Runner, partial: Partial, stage: Sta
     for question in todo:
         prediction = runner.predict(question, kept_pages(task.hits.get(question.question_id, ()), task.pages))
         partial.add(prediction)
-        stage.add("done" if prediction.status == "ok" else prediction.status)
+        stage.add(_outcome(prediction))
         if runner.given_up:
-            say("the system is broken: see the log beside the predictions; the other questions count as failed")
             return list(_rest_failed(todo))
     return []
+
+
+def _outcome(prediction: Prediction) -> str:
+    return "done" if prediction.status == "ok" else prediction.status
+
+
+def _why(prediction: Prediction, log: Path) -> str:
+    """Why a question failed: the fault, and the last line that the system wrote on stderr, if it says more."""
+    reason = prediction.response or prediction.status
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - _LOG_TAIL_BYTES))
+        lines = stream.read().decode("utf-8", "replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return reason[:300] if last in reason else f"{reason[:300]}: {last[:300]}"
+
+
+def _tell(asked: Sequence[Prediction], n_never_asked: int, log: Path) -> None:
+    """Say what failed and where the reasons are. Raises SubmissionError where nothing was answered.
+
+    `asked` is in order of asking.
+    """
+    failed = [prediction for prediction in asked if prediction.status != "ok"]
+    if len(failed) == len(asked):
+        what = f"not a single question was answered: {_why(asked[0], log)}"
+        raise SubmissionError(log.parent.parent.parent, what, f"the system's log is {log}")
+    if n_never_asked:
+        what = f"the system is broken: {_why(asked[-1], log)}"
+        say(str(EduRagError(log, what, f"the {n_never_asked:,} questions left count as failed")))
+    elif failed:
+        say(f"{len(failed):,} failed: `response` in the predictions says why; the system's log is {log}")
 
 
 def run_submission(
@@ -173,30 +205,46 @@ def run_submission(
 
     An interrupted run goes on where it stopped unless `fresh`. stderr of the system is kept beside the predictions.
     `passed` names variables of the environment that the system gets besides the harmless ones, such as an API key.
+    Raises ConfigError where one of them is not set, and SubmissionError, after writing, where nothing was answered.
     """
+    _require_set(passed, environment)
+    limits = limits or submission.settings.limits
     task = task_of(dataset, split, sample)
     path = submission.predictions_path(f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
-    named = {"dataset": dataset.id, "split": split, "sample": sample, "system_sha256": _fingerprint(submission)}
-    partial = Partial(path.with_name(path.name + ".partial"), named, fresh=fresh)
+    record = RunRecord(
+        dataset=dataset.id, split=split, sample=sample, system_sha256=_fingerprint(submission),
+        harness=f"edu-rag-bench {__version__}", limits=limits,
+    )  # fmt: skip
+    named = {name: getattr(record, name) for name in ("dataset", "split", "sample", "system_sha256")}
+    partial, log_path = Partial(partial_path(path), named, fresh=fresh), path.with_suffix(".log")
     child = child_environment(environment, passed)
     command = submission.settings.command
     with ExitStack() as stack:
         stack.callback(partial.close)
-        log = stack.enter_context(path.with_suffix(".log").open("ab" if partial.done else "wb"))
-        runner = Runner(
-            lambda: System(command, submission.folder, child, log), limits or submission.settings.limits, new_id
-        )
+        log = stack.enter_context(log_path.open("ab" if partial.done else "wb"))
+        runner = Runner(lambda: System(command, submission.folder, child, log), limits, new_id)
         stack.callback(runner.close, 5.0)
-        stage = stack.enter_context(Stage(f"run {submission.slug}", len(task.questions)))
+        stage = stack.enter_context(Stage(f"run {submission.slug}", len(task.questions), bad="failed"))
         if partial.done:
-            stage.add("done", len(partial.done))
+            for kept in partial.done.values():
+                stage.add(_outcome(kept))
             say(f"{len(partial.done):,} answers of an interrupted run are kept; --fresh asks all again")
         never_asked = _ask_all(task, seed, runner, partial, stage)
-        stage.add("failed", len(never_asked)) if never_asked else None
+        if never_asked:
+            stage.add("not asked", len(never_asked))
     everything = {p.question_id: p for p in never_asked} | partial.done
+    record_path(path).unlink(missing_ok=True)  # an older run's record must not stand beside this run's predictions
     write_records(path, [_plain(everything[question.question_id]) for question in task.questions])
+    write_json(record_path(path), record)
     partial.path.unlink()
+    _tell(list(partial.done.values()), len(never_asked), log_path)
     return path
+
+
+def _require_set(passed: Collection[str], environment: Mapping[str, str]) -> None:
+    missing = [name for name in passed if name not in environment]
+    if missing:
+        raise ConfigError("--pass-env", f"not set: {', '.join(missing)}", "export it, or leave the option out")
 
 
 def _plain(prediction: Prediction) -> dict[str, Any]:

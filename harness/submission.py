@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
 
 from edu_rag.errors import EduRagError, FaultsError, RecordError, SubmissionError
 from edu_rag.results import SystemFacts
@@ -17,13 +20,12 @@ MAX_FILES = 2_000
 _SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _IGNORED = frozenset({"__pycache__"})
-MAX_LISTED = 50
-MAX_LISTED_CHARACTERS = 500
-_LONGEST = {
-    "name": 80, "team": 80, "contact": 200, "licence": 200, "description": 2_000, "outside_knowledge": 2_000,
-    "tqa_overlap": 2_000,
-}  # fmt: skip
-"""Characters at most: the board shows these texts to everybody."""
+# Characters at most, since the board shows these texts to everybody. A limit that is part of the type is checked field
+# by field, so that all faults of a file are told at once.
+Name = Annotated[str, Meta(min_length=1, max_length=80)]
+Line = Annotated[str, Meta(max_length=200)]
+Paragraph = Annotated[str, Meta(max_length=2_000)]
+Listed = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=50)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,31 +45,24 @@ class Limits:
 class SubmissionFile:
     """What submission.toml says. Invariants: name and team are not blank; every text is one short paragraph."""
 
-    name: str
-    team: str
-    contact: str = ""
-    description: str = ""
-    links: tuple[str, ...] = ()
-    licence: str = ""
-    models: tuple[str, ...] = ()
-    outside_knowledge: str = ""
-    tqa_overlap: str = ""
+    name: Name
+    team: Name
+    contact: Line = ""
+    description: Paragraph = ""
+    links: Listed = ()
+    licence: Line = ""
+    models: Listed = ()
+    outside_knowledge: Paragraph = ""
+    tqa_overlap: Paragraph = ""
     blind: bool = False
     command: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        for name, longest in _LONGEST.items():
+        for name in ("name", "team"):
             value = getattr(self, name)
-            if len(value) > longest:
-                raise RecordError(name, f"has {len(value)} characters, at most {longest} are allowed")
-            if name in ("name", "team") and not (value.strip() and value.isprintable()):
+            if not (value.strip() and value.isprintable()):
                 raise RecordError(name, "is blank or cannot be printed")
-        for name in ("links", "models"):
-            values = getattr(self, name)
-            if len(values) > MAX_LISTED or any(len(value) > MAX_LISTED_CHARACTERS for value in values):
-                what = f"has more than {MAX_LISTED} entries, or one of over {MAX_LISTED_CHARACTERS} characters"
-                raise RecordError(name, what)
         for link in self.links:
             if not link.startswith(("https://", "http://")):
                 raise RecordError("links", f"{link[:80]!r} is no http(s) address")
@@ -164,6 +159,11 @@ def behind_link(path: Path, folder: Path) -> bool:
     return any(part.is_symlink() for part in _below(path, folder))
 
 
+def partial_path(predictions: Path) -> Path:
+    """Where the answers of a run that is not finished lie."""
+    return predictions.with_name(predictions.name + ".partial")
+
+
 def find_predictions(submission: Submission, dataset: str, split: str, sample: str | None) -> Path:
     """The predictions file for a dataset, split and sample. A full file serves a sample as well.
 
@@ -175,6 +175,9 @@ def find_predictions(submission: Submission, dataset: str, split: str, sample: s
             if behind_link(path, submission.folder):
                 raise SubmissionError(path, "is or lies behind a link", "put the file itself there")
             return path
+    if partial_path(wanted).is_file():
+        what = "the run was interrupted, so there are no predictions yet"
+        raise SubmissionError(partial_path(wanted), what, "`edu-rag run` goes on where it stopped")
     there = present(submission)
     shown = ", ".join(there[:5]) + (f" and {len(there) - 5} more" if len(there) > 5 else "") or "none"
     raise SubmissionError(
@@ -193,14 +196,15 @@ def submission_of(path: Path) -> Submission | None:
 
 
 def all_faults(folder: Path) -> tuple[Submission | None, list[EduRagError]]:
-    """A submission, where it can be opened, and everything wrong with its folder and settings."""
+    """A submission, where it can be opened, and everything wrong with its folder and how its settings read."""
+    tree: list[EduRagError] = [] if folder.is_symlink() else list(tree_faults(folder))
     try:
         submission = open_submission(folder)
     except FaultsError as error:
-        return None, list(error.faults)
+        return None, [*error.faults, *tree]
     except EduRagError as error:
-        return None, [error]
-    faults: list[EduRagError] = list(tree_faults(submission.folder))
+        return None, [error, *tree]
+    faults = tree
     if not submission.settings.command and not present(submission):
         what = "has neither a command nor predictions"
         faults.append(SubmissionError(submission.folder, what, "add `command` to submission.toml, or predictions/"))

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
+from edu_rag.manifest import Manifest
 from edu_rag.results import SystemFacts
+from harness.run_record import require_made_on
 from harness.submission import find_predictions, is_slug, open_submission, submission_of
 
 
@@ -30,8 +32,18 @@ def anonymous(path: Path) -> SystemFacts:
     return SystemFacts(slug=slug, name=stem if stem.isprintable() and stem.strip() else slug, team="")
 
 
-def find_target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
-    """The predictions that a path stands for. `dataset` is `name-version`. Raises SubmissionError."""
+def find_target(path: Path, manifest: Manifest, split: str, sample: str | None) -> Target:
+    """The predictions for a dataset that a path stands for.
+
+    Raises SubmissionError, also where a run record beside them names another dataset than this manifest's.
+    """
+    target = _target(path, f"{manifest.name}-{manifest.version}", split, sample)
+    require_made_on(target.path, manifest.id)
+    return target
+
+
+def _target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
+    """As `find_target`, by the dataset's `name-version` alone."""
     if path.is_dir():
         submission = open_submission(path)
         return Target(find_predictions(submission, dataset, split, sample), submission.facts)

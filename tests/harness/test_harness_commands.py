@@ -55,7 +55,7 @@ def oracle(gold: dict[str, str], write_answers: Callable[..., Path]) -> Path:
 def test_every_command_has_help_with_an_example(name: str) -> None:
     text = call(name, "--help").output
     assert "Example:" in text
-    assert f"edu-rag {name} " in text
+    assert f"edu-rag {name} demo/" in text
 
 
 def test_the_life_of_a_submission_from_check_to_explain(
@@ -112,7 +112,10 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
     (tmp_path / "empty").mkdir()
     for words, what in [
         (("score", double, "--dataset", tiny.folder), f"{double}:2: question_id: 'q000' is repeated"),
+        (("score", double, "--dataset", tiny.folder), f"`edu-rag check {double} --dataset DIR` lists all"),
         (("score", tmp_path / "none.jsonl", "--dataset", tiny.folder), "no such file or folder"),
+        (("check", tmp_path / "none"), "no such file or folder"),
+        (("compare", tmp_path / "none.json", oracle), "no such file or folder"),
         (("score", oracle, "--dataset", tmp_path / "empty"), "manifest.json"),
         (("score", oracle, "--dataset", tiny.folder, "--split", "val"), "choose --split from test"),
         (("score", oracle, "--dataset", tiny.folder, "--sample", "99"), "ask for fewer"),
@@ -140,6 +143,9 @@ def test_check_shows_how_odd_answers_read_without_looking_at_gold(
     assert "3 of 40 questions: abstained 1, choice 1, no line 37, unparseable 1" in output
     assert "q002: 'a or b': names more than one choice" in output
     assert "correct" not in output
+    assert "and 0 more" not in output
+    path = write_answers({f"q{i:03}": "a or b" for i in range(10)})
+    assert call("check", path, "--dataset", tiny.folder).output.endswith("  … and 7 more\n")
 
 
 def test_check_says_which_dataset_the_predictions_are_for(tiny: Dataset, tmp_path: Path) -> None:
@@ -163,6 +169,10 @@ def test_scorecards_alone_can_be_compared(
     wrong = 1 if gold["q003"] != "e" else 0
     assert (found["n"], found["only_first"][-1], found["only_second"]) == (40, "#5", [])
     assert found["score_difference"] == pytest.approx((2 * wrong + 1) / 40)
+    lines = call("compare", *cards).output.splitlines()
+    assert lines[-1] == "#17 is the 17th question in order of id; --dataset names them"
+    assert any("the sign-flip test on the score decides" in line for line in lines)
+    assert "--dataset names" not in call("compare", *cards, "--dataset", tiny.folder).output
     with_ids = json.loads(call("compare", cards[0].parent, cards[1], "--dataset", tiny.folder, "--json").output)
     assert with_ids["only_first"][-1] == "q004"
 

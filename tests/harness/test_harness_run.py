@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from edu_rag.dataset import Dataset
+from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.predictions import read_predictions
@@ -114,15 +115,25 @@ def test_an_answer_to_an_earlier_question_is_never_taken_for_this_one(
 
 
 def test_a_system_that_never_starts_ends_soon_and_every_question_has_failed(
-    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path
+    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counter = tmp_path / "starts"
     folder = write_system(f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no model')")
-    predictions = go(folder, tiny)
+    log = folder / "predictions" / "tiny-1.0.0" / "test.log"
+    with pytest.raises(SubmissionError) as error:
+        go(folder, tiny)
+    assert str(error.value) == (
+        f"{folder}: not a single question was answered: the process ended with exit code 1: no model: "
+        f"the system's log is {log}"
+    )
+    predictions = read_predictions(log.with_suffix(".jsonl"), [q.question_id for q in tiny.questions("test")])
     assert set(statuses(predictions).values()) == {"crash"}
     assert len(predictions) == 40
     assert len(counter.read_text()) == MAX_BARREN_STARTS
-    assert "no model" in (folder / "predictions" / "tiny-1.0.0" / "test.log").read_text()
+    assert "no model" in log.read_text()
+    assert (
+        f"40 of 40: failed 40: not asked {40 - MAX_BARREN_STARTS}, crash {MAX_BARREN_STARTS}" in capsys.readouterr().err
+    )
 
 
 def test_a_command_that_does_not_exist_is_a_crash_not_a_traceback(
@@ -131,7 +142,49 @@ def test_a_command_that_does_not_exist_is_a_crash_not_a_traceback(
     folder = write_system("")
     toml = folder / "submission.toml"
     toml.write_text(toml.read_text().replace('"python", "system.py"', '"no-such-program-here"'))
-    assert set(statuses(go(folder, tiny)).values()) == {"crash"}
+    with pytest.raises(
+        SubmissionError, match="not a single question was answered: cannot start 'no-such-program-here'"
+    ):
+        go(folder, tiny)
+
+
+def test_what_failed_and_the_log_are_told_after_the_counter_line(
+    write_system: Callable[..., Path], tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = LOOP + "    if n in (3, 17): os._exit(3)\n    say(id=q['id'], answer='b')\n"
+    folder = write_system(code)
+    go(folder, tiny)
+    log = folder / "predictions" / "tiny-1.0.0" / "test.log"
+    assert capsys.readouterr().err.splitlines() == [
+        "run test-system: 40 of 40: done 38, failed 2: crash 2",
+        f"2 failed: `response` in the predictions says why; the system's log is {log}",
+    ]
+
+
+def test_a_system_that_breaks_on_the_way_is_named_with_reason_and_log(
+    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    used = tmp_path / "used"
+    code = f"import os, sys\nif os.path.exists({str(used)!r}): sys.exit('disk \\x1b[31m full')\n" + LOOP
+    folder = write_system(code + f"    open({str(used)!r}, 'w')\n    say(id=q['id'], answer='b'); os._exit(0)\n")
+    predictions = go(folder, tiny)
+    assert len(statuses(predictions)) == 39
+    counted, told = capsys.readouterr().err.splitlines()
+    assert "done 1, failed 39: not asked " in counted
+    log = folder / "predictions" / "tiny-1.0.0" / "test.log"
+    assert told.startswith(f"{log}: the system is broken: the process ended with exit code 1: disk ")
+    assert told.endswith("questions left count as failed")
+    assert "\x1b" not in told
+
+
+def test_a_variable_to_pass_that_is_not_set_is_one_clear_error(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system(RECORDER)
+    with pytest.raises(ConfigError) as error:
+        go(folder, tiny, environment={}, passed=("EDU_RAG_LLM_KEY",))
+    assert str(error.value) == "--pass-env: not set: EDU_RAG_LLM_KEY: export it, or leave the option out"
+    assert not (folder / "predictions").exists()
 
 
 def test_the_first_answer_may_take_as_long_as_the_start_limit(write_system: Callable[..., Path], tiny: Dataset) -> None:

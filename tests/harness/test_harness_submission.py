@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
+from edu_rag.manifest import Manifest
 from harness.check import check_submission
 from harness.submission import all_faults, find_predictions, is_slug, open_submission, submission_of, tree_faults
 from harness.target import anonymous, find_target
@@ -17,6 +19,13 @@ def put(folder: Path, name: str, text: str = "") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def manifest(version: str) -> Manifest:
+    return Manifest(
+        name="tiny", version=version, created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0",
+        content_sha256="0" * 64,
+    )  # fmt: skip
 
 
 def test_settings_become_the_facts_of_the_scorecard(write_system: Callable[..., Path]) -> None:
@@ -34,6 +43,15 @@ def test_all_faults_of_the_settings_are_reported_at_once(write_system: Callable[
         open_submission(folder)
     assert len(error.value.faults) == 2
     assert "did you mean 'name'" in str(error.value)
+
+
+def test_faults_of_name_team_contact_and_limits_come_at_once(tmp_path: Path) -> None:
+    text = f'name = ""\nteam = "{"x" * 81}"\ncontact = "{"x" * 201}"\n[limits]\ntime_s = 0\n'
+    put(tmp_path, "my-system/submission.toml", text)
+    with pytest.raises(FaultsError) as error:
+        open_submission(tmp_path / "my-system")
+    fields = [fault.where.rpartition(": ")[2] for fault in error.value.faults]
+    assert fields == ["name", "team", "contact", "limits.time_s"]
 
 
 @pytest.mark.parametrize(
@@ -111,10 +129,10 @@ def test_check_reads_nothing_through_a_link(write_system: Callable[..., Path], t
 
 def test_a_sample_s_file_is_not_scored_as_the_whole_split(write_system: Callable[..., Path]) -> None:
     file = put(write_system(""), "predictions/tiny-1.0.0/test-stratified-5-seed-0.jsonl")
-    assert find_target(file, "tiny-1.0.0", "test", "stratified-5-seed-0").path == file
+    assert find_target(file, manifest("1.0.0"), "test", "stratified-5-seed-0").path == file
     for sample in (None, "stratified-6-seed-0"):
         with pytest.raises(SubmissionError, match="are for the sample stratified-5-seed-0"):
-            find_target(file, "tiny-1.0.0", "test", sample)
+            find_target(file, manifest("1.0.0"), "test", sample)
 
 
 def test_predictions_for_another_version_are_one_line_that_says_what_there_is(
@@ -126,7 +144,7 @@ def test_predictions_for_another_version_are_one_line_that_says_what_there_is(
         find_predictions(open_submission(folder), "tiny-2.0.0", "test", None)
     assert "has no predictions tiny-2.0.0/test.jsonl (it has: tiny-1.0.0/test.jsonl)" in str(error.value)
     with pytest.raises(SubmissionError, match=r"are for tiny-1\.0\.0, the dataset is tiny-2\.0\.0"):
-        find_target(file, "tiny-2.0.0", "test", None)
+        find_target(file, manifest("2.0.0"), "test", None)
 
 
 def test_a_full_file_serves_a_sample_but_not_the_other_way_round(write_system: Callable[..., Path]) -> None:
@@ -158,3 +176,22 @@ def test_a_submission_with_nothing_to_score_is_a_fault(tmp_path: Path) -> None:
     assert [type(fault) for fault in faults] == [SubmissionError]
     assert isinstance(faults[0], EduRagError)
     assert "neither a command nor predictions" in str(faults[0])
+
+
+def test_an_interrupted_run_is_named_where_predictions_are_missing(write_system: Callable[..., Path]) -> None:
+    folder = write_system("")
+    put(folder, "predictions/tiny-1.0.0/test.jsonl.partial")
+    with pytest.raises(SubmissionError, match=r"the run was interrupted.*`edu-rag run` goes on where it stopped"):
+        find_target(folder, manifest("1.0.0"), "test", None)
+
+
+def test_faults_of_the_predictions_are_told_beside_those_of_the_settings(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system("", extra='nmae = "x"\n')
+    put(folder, "predictions/tiny-1.0.0/test.jsonl", "{\n")
+    put(folder, "predictions/other-1.0.0/test.jsonl", "{\n")
+    for dataset, n in ((tiny, 1), (None, 2)):
+        faults = [str(fault) for fault in check_submission(folder, dataset).faults]
+        assert "did you mean 'name'" in faults[0]
+        assert len([fault for fault in faults if "test.jsonl:1: line: not JSON" in fault]) == len(faults) - 1 == n

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edu_rag import __version__
+from edu_rag.dataset import Dataset
+from edu_rag.errors import DataError, SubmissionError
+from edu_rag.records import Question
+from harness.check import check_submission
+from harness.compare import Choice, card_of
+from harness.run import run_submission
+from harness.run_record import read_run_record, record_path
+from harness.submission import Limits, open_submission
+from harness.target import find_target
+
+SYSTEM = "from edu_rag.serve import serve\nserve(lambda question: 'b')\n"
+LIMITS = Limits(time_s=20, start_s=30)
+
+
+@pytest.fixture
+def twin(build_dataset: Callable[..., Dataset], questions: list[Question], tmp_path: Path) -> Dataset:
+    """A dataset of the same name and version as `tiny`, with other content."""
+    return build_dataset(tmp_path / "twin", questions, {q.question_id: "a" for q in questions})
+
+
+@pytest.fixture
+def predictions(write_system: Callable[..., Path], tiny: Dataset) -> Path:
+    return run_submission(open_submission(write_system(SYSTEM)), tiny, "test", None, limits=LIMITS)
+
+
+def test_a_run_says_on_which_dataset_and_how_its_predictions_were_made(predictions: Path, tiny: Dataset) -> None:
+    record = json.loads((predictions.parent / "test.run.json").read_text())
+    assert len(record.pop("system_sha256")) == 64
+    assert record == {
+        "dataset": tiny.id,
+        "split": "test",
+        "sample": None,
+        "harness": f"edu-rag-bench {__version__}",
+        "limits": {"time_s": 20.0, "start_s": 30.0},
+    }
+
+
+def test_predictions_made_on_a_dataset_of_the_same_name_and_version_are_refused(
+    predictions: Path, tiny: Dataset, twin: Dataset
+) -> None:
+    folder = predictions.parents[2]
+    said = f"these predictions were made on {tiny.id}, this dataset is {twin.id}: run the system on it"
+    for path in (folder, predictions):
+        assert find_target(path, tiny.manifest, "test", None).path == predictions
+        with pytest.raises(SubmissionError) as error:
+            find_target(path, twin.manifest, "test", None)
+        assert str(error.value) == f"{predictions}: {said}"
+    with pytest.raises(SubmissionError, match="were made on"):
+        card_of(folder, Choice(twin, None, None))
+    assert [str(fault) for fault in check_submission(folder, twin).faults] == [f"{predictions}: {said}"]
+
+
+def test_a_record_is_no_fault_of_a_submission(predictions: Path, tiny: Dataset) -> None:
+    for dataset in (None, tiny):
+        findings = check_submission(predictions.parents[2], dataset)
+        assert findings.faults == []
+        assert len(findings.notes) >= 2
+
+
+def test_predictions_without_a_record_are_scored_as_they_are(predictions: Path, twin: Dataset) -> None:
+    record_path(predictions).unlink()
+    assert read_run_record(predictions) is None
+    assert find_target(predictions, twin.manifest, "test", None).path == predictions
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"dataset": 1}', '{"dataset": "x", "dataset": "y"}'])
+def test_a_record_that_is_none_is_one_line(predictions: Path, tiny: Dataset, text: str) -> None:
+    record_path(predictions).write_text(text)
+    with pytest.raises(DataError, match=r"test\.run\.json") as error:
+        find_target(predictions, tiny.manifest, "test", None)
+    assert "\n" not in str(error.value)

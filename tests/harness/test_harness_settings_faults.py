@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.check import check_submission
+from harness.settings_faults import TEMPLATE
+
+SUBMISSIONS = Path(__file__).resolve().parents[2] / "submissions"
+
+
+def commanded(folder: Path, command: str) -> list[str]:
+    (folder / "submission.toml").write_text(f'name = "x"\nteam = "y"\ncommand = {command}\n')
+    return [str(fault).partition("command: ")[2] for fault in check_submission(folder, None).faults]
+
+
+def test_the_known_template_values_are_those_of_the_template() -> None:
+    values = tomllib.loads((SUBMISSIONS / "template" / "submission.toml").read_text())
+    assert {name: values[name] for name in TEMPLATE} == TEMPLATE
+
+
+def test_a_copy_of_the_template_must_be_filled_in_but_the_template_itself_is_right(tmp_path: Path) -> None:
+    for slug, left in (("template", []), ("my-system", ["name", "team", "contact", "description"])):
+        shutil.copytree(SUBMISSIONS / "template", tmp_path / slug)
+        faults = [str(fault) for fault in check_submission(tmp_path / slug, None).faults]
+        toml = tmp_path / slug / "submission.toml"
+        assert faults == [f"{toml}: {name}: still the template's: write your own" for name in left]
+
+
+def test_every_submission_of_the_repository_passes() -> None:
+    folders = sorted(path.parent for path in SUBMISSIONS.glob("*/submission.toml"))
+    assert len(folders) > 1
+    assert {str(fault) for folder in folders for fault in check_submission(folder, None).faults} == set()
+
+
+@pytest.mark.parametrize("word", ["python", "python3", "sh", "./start"])
+def test_a_program_that_can_be_found_is_right(write_system: Callable[..., Path], word: str) -> None:
+    folder = write_system("")
+    (folder / "start").touch(0o755)
+    assert commanded(folder, f'["{word}", "system.py", "--mode=x.py", "-v"]') == []
+
+
+@pytest.mark.parametrize(
+    ("command", "faults"),
+    [
+        ('["pyhton", "system.py"]', ["'pyhton' is no program in the folder or on PATH: mend the name, or install it"]),
+        ('["./absent"]', ["'./absent' is no program in the folder or on PATH: mend the name, or install it"]),
+        ('["./plain"]', ["'./plain' is not executable: chmod +x ./plain"]),
+        ('["plain"]', ["'plain' is in the folder, but not on PATH: write './plain'"]),
+        ('["python", "sytem.py"]', ["'sytem.py' is not in the folder: put the script there, or mend its name"]),
+        ('["sh", "../other/run.sh"]', ["'../other/run.sh' is not in the folder"]),
+        ('["nod", "x.js"]', ["'nod' is no program", "'x.js' is not in the folder"]),
+    ],
+)  # fmt: skip
+def test_a_word_of_the_command_that_names_nothing_is_a_fault(
+    write_system: Callable[..., Path], command: str, faults: list[str]
+) -> None:
+    folder = write_system("")
+    (folder / "plain").touch(0o644)
+    (folder.parent / "other").mkdir()
+    (folder.parent / "other" / "run.sh").touch()
+    found = commanded(folder, command)
+    assert [said[: len(expected)] for said, expected in zip(found, faults, strict=True)] == faults
