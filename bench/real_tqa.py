@@ -21,6 +21,7 @@ import sys
 import time
 from pathlib import Path
 
+from mend_tqa_key import mend
 from real_run_report import write_report
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,8 +45,8 @@ class Run:
 
     def __init__(self, out: Path, models: Path) -> None:
         self.out = out
-        self.dataset = out / "dataset"
-        self.results = out / "results"
+        self.dataset, self.as_handed = out / "dataset", out / "dataset-as-handed"
+        self.results, self.results_as_handed = out / "results", out / "results-as-handed"
         self.times_file = out / "times.json"
         self.times: dict[str, float] = json.loads(self.times_file.read_text()) if self.times_file.exists() else {}
         self.environment = {**os.environ, "EDU_RAG_MODELS": str(models), "HF_HUB_OFFLINE": "1"}
@@ -62,14 +63,21 @@ class Run:
         self.times_file.write_text(json.dumps(self.times, indent=1))
 
     def build(self, data: Path) -> None:
-        """All 2,524 validation questions, the two sites under their own host names."""
+        """All 2,524 validation questions with the mended key, and once more with the key as it was handed to us."""
+        handed, mended = data / "tqa/val/questions.jsonl", self.out / "questions.jsonl"
+        (self.out / "mended.json").write_text(str(mend(handed, mended)))
+        self._build("build", mended, self.dataset, "2.0.0", data)
+        self._build("build as handed", handed, self.as_handed, "1.0.0", data)
+
+    def _build(self, name: str, questions: Path, dataset: Path, number: str, data: Path) -> None:
+        """One dataset from the two sites, served under their own host names."""
         hosts = "".join(f'{json.dumps(folder)} = "{host}"\n' for folder, host in HOSTS.items())
-        config = self.out / "build.toml"
+        config = self.out / f"{dataset.name}.toml"
         config.write_text(
-            'name = "tqa-val"\nversion = "1.0.0"\n[search]\nengine = "folder"\n'
+            f'name = "tqa-val"\nversion = "{number}"\n[search]\nengine = "folder"\n'
             f"[search.folder]\nsites = {json.dumps(str(data / 'web'))}\n[search.folder.hosts]\n{hosts}"
         )
-        self.stage("build", "build", "--questions", data / "tqa/val/questions.jsonl", "--out", self.dataset, config)
+        self.stage(name, "build", "--questions", questions, "--out", dataset, config)
 
     def run(self, slug: str, sample: int | None) -> None:
         """Ask one system all questions, or those of the seeded sample."""
@@ -85,9 +93,18 @@ class Run:
         """
         target = self.out / "submissions" / slug
         if asked is not None and asked != sample:
-            target = target / "predictions" / "tqa-val-1.0.0" / f"val-stratified-{asked}-seed-{SEED}.jsonl"
+            target = target / "predictions" / "tqa-val-2.0.0" / f"val-stratified-{asked}-seed-{SEED}.jsonl"
         words = ("score", target, "--dataset", self.dataset, *_sample(sample), "--out", self.results, "--brief")
         self.stage(f"score {slug} {sample or 'all'}", *words)
+
+    def score_as_handed(self, slug: str, asked: int | None) -> None:
+        """Score the same answers by the key as it was handed to us: the questions that a system saw are the same."""
+        predictions = self.out / "submissions" / slug / "predictions"
+        (predictions / "tqa-val-1.0.0").mkdir(exist_ok=True)
+        for path in (predictions / "tqa-val-2.0.0").glob("*.jsonl"):
+            shutil.copy(path, predictions / "tqa-val-1.0.0")
+        words = ("score", self.out / "submissions" / slug, "--dataset", self.as_handed, *_sample(asked))
+        self.stage(f"score {slug} as handed", *words, "--out", self.results_as_handed, "--brief")
 
 
 def _sample(n: int | None) -> tuple[str, ...]:
@@ -132,6 +149,7 @@ def main() -> None:
     ):  # fmt: skip
         for slug in slugs:
             if f"run {slug}" in run.times:
+                run.score_as_handed(slug, asked)
                 for sample in dict.fromkeys(samples):
                     run.score(slug, sample, asked)
     run.times.pop("board", None)
