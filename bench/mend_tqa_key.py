@@ -1,11 +1,12 @@
 """The answer key of the shared TQA validation file, put back in step with its choices.
 
-In that file the letters b and c, d and e, f and g of the key are exchanged against the choices wherever a question has
-both (so in multiple choice and matching, never in true/false). An example: "When a rock falls from a cliff face, the
-agent of erosion is usually" has gold b, water, where c is gravity. docs/real-run.md shows that the answers of every system
-that reads say the same. A 2018 model's letters, made on the source itself, agree with the letters of the file: so the
-texts of the choices were exchanged, not the letters. For scoring, both repairs are the same; this one leaves the questions
-as they are, so that a choice that names letters itself ("both a and b") still means the order of the source.
+In that file the letters b and c, d and e, f and g of the key are exchanged against the choices wherever a question
+has both (so in multiple choice and matching, never in true/false). An example: "When a rock falls from a cliff face,
+the agent of erosion is usually" has gold b, water, where c is gravity. docs/real-run.md shows that the answers of
+every system that reads say the same. A 2018 model's letters, made on the source itself, agree with the letters of the
+file: so the texts of the choices were exchanged, not the letters. For scoring, both repairs are the same; this one
+leaves the questions as they are, so that a choice that names letters itself ("both a and b") still means the order of
+the source.
 """
 
 from __future__ import annotations
