@@ -24,6 +24,9 @@ from pathlib import Path
 from mend_tqa_key import mend
 from real_run_report import write_report
 
+from edu_rag.dataset import Dataset
+from harness.sample import Sample, choose
+
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 0
 LIMITS = ("--time-s", "600", "--start-s", "900")
@@ -87,15 +90,22 @@ class Run:
         self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *_sample(sample), *LIMITS)
 
     def score(self, slug: str, sample: int | None, asked: int | None = None) -> None:
-        """Score one system on all questions or on a sample, from the predictions for `asked` questions (None: all).
+        """Score one system on all questions or on a sample, from the predictions for `asked` questions (None: all)."""
+        if asked is not None and sample is not None and sample < asked:
+            self._restrict(slug, asked, sample)
+        words = ("score", self.out / "submissions" / slug, "--dataset", self.dataset, *_sample(sample))
+        self.stage(f"score {slug} {sample or 'all'}", *words, "--out", self.results, "--brief")
 
-        The smaller sample lies inside the larger one; a question outside it would be counted as failed, and show.
-        """
-        target = self.out / "submissions" / slug
-        if asked is not None and asked != sample:
-            target = target / "predictions" / "tqa-val-2.0.0" / f"val-stratified-{asked}-seed-{SEED}.jsonl"
-        words = ("score", target, "--dataset", self.dataset, *_sample(sample), "--out", self.results, "--brief")
-        self.stage(f"score {slug} {sample or 'all'}", *words)
+    def _restrict(self, slug: str, asked: int, sample: int) -> None:
+        """Write a system's predictions for the smaller sample, taken from those for the larger one that holds it."""
+        folder = self.out / "submissions" / slug / "predictions" / "tqa-val-2.0.0"
+        questions = Dataset(self.dataset).questions("val")
+        wanted = {question.question_id for question in choose(questions, Sample(sample, SEED))}
+        larger = (folder / f"val-{Sample(asked, SEED).name}.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = [line for line in larger if json.loads(line)["question_id"] in wanted]
+        if len(lines) != len(wanted):
+            raise SystemExit(f"{slug}: the sample of {sample} does not lie inside the one of {asked}")
+        (folder / f"val-{Sample(sample, SEED).name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def score_as_handed(self, slug: str, asked: int | None) -> None:
         """Score the same answers by the key as it was handed to us: the questions that a system saw are the same."""
