@@ -157,7 +157,8 @@ def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
         HEAD.read_text(encoding="utf-8").rstrip(), "## Results",
         f"Dataset `{manifest['name']}@{manifest['version']}#{content}`.", *(part for pair in tables for part in pair),
         "## The key", KEY.format(n=n_changed), key_table(out), "## Tests between systems",
-        "Each test stands by itself; the ranks above are corrected for testing all pairs (Holm).", comparisons(out / "results"),
+        "Each test stands by itself; the ranks above are corrected for testing all pairs (Holm).",
+        comparisons(out / "results"),
         "## The crawl", crawl_table(manifest["sources"]),
         "## Time each stage took", f"{_machine()}. Stages under five seconds are left out.", _times(times),
     ]  # fmt: skip
