@@ -20,11 +20,12 @@ KEY = """\
 In the file that this run starts from, the key is out of step with the choices: b and c, d and e, f and g are
 exchanged wherever a question has both ({n:,} answers; true/false is not touched). One sees it by eye ("When a rock
 falls from a cliff face, the agent of erosion is usually": gold water, and gravity is the next choice), and the table
-below shows it: with the letters exchanged back, the same answers of the systems that read are right far more often,
-most of all where there are many choices. The results above use the mended key (`bench/mend_tqa_key.py`; dataset
-version 2.0.0, since gold changed); version 1.0.0 is the file as handed to us. Choices that name letters ("both a and
-b") may still mean the other order, and systems saw the choices in the file's order. (A generated letter of the
-smallest model is noise under either key.)"""
+below shows it: with the letters exchanged back, the same answers of the systems that read are right more often, a
+little in multiple choice for the small ones, much in matching and for the 1.5B model. That every such question is
+affected is inferred from this and from reading some thirty of them, not checked against the source. The results above
+use the mended key (`bench/mend_tqa_key.py`; dataset version 2.0.0, since gold changed); version 1.0.0 is the file as
+handed to us. Choices that name letters ("both a and b") may still mean the other order, and systems saw the choices
+in the file's order. (A generated letter of the smallest model is noise under either key.)"""
 PAIRS = (
     ("edu-rag-paper-smollm2", "edu-rag-vanilla-smollm2"),
     ("edu-rag-paper-gemma3", "edu-rag-vanilla-gemma3"),
