@@ -9,7 +9,8 @@ from typing import Any
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl import Sleep, crawl
+from builder.crawl import crawl
+from builder.crawl_search import Sleep
 from builder.crawl_store import CrawlStore, forget_store
 from builder.derive import Inputs, derive, with_extractor
 from builder.extract import EXTRACTORS

@@ -21,6 +21,7 @@ ABOUT: Mapping[str, str] = {
     "hits": "every result the search engine gave for a question, with its rank and its fate",
     "pages": "the clean text of each kept page, with sentence offsets",
     "evidence": "spans of pages that support the gold answer, by a named method",
+    "leaks": "spans of pages that hold a question of the dataset, alone or with its answer",
     "gold": "the right answers, apart from the questions",
 }
 _HOW = """\

@@ -12,77 +12,15 @@ import msgspec
 from msgspec import Meta
 
 from builder.clock import parse_instant
-from edu_rag import __version__
+from builder.fetch.settings import FetchConfig
+from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+from builder.search.settings import SearchConfig
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.toml import read_toml
 from edu_rag.typed import faults_and_record, to_plain
 
-DEFAULT_EXTRACTOR = "trafilatura-v1"
-USER_AGENT = f"edu-rag-bench/{__version__} (builds a question-answering benchmark; obeys robots.txt)"
 _NAME = r"^[a-z0-9][a-z0-9-]{1,39}\Z"
 _VERSION = r"^(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})\Z"
-
-Seconds = Annotated[float, Meta(ge=0, le=3600)]
-Deadline = Annotated[float, Meta(gt=0, le=600)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderConfig:
-    """[search.folder]: where the web sites lie, and the host names of those folders that do not carry them."""
-
-    sites: str = "sites"
-    hosts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoogleConfig:
-    """[search.google]: how politely to ask, and when to give up. `base_url` is there for proxies and tests."""
-
-    base_url: str = "https://www.google.com"
-    language: Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")] = "en"
-    timeout_s: Deadline = 10.0
-    pause_s: Seconds = 5.0
-    retries: Annotated[int, Meta(ge=0, le=10)] = 3
-    max_wait_s: Seconds = 600.0
-
-    def __post_init__(self) -> None:
-        if not self.base_url.startswith(("https://", "http://")):
-            raise RecordError("base_url", f"{self.base_url!r} does not start with https:// or http://")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchConfig:
-    """[search]: the engine and how many results it is asked for (the paper: Google, top 10)."""
-
-    engine: str = "folder"
-    top: Annotated[int, Meta(ge=1, le=100)] = 10
-    folder: FolderConfig = field(default_factory=FolderConfig)
-    google: GoogleConfig = field(default_factory=GoogleConfig)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchConfig:
-    """[fetch]: limits of one download; the defaults are the paper's profile (EDU-RAG section 3: 5 s, 0.5 KB)."""
-
-    timeout_s: Deadline = 5.0
-    max_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000)] = 5_000_000
-    max_redirects: Annotated[int, Meta(ge=0, le=20)] = 5
-    min_bytes: Annotated[int, Meta(ge=0, le=1_000_000)] = 512
-    user_agent: Annotated[str, Meta(min_length=3, max_length=300)] = USER_AGENT
-    workers: Annotated[int, Meta(ge=1, le=512)] = 32
-    per_host: Annotated[int, Meta(ge=1, le=16)] = 2
-    delay_s: Seconds = 0.0
-
-    def __post_init__(self) -> None:
-        if not (self.user_agent.isascii() and self.user_agent.isprintable()):
-            raise RecordError("user_agent", "must be printable ASCII: it is sent as a header")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractConfig:
-    """[extract]: which extractor turns HTML into clean text."""
-
-    extractor: str = DEFAULT_EXTRACTOR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +33,8 @@ class BuildConfig:
     search: SearchConfig = field(default_factory=SearchConfig)
     fetch: FetchConfig = field(default_factory=FetchConfig)
     extract: ExtractConfig = field(default_factory=ExtractConfig)
+    filter: FilterConfig = field(default_factory=FilterConfig)
+    label: LabelConfig = field(default_factory=LabelConfig)
 
     def __post_init__(self) -> None:
         if self.clock is not None:
@@ -148,7 +88,7 @@ def crawl_settings(config: BuildConfig) -> dict[str, Any]:
     elif engine == "google":
         chosen = {"base_url": config.search.google.base_url, "language": config.search.google.language}
     fetch = to_plain(config.fetch)
-    for name in ("workers", "per_host", "delay_s", "min_bytes", "user_agent"):
+    for name in ("workers", "per_host", "delay_s", "user_agent"):
         del fetch[name]
     return {"engine": engine, "top": config.search.top, "settings": chosen, "fetch": fetch}
 
@@ -157,6 +97,7 @@ def config_sha256(config: BuildConfig) -> str:
     """SHA-256 over all effective settings that can change the dataset: no worker counts, pauses or paths."""
     return _digest(
         crawl_settings(config)
-        | {"clock": config.clock, "min_bytes": config.fetch.min_bytes, "extractor": config.extract.extractor}
+        | {"clock": config.clock, "extract": to_plain(config.extract), "filter": to_plain(config.filter)}
+        | {"label": to_plain(config.label)}
         | {"user_agent": config.fetch.user_agent}
     )

@@ -12,7 +12,7 @@ from typing import Any
 from builder.card import dataset_card
 from builder.clock import LOCAL_INSTANT
 from builder.config import BuildConfig, config_sha256, crawl_settings
-from builder.crawl import answered
+from builder.crawl_search import answered
 from builder.crawl_store import CrawlStore, Fetch, Search
 from builder.evidence import label_evidence
 from builder.extract import Extracted, extract_pages
@@ -98,7 +98,7 @@ def _extract(chosen: Mapping[str, Fetch], store: CrawlStore, config: BuildConfig
         for url, got in extract_pages(_jobs(chosen, store), extractor, workers):
             if not isinstance(got, Extracted):
                 results[url] = "extraction_failed"
-            elif len(got.text.encode("utf-8", "replace")) < config.fetch.min_bytes:
+            elif len(got.text.encode("utf-8", "replace")) < config.filter.min_bytes:
                 results[url] = "short"
             else:
                 results[url] = _page_of(url, chosen[url], got, extractor)

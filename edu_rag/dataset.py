@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 R = TypeVar("R")
-CONFIGS = ("questions", "hits", "pages", "evidence", "gold")
+CONFIGS = ("questions", "hits", "pages", "evidence", "leaks", "gold")
 SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "questions": ("question_id",),
     "hits": ("question_id", "rank", "url"),
     "pages": ("page_id",),
     "evidence": ("question_id", "page_id", "start", "end", "method"),
+    "leaks": ("question_id", "page_id", "start", "end", "kind"),
     "gold": ("question_id",),
 }
 ROW_GROUP_ROWS = 2_000
@@ -53,10 +54,13 @@ def schema(config: str) -> pa.Schema:
         "pages": [
             ("page_id", text), ("url", text), ("title", text), ("text", text), ("sentences", pa.list_(span)),
             ("fetched_at", when), ("html_sha256", text), ("extractor", text), ("language", text),
-            ("license", text), ("flags", texts),
+            ("license", text), ("author", text), ("flags", texts),
         ],
         "evidence": [
             ("question_id", text), ("page_id", text), ("start", pa.int32()), ("end", pa.int32()), ("method", text),
+        ],
+        "leaks": [
+            ("question_id", text), ("page_id", text), ("start", pa.int32()), ("end", pa.int32()), ("kind", text),
         ],
         "gold": [("question_id", text), ("answer", text), ("texts", texts)],
     }  # fmt: skip

@@ -20,9 +20,12 @@ PAGE_FLAGS = (
 )  # fmt: skip
 HIT_OUTCOMES = (
     "kept", "robots", "refused_address", "timeout", "http_error", "redirect_loop", "too_large",
-    "not_html", "connection", "extraction_failed", "short",
+    "not_html", "connection", "blocked_host", "taken_down", "reserved_rights", "extraction_failed", "error_page",
+    "login_wall", "consent_wall", "short", "language", "duplicate", "near_duplicate",
 )  # fmt: skip
 """The fate of a hit: `kept`, or the reason why its page is not in the dataset."""
+
+LEAK_KINDS = ("leak_question", "leak_key")
 
 _SPLIT = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
@@ -138,6 +141,7 @@ class WebPage:
     extractor: str
     language: str | None = None
     license: str | None = None
+    author: str | None = None
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -172,3 +176,23 @@ class Evidence:
         _require(_PAGE_ID.match(self.page_id) is not None, "page_id", f"{self.page_id!r} is no page id")
         _require_span(self.start, self.end)
         _require(bool(self.method), "method", "is empty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """A span of a page that holds a question of the dataset (`leak_question`), or the question with its answer.
+
+    The page may stand under any question's hits: a system that searches all pages would find it there.
+    """
+
+    question_id: str
+    page_id: str
+    start: int
+    end: int
+    kind: str
+
+    def __post_init__(self) -> None:
+        _require_id(self.question_id)
+        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", f"{self.page_id!r} is no page id")
+        _require_span(self.start, self.end)
+        _require(self.kind in LEAK_KINDS, "kind", f"unknown kind {self.kind!r}; known are {', '.join(LEAK_KINDS)}")

@@ -21,7 +21,7 @@ from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
 
 if TYPE_CHECKING:
-    from builder.config import FetchConfig
+    from builder.fetch.settings import FetchConfig
     from builder.search import HostMap
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from builder.config import SearchConfig
+from builder.search.settings import SearchConfig
 from edu_rag.errors import ConfigError
 
 State = Literal["hits", "none", "rate_limited", "blocked", "failed"]

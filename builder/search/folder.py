@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from builder.config import FolderConfig
 from builder.search import HostMap, SearchResult
+from builder.search.settings import FolderConfig
 from builder.site_server import serve_sites
 from builder.sites import Site, read_sites
 from edu_rag.errors import ConfigError

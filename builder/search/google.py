@@ -10,8 +10,8 @@ from typing import Any
 import googlesearch
 import requests
 
-from builder.config import GoogleConfig
 from builder.search import HostMap, RawResponse, SearchResult, State
+from builder.search.settings import GoogleConfig
 
 NAME = "google"
 MAX_RAW_BYTES = 2_000_000

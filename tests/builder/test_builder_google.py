@@ -10,9 +10,10 @@ import pytest
 from builder_web import Answer, Web, Writer, serving
 
 from builder.build import build, store_folder
-from builder.config import BuildConfig, GoogleConfig, to_config
+from builder.config import BuildConfig, to_config
 from builder.crawl_store import CrawlStore
 from builder.search.google import GoogleEngine
+from builder.search.settings import GoogleConfig
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EngineError
 

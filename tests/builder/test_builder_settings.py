@@ -15,7 +15,7 @@ from edu_rag.errors import ConfigError, FaultsError
 
 def test_the_defaults_are_the_papers_profile() -> None:
     config = read_config(None, {})
-    assert (config.search.top, config.fetch.timeout_s, config.fetch.min_bytes) == (10, 5.0, 512)
+    assert (config.search.top, config.fetch.timeout_s, config.filter.min_bytes) == (10, 5.0, 512)
     assert (config.fetch.max_bytes, config.fetch.max_redirects, config.fetch.per_host) == (5_000_000, 5, 2)
 
 
@@ -55,7 +55,7 @@ def test_the_hash_moves_with_what_can_change_the_dataset_and_with_nothing_else()
     for same in ({"fetch": {"workers": 7}}, {"fetch": {"per_host": 1}}, {"search": {"folder": {"sites": "/x"}}},
                  {"name": "other"}, {"search": {"google": {"pause_s": 1}}}):  # fmt: skip
         assert config_sha256(to_config(same, "test")) == plain, same
-    for other in ({"fetch": {"timeout_s": 4}}, {"fetch": {"min_bytes": 1}}, {"extract": {"extractor": "bs4-v1"}},
+    for other in ({"fetch": {"timeout_s": 4}}, {"filter": {"min_bytes": 1}}, {"extract": {"extractor": "bs4-v1"}},
                   {"search": {"top": 3}}, {"search": {"engine": "none"}}):  # fmt: skip
         assert config_sha256(to_config(other, "test")) != plain, other
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.config import FolderConfig
 from builder.search.folder import FolderEngine, match_expression
+from builder.search.settings import FolderConfig
 from builder.site_server import serve_sites
 from builder.sites import read_sites
 from edu_rag.errors import ConfigError, FaultsError
