@@ -16,7 +16,7 @@ from builder.derive import Inputs, derive, with_extractor
 from builder.extract import EXTRACTORS
 from builder.questions import read_questions
 from builder.search import SearchEngine, open_engine
-from edu_rag.dataset import refuse_foreign
+from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold, match_gold
 from edu_rag.jsonl import read_json, read_records, write_json, write_records

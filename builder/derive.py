@@ -21,7 +21,7 @@ from builder.search import ANSWERED
 from builder.sentences import SPLITTER, split_sentences
 from builder.urls import canonical_url
 from edu_rag import __version__
-from edu_rag.dataset import write_dataset
+from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.manifest import Manifest

@@ -1,11 +1,8 @@
-"""The dataset folder: Parquet tables by config and split, read and written with one explicit schema each."""
+"""The dataset folder: Parquet tables by config and split, with one explicit schema each, and reading them."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,8 +11,6 @@ import msgspec
 
 from edu_rag import manifest as manifests
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import write_file
-from edu_rag.manifest import FileEntry, Manifest
 from edu_rag.records import Evidence, Question, SearchHit, WebPage
 from edu_rag.typed import first_line
 
@@ -32,7 +27,7 @@ SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "leaks": ("question_id", "page_id", "start", "end", "kind"),
     "gold": ("question_id",),
 }
-ROW_GROUP_ROWS = 2_000
+BATCH_ROWS = 200
 
 
 def schema(config: str) -> pa.Schema:
@@ -67,20 +62,8 @@ def schema(config: str) -> pa.Schema:
     return pa.schema(columns[config])
 
 
-def _row(record: object) -> dict[str, Any]:
-    """A record as a row: choices become a list of {label, text}, spans a list of {start, end}."""
-    from datetime import datetime
-
-    row: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,))
-    if "choices" in row:
-        row["choices"] = [{"label": label, "text": text} for label, text in row["choices"].items()]
-    if "sentences" in row:
-        row["sentences"] = [{"start": start, "end": end} for start, end in row["sentences"]]
-    return row
-
-
 def _values(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the plain values of its record: the inverse of `_row`."""
+    """A row as the plain values of its record: the inverse of what edu_rag.dataset_writer does."""
     if "choices" in row:
         row["choices"] = {choice["label"]: choice["text"] for choice in row["choices"]}
     if "sentences" in row:
@@ -104,7 +87,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     with reading_parquet(path):
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP_ROWS):
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=BATCH_ROWS):
             yield from batch.to_pylist()
 
 
@@ -189,100 +172,3 @@ def kept_pages(hits: Sequence[SearchHit], pages: Mapping[str, WebPage]) -> list[
     """The pages of a question's kept hits in rank order, each once."""
     ids = dict.fromkeys(hit.page_id for hit in hits if hit.page_id is not None)
     return [pages[page_id] for page_id in ids]
-
-
-def _write_table(folder: Path, config: str, split: str, rows: list[dict[str, Any]]) -> tuple[str, FileEntry, str]:
-    """Write one table; return its name, its entry and the SHA-256 of its logical content."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rows.sort(key=lambda row: tuple(row[key] for key in SORT_KEYS[config]))
-    digest = hashlib.sha256()
-    for row in rows:
-        digest.update(msgspec.json.encode(row) + b"\n")
-    name = f"{config}/{split}-00000-of-00001.parquet"
-    path = folder / name
-    path.parent.mkdir(exist_ok=True)
-    table = pa.Table.from_pylist(rows, schema=schema(config)).combine_chunks()
-    # use_content_defined_chunking: a later take-down re-uploads a fifth of the bytes instead of half.
-    pq.write_table(
-        table, path, compression="zstd", compression_level=3, row_group_size=ROW_GROUP_ROWS,
-        use_content_defined_chunking=True,
-    )  # fmt: skip
-    _sync(path)
-    return name, FileEntry(sha256=manifests.file_sha256(path), rows=len(rows)), digest.hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Bring a file or the entries of a folder to the disk, so that a rename after it cannot outlive its bytes."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _swap(new: Path, folder: Path) -> None:
-    """Put the new folder in the old one's place; a reader sees the old one, none or the new one, never a mixture."""
-    for inner in (*(path for path in new.iterdir() if path.is_dir()), new):
-        _sync(inner)
-    old = folder.with_name(f".{folder.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    new.rename(folder)
-    _sync(folder.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def refuse_foreign(folder: Path) -> None:
-    """Raise DataError where a dataset written here would replace something else than a dataset folder."""
-    is_ours = (folder / manifests.FILE_NAME).is_file()
-    if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
-        raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
-
-
-def write_dataset(
-    folder: Path,
-    tables: Mapping[str, Mapping[str, Sequence[object]]],
-    *,
-    name: str,
-    version: str,
-    created_at: str,
-    builder: str,
-    config_sha256: str,
-    sources: Mapping[str, Any],
-    card: Callable[[Mapping[str, FileEntry]], str],
-) -> Manifest:
-    """Write a whole dataset folder (tables: config -> split -> records), replacing an older one only at the end.
-
-    An empty table is left out, since `datasets` cannot load a split without rows. `card` writes README.md from the
-    files there are. Raises DataError when the target exists and is no dataset folder.
-    """
-    folder = folder.absolute()  # "." has no name to put a dot before
-    refuse_foreign(folder)
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    try:
-        temporary.mkdir(parents=True)
-    except OSError as error:
-        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
-    files: dict[str, FileEntry] = {}
-    contents: dict[str, str] = {}
-    for config in CONFIGS:
-        for split in sorted(tables["questions"]):
-            rows = [_row(record) for record in tables.get(config, {}).get(split, ())]
-            if not rows:
-                continue
-            file, entry, content = _write_table(temporary, config, split, rows)
-            files[file], contents[file] = entry, content
-    write_file(temporary / "README.md", card(files).encode("utf-8"))
-    files["README.md"] = FileEntry(sha256=manifests.file_sha256(temporary / "README.md"))
-    content_sha256 = hashlib.sha256(msgspec.json.encode(sorted(contents.items()))).hexdigest()
-    manifest = Manifest(
-        name=name, version=version, created_at=created_at, builder=builder, config_sha256=config_sha256,
-        content_sha256=content_sha256, sources=dict(sources), files=dict(sorted(files.items())),
-    )  # fmt: skip
-    manifests.write_manifest(temporary, manifest)
-    _swap(temporary, folder)
-    return manifest

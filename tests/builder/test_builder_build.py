@@ -16,7 +16,8 @@ from datasets import load_dataset
 from builder.build import build, replay, store_folder
 from builder.check import check_dataset
 from builder.config import to_config
-from edu_rag.dataset import Dataset, write_dataset
+from edu_rag.dataset import Dataset
+from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold
 from edu_rag.manifest import Manifest

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.card import dataset_card, outside
-from edu_rag.dataset import write_dataset
+from edu_rag.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.manifest import FileEntry
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of

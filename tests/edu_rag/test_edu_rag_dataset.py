@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from edu_rag.dataset import Dataset, kept_pages, schema, write_dataset
+from edu_rag import dataset_writer
+from edu_rag.dataset import Dataset, kept_pages, schema
+from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold
 from edu_rag.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
@@ -56,7 +58,7 @@ def tables() -> dict[str, dict[str, list[Any]]]:
     return {config: {"val": rows} for config, rows in records.items()}
 
 
-def write(folder: Path, content: Mapping[str, Mapping[str, Sequence[object]]] | None = None) -> Manifest:
+def write(folder: Path, content: Mapping[str, Mapping[str, Iterable[object]]] | None = None) -> Manifest:
     return write_dataset(
         folder, content if content is not None else tables(), name="mini", version="1.2.3",
         created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="1" * 64, sources={"n": 3},
@@ -253,3 +255,36 @@ def test_a_null_where_a_value_must_be_is_named_with_file_and_row(tmp_path: Path,
     _vouched(tmp_path / "d", manifest, name, 1)
     with pytest.raises(DataError, match="row 1"):
         Dataset(tmp_path / "d").questions("val")
+
+
+def test_an_iterator_is_streamed_in_its_order_and_refused_out_of_order(tmp_path: Path) -> None:
+    golds = [Gold(question_id=name, answer="a") for name in ("q1", "q2")]
+    questions = [
+        Question(question_id=name, text="Which?", choices={"a": "x", "b": "y"}, kind="multiple_choice", split="val")
+        for name in ("q1", "q2")
+    ]
+    sequence = write(tmp_path / "sequence", {"questions": {"val": questions}, "gold": {"val": golds[::-1]}})
+    streamed = write(tmp_path / "streamed", {"questions": {"val": iter(questions)}, "gold": {"val": iter(golds)}})
+    assert streamed.files == sequence.files
+    with pytest.raises(ValueError, match="comes after"):
+        write(tmp_path / "wrong", {"questions": {"val": questions}, "gold": {"val": iter(golds[::-1])}})
+
+
+def test_a_long_table_is_cut_into_shards_that_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_writer, "SHARD_BYTES", 500)
+    monkeypatch.setitem(dataset_writer.ROW_GROUP_ROWS, "questions", 2)
+    questions = [
+        Question(
+            question_id=f"q{n:02}", text="Which?", choices={"a": "x", "b": "y"}, kind="multiple_choice", split="val"
+        )
+        for n in range(11)
+    ]
+    manifest = write(tmp_path / "sharded", {"questions": {"val": questions}})
+    shards = [name for name in manifest.files if name.startswith("questions/")]
+    assert len(shards) > 2
+    assert shards == [f"questions/val-{n:05d}-of-{len(shards):05d}.parquet" for n in range(len(shards))]
+    assert sum(manifest.files[name].rows or 0 for name in shards) == 11
+    assert [q.question_id for q in Dataset(tmp_path / "sharded").questions("val")] == [q.question_id for q in questions]
+    monkeypatch.undo()
+    whole = write(tmp_path / "whole", {"questions": {"val": questions}})
+    assert whole.content_sha256 == manifest.content_sha256
