@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +15,25 @@ from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl import crawl
 from builder.crawl_search import Sleep
-from builder.crawl_store import CrawlStore, forget_store
-from builder.derive import Inputs, derive, with_extractor
+from builder.crawl_store import LOG_FILE, CrawlStore, forget_store, is_store
+from builder.derive import Inputs, derive, with_changes
 from builder.extract import EXTRACTORS
 from builder.questions import read_questions
-from builder.search import SearchEngine, open_engine
+from builder.report import write_report
+from builder.rounds import Round, next_round, round_of
+from builder.search.chain import Chain, open_chain
+from builder.search.settings import forget_paths
 from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold, match_gold
 from edu_rag.jsonl import read_json, read_records, write_json, write_records
 from edu_rag.manifest import Manifest
-from edu_rag.progress import Stage, say
+from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
 from edu_rag.typed import to_plain
 
 QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
+_ROOM = "make room and run the same command again to resume"
 
 
 def store_folder(out: Path) -> Path:
@@ -36,20 +44,50 @@ def store_folder(out: Path) -> Path:
     return place.with_name(f"{place.name}.crawl")
 
 
+def n_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def check_extractor(extractor: str) -> None:
     """Raise ConfigError for an extractor that does not exist, before anything is fetched for it."""
     if extractor not in EXTRACTORS:
         raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
 
 
-def write_inputs(folder: Path, inputs: Inputs) -> None:
-    """Keep in the store what it was made from, so that a replay needs nothing else."""
-    write_records(folder / QUESTIONS_FILE, inputs.questions)
-    write_records(folder / GOLD_FILE, inputs.golds)
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    """Give the system's errors on writing (a full disk, a broken one) the name of what was being written."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or place
+        raise DataError(where, f"cannot be written: {error.strerror or error}", _ROOM) from None
+    except sqlite3.Error as error:  # of scratch tables
+        raise DataError(place, f"cannot be written: {error}", _ROOM) from None
+
+
+def _made_with(inputs: Inputs) -> dict[str, Any]:
+    return {"crawl": crawl_settings(inputs.config), "source": dict(inputs.source)}
+
+
+def _write_config(folder: Path, inputs: Inputs, turn: Round) -> None:
     config = to_plain(inputs.config)
-    config["search"]["folder"]["sites"] = ""  # a path of this machine says nothing to a replay
-    made_with = {"crawl": crawl_settings(inputs.config), "source": dict(inputs.source)}
-    write_json(folder / CONFIG_FILE, made_with | {"config": config, "started_at": inputs.started_at.isoformat()})
+    forget_paths(config["search"])
+    state = {"started_at": inputs.started_at.isoformat(), "round": turn.number, "finished": turn.is_finished}
+    with _writing(folder / CONFIG_FILE):
+        write_json(folder / CONFIG_FILE, _made_with(inputs) | {"config": config} | state)
+
+
+def write_inputs(folder: Path, inputs: Inputs, turn: Round) -> None:
+    """Keep in the store what it was made from, so that a replay needs nothing else.
+
+    The settings come first: they say that this round is not finished, whatever a kill leaves of the rest.
+    """
+    _write_config(folder, inputs, turn)
+    with _writing(folder):
+        write_records(folder / QUESTIONS_FILE, inputs.questions)
+        write_records(folder / GOLD_FILE, inputs.golds)
 
 
 def _read_made_with(folder: Path) -> dict[str, Any]:
@@ -58,6 +96,16 @@ def _read_made_with(folder: Path) -> dict[str, Any]:
     if not isinstance(values, dict) or not all(isinstance(values.get(part), dict) for part in parts):
         raise DataError(folder / CONFIG_FILE, "is not what `edu-rag build` writes", "build again with --fresh")
     return values
+
+
+def read_round(folder: Path) -> Round | None:
+    """Which round of its crawl a store is in; None where it was never begun. Raises DataError."""
+    if not (folder / CONFIG_FILE).is_file():
+        return None
+    try:
+        return round_of(_read_made_with(folder))
+    except ValueError as error:
+        raise DataError(folder / CONFIG_FILE, str(error), "build again with --fresh") from None
 
 
 def read_inputs(folder: Path) -> Inputs:
@@ -74,66 +122,116 @@ def read_inputs(folder: Path) -> Inputs:
     return Inputs(questions=questions, golds=golds, config=config, source=values["source"], started_at=started_at)
 
 
-def _refuse_other_settings(folder: Path, inputs: Inputs) -> None:
-    """A store holds what one set of crawl settings brought home; another set would mix two datasets."""
-    if not (folder / CONFIG_FILE).is_file():
-        return
+def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) -> None:
+    """A store holds what one set of crawl settings brought home; another set would mix two datasets.
+
+    What was searched (sites, archives) may be another one in a new round: that is what a refresh is for.
+    """
     before = _read_made_with(folder)
-    now = {"crawl": crawl_settings(inputs.config), "source": dict(inputs.source)}
-    for part, values in now.items():
+    for part, values in _made_with(inputs).items():
         stored: Mapping[str, Any] = before[part]
         for name in sorted({*values, *stored}):
-            if values.get(name) != stored.get(name):
+            if values.get(name) != stored.get(name) and not (part == "source" and is_new_round):
                 raise DataError(
                     folder, f"was crawled with another {name!r}", "add --fresh to crawl anew, or name another --out"
                 )
 
 
-def _crawl_and_derive(
-    store: CrawlStore, engine: SearchEngine | None, inputs: Inputs, out: Path, workers: int, allow_partial: bool,
-    sleep: Sleep,
-) -> Manifest:  # fmt: skip
-    _refuse_other_settings(store.folder, inputs)
-    write_inputs(store.folder, inputs)
-    if engine is not None:
-        now = build_clock(inputs.config.clock, engine.name)
-        crawl(inputs.questions, store, engine, inputs.config, now, allow_partial=allow_partial, sleep=sleep)
-    return derive(store, inputs, out, workers)
+def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None) -> Inputs:
+    """Put the store into this round of its crawl, durably, before anything is asked."""
+    if stored is not None:
+        _refuse_other_settings(store.folder, inputs, is_new_round=turn.number != stored.number)
+    inputs = replace(inputs, config=replace(inputs.config, version=turn.version))
+    store.round = turn.number
+    write_inputs(store.folder, inputs, turn)
+    note("build", round=turn.number, version=turn.version, questions=len(inputs.questions))
+    return inputs
+
+
+def _crawl(
+    store: CrawlStore, chain: Chain | None, inputs: Inputs, turn: Round, allow_partial: bool, sleep: Sleep
+) -> None:
+    n_unsearched = 0
+    if chain is not None:
+        now = build_clock(inputs.config.clock, chain.name)
+        with _writing(store.folder):
+            n_unsearched = crawl(
+                inputs.questions, store, chain, inputs.config, now, allow_partial=allow_partial, sleep=sleep
+            )
+    _write_config(store.folder, inputs, replace(turn, is_finished=not n_unsearched))
+
+
+def _derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manifest:
+    with _writing(out):
+        manifest = derive(store, inputs, out, workers)
+    note("dataset", id=manifest.id)
+    say(f"dataset: {out}: {manifest.id}")
+    with _writing(store.folder):
+        say(f"report: {write_report(store.folder, store.folder / LOG_FILE, out, manifest)}")
+    return manifest
+
+
+def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
+    """The engines, and what they search."""
+    with Stage("index", total=1) as stage:
+        chain = open_chain(config.search, config.fetch.user_agent)
+        source = dict(chain.source()) if chain is not None else {}
+        stage.add("done")
+    return chain, source
 
 
 def build(
     questions: Sequence[Path], out: Path, config: BuildConfig, *, split: str | None = None, workers: int = 1,
-    allow_partial: bool = False, fresh: bool = False, sleep: Sleep = time.sleep,
+    allow_partial: bool = False, fresh: bool = False, resume: bool = False, refresh: bool = False,
+    version: str | None = None, sleep: Sleep = time.sleep,
 ) -> Manifest:  # fmt: skip
-    """Build the dataset folder `out` and its crawl store from question files; resume where the store has answers.
+    """Build the dataset folder `out` and its crawl store from question files; go on where the store has answers.
 
-    Raises our errors for what a user can mend: unreadable questions, unknown engines, an engine that stops answering.
+    `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
+    makes the next minor version, or `version`. Raises our errors for what a user can mend: unreadable questions,
+    unknown engines, an engine that stops answering, a disk that is full.
     """
     check_extractor(config.extract.extractor)
     refuse_foreign(out)
+    folder = store_folder(out)
+    if (resume or refresh) and not is_store(folder):
+        option = "--resume" if resume else "--refresh"
+        raise DataError(folder, "is no crawl store", f"leave out {option} to begin one")
     read, golds = read_questions(questions, split)
     match_gold(read, golds, questions[0])
-    with Stage("index", total=1) as stage:
-        engine = open_engine(config.search)
-        source = engine.source() if engine is not None else {}
-        stage.add("done")
-    started_at = build_clock(config.clock, config.search.engine)() if engine is None else LOCAL_INSTANT
-    inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
-    folder = store_folder(out)
-    if fresh:
-        forget_store(folder)
-    with CrawlStore(folder, create=True) as store:
-        manifest = _crawl_and_derive(store, engine, inputs, out, workers, allow_partial, sleep)
-    say(f"dataset: {out}: {manifest.id}")
-    return manifest
+    with logging_to(BuildLog()) as log:
+        chain, source = _opened(config)
+        started_at = build_clock(config.clock, config.search.engine)() if chain is None else LOCAL_INSTANT
+        inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
+        if fresh:
+            forget_store(folder)
+        with CrawlStore(folder, create=True) as store:
+            log.open(folder / LOG_FILE)
+            stored = read_round(folder)
+            turn = next_round(
+                stored, config.version, out, refresh=refresh, allow_partial=allow_partial, forced_version=version
+            )
+            inputs = _begin(store, inputs, turn, stored)
+            _crawl(store, chain, inputs, turn, allow_partial, sleep)
+            return _derive(store, inputs, out, workers)
 
 
-def replay(folder: Path, out: Path, *, workers: int = 1, extractor: str | None = None) -> Manifest:
-    """The dataset again from its crawl store alone, with the network off: the same bytes."""
+def replay(
+    folder: Path, out: Path, *, workers: int = 1, extractor: str | None = None, executor: str | None = None,
+    allow_partial: bool = False,
+) -> Manifest:  # fmt: skip
+    """The dataset again from its crawl store alone, with the network off: the same bytes.
+
+    Raises DataError for a store whose crawl is not finished, unless `allow_partial`.
+    """
     refuse_foreign(out)
-    with CrawlStore(folder) as store:
-        inputs = with_extractor(read_inputs(folder), extractor)
+    with CrawlStore(folder) as store, logging_to(BuildLog()) as log:
+        log.open(folder / LOG_FILE)
+        inputs = with_changes(read_inputs(folder), extractor, executor)
         check_extractor(inputs.config.extract.extractor)
-        manifest = derive(store, inputs, out, workers)
-    say(f"dataset: {out}: {manifest.id}")
-    return manifest
+        turn = read_round(folder)
+        if turn is not None and not turn.is_finished and not allow_partial:
+            remedy = "run the same `edu-rag build` again with --resume, or add --allow-partial"
+            raise DataError(folder, "its crawl is not finished", remedy)
+        note("replay", version=inputs.config.version, questions=len(inputs.questions))
+        return _derive(store, inputs, out, workers)

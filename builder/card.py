@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import string
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from builder.card_tables import markdown_table, outside, statistics
+from builder.dataset_stats import DatasetStats
+from builder.datasheet import datasheet
 from edu_rag.dataset import CONFIGS
 from edu_rag.manifest import FileEntry
 
-# Every punctuation mark that Markdown, HTML or a linkifier may act on; CommonMark lets each be escaped.
-_MARKS = [mark for mark in string.punctuation if mark not in ",;-/%=."]
-_ESCAPES = str.maketrans({mark: f"\\{mark}" for mark in _MARKS} | {"<": "&lt;"})
-_WWW = re.compile(r"(www)\.", re.IGNORECASE)  # made a link even without a scheme
-MAX_OUTSIDE = 300
 ABOUT: Mapping[str, str] = {
     "questions": "questions with their choices, kind, lesson and flags; no answers",
     "hits": "every result the search engine gave for a question, with its rank and its fate",
@@ -47,13 +43,6 @@ _TAKE_DOWN = """\
 If you own a page and want it out: open an issue or a discussion on this repository with its URL. The page, its
 sentences and its evidence are removed in the next version.
 """
-
-
-def outside(value: object) -> str:
-    """A string that came from outside, on one line, so that no part of it is markup."""
-    text = " ".join("".join(char if char.isprintable() else " " for char in str(value)).split())
-    text = text[:MAX_OUTSIDE] + ("…" if len(text) > MAX_OUTSIDE else "")
-    return _WWW.sub(r"\1\\.", text.translate(_ESCAPES))
 
 
 def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
@@ -109,18 +98,13 @@ def _header(name: str, version: str, files: Mapping[str, FileEntry], tables: Map
     return str(data.to_yaml(line_break="\n"))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 def _counts(tables: Mapping[str, Mapping[str, int]]) -> str:
     splits = sorted({split for rows in tables.values() for split in rows})
     rows = [
         [f"`{config}`", ABOUT[config], *(f"{found.get(split, 0):,}" for split in splits)]
         for config, found in tables.items()
     ]
-    return _table(["config", "what it holds", *(f"rows in {outside(split)}" for split in splits)], rows)
+    return markdown_table(["config", "what it holds", *(f"rows in {outside(split)}" for split in splits)], rows)
 
 
 def _source_lines(value: Any, depth: int = 0) -> list[str]:
@@ -148,7 +132,7 @@ def _fates(sources: Mapping[str, Any]) -> str:
     total = sum(int(n) for n in fates.values())
     order = sorted(fates, key=lambda fate: (fate != "kept", -int(fates[fate]), str(fate)))
     rows = [[outside(fate), f"{int(fates[fate]):,}", f"{int(fates[fate]) / max(1, total):.1%}"] for fate in order]
-    return _table(["fate of a search result", "results", "share"], rows)
+    return markdown_table(["fate of a search result", "results", "share"], rows)
 
 
 def _load(name: str, tables: Mapping[str, Mapping[str, int]]) -> str:
@@ -161,11 +145,15 @@ def _cite(name: str, version: str) -> str:
     return f"{named}; where TQA's questions are in it, cite TQA as given above.\n"
 
 
-def dataset_card(name: str, version: str, sources: Mapping[str, Any], files: Mapping[str, FileEntry]) -> str:
+def dataset_card(
+    name: str, version: str, sources: Mapping[str, Any], files: Mapping[str, FileEntry],
+    stats: DatasetStats | None = None, plots: Sequence[str] = (),
+) -> str:  # fmt: skip
     """README.md of a dataset folder: a function of its arguments alone, in which no outside string is markup.
 
     `files` are the tables by name, as `edu_rag.dataset.write_dataset` hands them over; `sources` is the manifest's,
-    with the counts of search results by outcome under `hits_by_outcome`.
+    with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots` the
+    names of the pictures beside the card.
     """
     tables = _tables(files)
     told = {key: value for key, value in sources.items() if key != "hits_by_outcome"}
@@ -179,10 +167,12 @@ def dataset_card(name: str, version: str, sources: Mapping[str, Any], files: Map
         "\n".join(_source_lines(told)) + "\n",
         "## What became of the search results\n",
         _fates(sources),
+        *(["## In numbers\n", statistics(stats, plots)] if stats is not None else []),
         "## Licences\n",
         _LICENCES,
         "## Limits\n",
         _LIMITS,
+        *(["## Datasheet\n", datasheet(sources, stats)] if stats is not None else []),
         "## How to load it\n",
         _load(name, tables),
         "## How to cite it\n",

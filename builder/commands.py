@@ -1,4 +1,4 @@
-"""The builder's commands: build, replay, dataset."""
+"""The builder's commands: build and replay."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
+_EXECUTORS = click.Choice(["none", "local", "ray", "slurm"])
 
 
 def _report(manifest: Manifest, as_json: bool) -> None:
@@ -45,47 +46,62 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.command()
 @click.argument("config", type=_FILE, required=False)
 @click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
-@click.option("--engine", help="folder (the default), google, or none (questions and gold only).")
+@click.option(
+    "--engine",
+    help="folder (the default), zim, google, searxng, brave, wikipedia, recorded, none; or A,B: a chain.",
+)
 @click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write; its crawl store lies beside it.")
 @click.option("--sites", type=_FOLDER, help="For the folder engine: the folder of web sites.")
 @click.option("--split", help="The split of questions whose file does not say it.")
 @click.option("--name", help="The dataset's name in its manifest.")
 @click.option("--version", "dataset_version", metavar="X.Y.Z", help="The dataset's version in its manifest.")
 @click.option(
-    "--extractor", help="How HTML becomes text: trafilatura-v1 (default), newspaper3k-v1 (the paper's), bs4-v1."
+    "--extractor",
+    help="How HTML becomes text: cascade-v1 (default), trafilatura-v1, resiliparse-v1, bs4-v1, newspaper3k-v1.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Extraction processes.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Extraction processes; as many as cores if not given.")
+@click.option("--executor", type=_EXECUTORS, help="Where pages are made: here (none), or by datatrove; see [scale].")
 @click.option("--allow-partial", is_flag=True, help="Write the dataset even where questions could not be searched.")
+@click.option("--resume", is_flag=True, help="Insist that there is a crawl store to go on with (it is used anyway).")
+@click.option("--refresh", is_flag=True, help="Ask for everything again and make the next minor version.")
 @click.option("--fresh", is_flag=True, help="Forget the crawl store and crawl anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def build(
     config: Path | None, questions: tuple[Path, ...], engine: str | None, out: Path, sites: Path | None,
-    split: str | None, name: str | None, dataset_version: str | None, extractor: str | None, workers: int,
-    allow_partial: bool, fresh: bool, as_json: bool,
+    split: str | None, name: str | None, dataset_version: str | None, extractor: str | None, workers: int | None,
+    executor: str | None, allow_partial: bool, resume: bool, refresh: bool, fresh: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Questions + a search engine -> a dataset folder.
 
     Searches the web for every question, fetches what it finds (politely: robots.txt, limits, time-outs), extracts
-    clean text and labels evidence. Whatever was fetched is kept in OUT.crawl: running the same command again resumes,
-    and `edu-rag replay` makes the same dataset from it without the network.
+    clean text and labels evidence. Whatever was fetched is kept in OUT.crawl: running the same command again resumes
+    where it was, and `edu-rag replay` makes the same dataset from it without the network. A page that failed for the
+    moment is tried again on the next runs, three times in all. --refresh asks the servers what has changed: pages that
+    are as they were stay as they are, and the dataset becomes the next minor version.
 
-    CONFIG.toml holds the settings (name, version, [search], [fetch], [extract]); options given here win over it.
+    CONFIG.toml holds the settings (name, version, [search], [fetch], [extract], [filter], [label], [scale]); options
+    given here win over it.
 
     \b
     Example:
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset
+      edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset --refresh
       edu-rag build --questions questions.jsonl --engine none --out closed-book
     """
     from builder.build import build as run
+    from builder.build import n_cores
     from builder.config import read_config
 
     changes = _changes(
-        name=name, version=dataset_version, search__engine=engine, extract__extractor=extractor,
-        search__folder__sites=str(sites) if sites is not None else None,
+        name=name, version=dataset_version, search__engine=engine,
+        search__engines=[] if engine is not None else None, extract__extractor=extractor,
+        search__folder__sites=str(sites) if sites is not None else None, scale__executor=executor,
     )  # fmt: skip
+    if fresh and (resume or refresh):
+        raise click.UsageError("--fresh forgets what --resume and --refresh go on with; give one of them.")
     manifest = run(
-        questions, out, read_config(config, changes), split=split, workers=workers, allow_partial=allow_partial,
-        fresh=fresh,
+        questions, out, read_config(config, changes), split=split, workers=workers or n_cores(),
+        allow_partial=allow_partial, fresh=fresh, resume=resume, refresh=refresh, version=dataset_version,
     )  # fmt: skip
     _report(manifest, as_json)
 
@@ -94,9 +110,14 @@ def build(
 @click.argument("store", type=_FOLDER)
 @click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write.")
 @click.option("--extractor", help="Extract anew with another extractor.")
-@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Extraction processes.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Extraction processes; as many as cores if not given.")
+@click.option("--executor", type=_EXECUTORS, help="Where pages are made: here (none), or by datatrove; see [scale].")
+@click.option("--allow-partial", is_flag=True, help="Write the dataset even where the crawl is not finished.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
-def replay(store: Path, out: Path, extractor: str | None, workers: int, as_json: bool) -> None:
+def replay(
+    store: Path, out: Path, extractor: str | None, workers: int | None, executor: str | None, allow_partial: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
     """The same dataset again from the crawl store alone, network off.
 
     The dataset is a function of store and settings: a replay gives the same bytes. With another --extractor it is
@@ -106,40 +127,10 @@ def replay(store: Path, out: Path, extractor: str | None, workers: int, as_json:
     Example:
       edu-rag replay dataset.crawl --out again
     """
+    from builder.build import n_cores
     from builder.build import replay as run
 
-    _report(run(store, out, workers=workers, extractor=extractor), as_json)
-
-
-@click.group()
-def dataset() -> None:
-    """Look at a dataset folder.
-
-    \b
-    Example:
-      edu-rag dataset check dataset
-    """
-
-
-@dataset.command()
-@click.argument("folder", type=_FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="Print tables and rows as JSON.")
-def check(folder: Path, as_json: bool) -> None:
-    """Is this dataset folder whole? Hashes, columns, and every reference between its tables.
-
-    Prints one line a table; the first fault ends the check with one line and exit code 1.
-
-    \b
-    Example:
-      edu-rag dataset check dataset
-    """
-    import msgspec
-
-    from builder.check import check_dataset
-
-    tables = check_dataset(folder)
-    if as_json:
-        click.echo(msgspec.json.encode(dict(tables)).decode())
-        return
-    for name, rows in tables:
-        click.echo(f"{name:<24} {rows:>9,} rows, sound")
+    manifest = run(
+        store, out, workers=workers or n_cores(), extractor=extractor, executor=executor, allow_partial=allow_partial
+    )
+    _report(manifest, as_json)

@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Meta
 
 from builder.clock import parse_instant
-from builder.fetch.settings import FetchConfig
+from builder.fetch.settings import MANNERS, FetchConfig
 from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
-from builder.search.settings import SearchConfig
+from builder.scale_settings import ScaleConfig
+from builder.search.settings import SearchConfig, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.toml import read_toml
 from edu_rag.typed import faults_and_record, to_plain
@@ -35,6 +36,7 @@ class BuildConfig:
     extract: ExtractConfig = field(default_factory=ExtractConfig)
     filter: FilterConfig = field(default_factory=FilterConfig)
     label: LabelConfig = field(default_factory=LabelConfig)
+    scale: ScaleConfig = field(default_factory=ScaleConfig)
 
     def __post_init__(self) -> None:
         if self.clock is not None:
@@ -62,12 +64,12 @@ def _merge(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
     """build.toml (or the defaults), with the command line's changes laid over it, validated as one.
 
-    A relative `sites` folder in the file is taken from the file's own folder.
+    A relative path in the file is taken from the file's own folder.
     """
     config = read_toml(path, BuildConfig) if path is not None else BuildConfig()
     values = to_plain(config)
     if path is not None:
-        values["search"]["folder"]["sites"] = str(path.parent / config.search.folder.sites)
+        resolve_paths(values["search"], path.parent)
     # The file is sound by itself: whatever is wrong now came from the options.
     return to_config(_merge(values, changes), "command line")
 
@@ -81,16 +83,13 @@ def crawl_settings(config: BuildConfig) -> dict[str, Any]:
 
     The user agent carries our version: it is left out, so that an upgrade does not end a half-done crawl.
     """
-    engine = config.search.engine
-    chosen: dict[str, Any] = {}
-    if engine == "folder":
-        chosen = {"hosts": dict(config.search.folder.hosts)}
-    elif engine == "google":
-        chosen = {"base_url": config.search.google.base_url, "language": config.search.google.language}
     fetch = to_plain(config.fetch)
-    for name in ("workers", "per_host", "delay_s", "user_agent"):
+    for name in MANNERS:
         del fetch[name]
-    return {"engine": engine, "top": config.search.top, "settings": chosen, "fetch": fetch}
+    return {
+        "engine": config.search.engine, "top": config.search.top, "settings": config.search.of_results(),
+        "fetch": fetch,
+    }  # fmt: skip
 
 
 def config_sha256(config: BuildConfig) -> str:

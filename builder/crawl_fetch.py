@@ -1,58 +1,68 @@
-"""The fetching half of a crawl: each distinct URL of the hits that the store does not hold yet."""
+"""The fetching half of a crawl: each distinct URL of the hits that the store does not hold yet, or not lately."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 
 from builder.clock import Clock
 from builder.config import BuildConfig
-from builder.crawl_search import answered
-from builder.crawl_store import CrawlStore, Fetch, Search
-from builder.fetch import Fetched, fetch_all
+from builder.crawl_search import answer_to
+from builder.crawl_store import CrawlStore
+from builder.fetch import Fetched, fetch_all, was_asked
+from builder.fetch_plan import FetchPlan
 from builder.search import HostMap
-from builder.urls import canonical_url, host_of
-from edu_rag.progress import Stage
+from builder.settling import is_due, validators_for
+from builder.takedowns import host_is_listed, read_takedowns
+from builder.urls import canonical_or_none, host_of
+from edu_rag.progress import Stage, note
 from edu_rag.records import Question
 
 
-def _needs_fetch(fetch: Fetch | None) -> bool:
-    # A host that said "too many requests" has not said what the page is: it is asked once more on the next run.
-    return fetch is None or (fetch.outcome == "http_error" and fetch.status == 429)
+def hit_urls(questions: Iterable[Question], store: CrawlStore, config: BuildConfig) -> Iterator[str]:
+    """The canonical URL of every hit that has one; a page that several questions found comes several times."""
+    for question in questions:
+        for url, _ in answer_to(question, store, config.search).hits:
+            canonical = canonical_or_none(url)
+            if canonical is not None:  # derive gives the others their fate: refused_address
+                yield canonical
 
 
-def urls_to_fetch(searches: Iterable[Search], fetches: Mapping[str, Fetch]) -> list[str]:
-    """The distinct canonical URLs of all hits that are not in the store, sorted."""
-    wanted: set[str] = set()
-    for search in searches:
-        for url in search.urls:
-            try:
-                wanted.add(canonical_url(url))
-            except ValueError:
-                continue  # derive gives this hit its fate: refused_address
-    return sorted(url for url in wanted if _needs_fetch(fetches.get(url)))
+def _is_barred(store: CrawlStore, config: BuildConfig) -> Callable[[str], bool]:
+    """What is never asked for: blocked hosts and what was taken down. Derive gives these hits their fates."""
+    takedowns, blocked = read_takedowns(store.folder), frozenset(config.filter.blocked_hosts)
 
-
-def _interleaved(urls: Sequence[str]) -> list[str]:
-    """The URLs in an order that spreads them over hosts, so that no host's limit holds the others up."""
-    turns: dict[str, int] = {}
-    keyed = []
-    for url in urls:
+    def barred(url: str) -> bool:
         host = host_of(url)
-        turns[host] = turns.get(host, 0) + 1
-        keyed.append((turns[host], url))
-    return [url for _, url in sorted(keyed)]
+        return host_is_listed(host, blocked) or takedowns.matches(url, host, None)
+
+    return barred
+
+
+def plan_fetches(questions: Iterable[Question], store: CrawlStore, config: BuildConfig) -> FetchPlan:
+    """The distinct URLs of all hits that are due in this round of the crawl, those with a copy under a condition."""
+    plan = FetchPlan()
+    barred = _is_barred(store, config)
+    for url in hit_urls(questions, store, config):
+        row = store.fetch(url)
+        if is_due(row, store.round) and not barred(url):
+            plan.add(url, validators_for(row))
+    return plan
 
 
 def fetch_missing(
-    questions: Sequence[Question], store: CrawlStore, engine: str, config: BuildConfig, hosts: HostMap, now: Clock
+    questions: Sequence[Question], store: CrawlStore, config: BuildConfig, hosts: HostMap, now: Clock
 ) -> None:
-    """Fetch each distinct URL of the questions' hits that the store does not hold yet."""
-    urls = urls_to_fetch(answered(store, engine, questions).values(), store.fetches())
-    with Stage("fetch", total=len(urls)) as stage:
+    """Fetch each distinct URL of the questions' hits that the store does not hold yet, or not in this round."""
+    given_up: set[str] = set()
+    with closing(plan_fetches(questions, store, config)) as plan, Stage("fetch", total=len(plan)) as stage:
 
         def keep(got: Fetched) -> None:
-            store.add_fetch(got)
-            stage.add(got.outcome)
+            stage.add(store.add_fetch(got))
+            host = host_of(got.final_url)
+            if not was_asked(got) and host not in given_up:
+                given_up.add(host)
+                note("host_given_up", host=host, detail=got.detail)
 
-        fetch_all(_interleaved(urls), config.fetch, hosts, now, keep)
-    store.flush()
+        fetch_all(plan.urls(), config.fetch, hosts, now, keep, validators=plan.conditions)
+        store.flush()

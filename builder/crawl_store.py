@@ -1,151 +1,104 @@
-"""The crawl store: raw responses as WARC, and an SQLite index of searches and fetches with their states."""
+"""The crawl store, open for its one writer: what was acknowledged is on the disk, in the order that makes it whole.
+
+A response is appended to the WARC file and synced before its row is committed (SQLite, WAL, synchronous FULL). So a
+kill, a full disk or a power cut leaves at worst bytes without a row, which the next opening cuts.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import io
-import os
-import shutil
 import sqlite3
-import uuid
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from builder.fetch import Fetched
-from builder.fetch.body import charset_of
-from builder.search import RawResponse, SearchResult, State
+from builder.search import ANSWERED
+from builder.settling import row_after
+from builder.store_index import (
+    FETCH_COLUMNS,
+    SEARCH_COLUMNS,
+    Fetch,
+    Search,
+    bring_up_to_date,
+    fetch_row,
+    pack_responses,
+    search_row,
+)
+from builder.store_lock import forget_store, is_store, locked, sync_folder
+from builder.store_reader import INDEX_FILE, LOCK_FILE, LOG_FILE, NO_STORE_REMEDY, WARC_FILE, StoreReader
+from builder.warc import WarcFile, read_record, warc_record
 from edu_rag.errors import DataError
+from edu_rag.progress import note
 
-WARC_FILE, INDEX_FILE, LOCK_FILE = "responses.warc.gz", "index.sqlite3", "lock"
-_FILES = (WARC_FILE, INDEX_FILE, LOCK_FILE)
+if TYPE_CHECKING:
+    from builder.fetch import Fetched
+    from builder.search import SearchResult
+
+__all__ = (
+    "INDEX_FILE", "LOCK_FILE", "LOG_FILE", "WARC_FILE", "CrawlStore", "Fetch", "Search", "StoreReader", "forget_store",
+    "is_store",
+)  # fmt: skip
+
 BATCH = 32
-"""Fetches per fsync and commit: a kill costs at most these, and they are fetched again."""
-_NAMESPACE = uuid.UUID("6a1b9a52-2a6f-5d0c-9c59-0d2c4b7f4f10")
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS searches (
-  question_id TEXT NOT NULL, engine TEXT NOT NULL, query TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL,
-  hits TEXT NOT NULL, raw BLOB NOT NULL, searched_at TEXT NOT NULL, PRIMARY KEY (question_id, engine)
-);
-CREATE TABLE IF NOT EXISTS fetches (
-  url TEXT PRIMARY KEY, outcome TEXT NOT NULL, status INTEGER, n_redirects INTEGER NOT NULL, final_url TEXT NOT NULL,
-  warc_offset INTEGER, length INTEGER, digest TEXT, fetched_at TEXT NOT NULL, detail TEXT NOT NULL
-);
-"""
+"""Rows per fsync and commit: a kill costs at most these, and they are asked for again."""
+BATCH_S = 1.0
+"""A commit is due after so long all the same: what comes slowly (a paid search) is committed one by one."""
+_REMEDY = "make room and run the same command again to resume"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """One row of `searches`: what an engine said to one question."""
+class CrawlStore(StoreReader):
+    """The store in a folder, open for one writer; its methods may be called from several threads.
 
-    question_id: str
-    query: str
-    state: State
-    reason: str
-    urls: tuple[str, ...]
-    searched_at: datetime
+    `round` is the round of the crawl that rows are written for: 0, and one more with every refresh. After a failed
+    write nothing more is written: what a failed fsync left in memory only would look as if it were on the disk.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetch:
-    """One row of `fetches`: the fate of one URL, and where its record lies in the WARC file."""
-
-    url: str
-    outcome: str
-    status: int | None
-    n_redirects: int
-    final_url: str
-    offset: int | None
-    length: int | None
-    digest: str | None
-    fetched_at: datetime
-    detail: str
-
-
-def _pack(raw: Sequence[RawResponse]) -> bytes:
-    return zlib.compress(msgspec.msgpack.encode([(item.url, item.status, item.body) for item in raw]), 6)
-
-
-def _warc_record(got: Fetched, digest: str) -> bytes:
-    """One response record as one gzip member; its id is a function of URL and digest."""
-    from warcio.statusandheaders import StatusAndHeaders
-    from warcio.warcwriter import WARCWriter
-
-    out = io.BytesIO()
-    writer = WARCWriter(out, gzip=True, warc_version="1.1")
-    # The body is stored inflated, as Common Crawl does it: the header must not claim otherwise.
-    hidden = ("content-encoding", "transfer-encoding", "content-length")
-    headers = [(f"X-Crawl-{k}" if k.lower() in hidden else k, " ".join(v.split())) for k, v in got.headers.items()]
-    headers.append(("Content-Length", str(len(got.body))))
-    record = writer.create_warc_record(
-        got.final_url, "response", payload=io.BytesIO(got.body),
-        http_headers=StatusAndHeaders(f"{got.status} OK", headers, protocol="HTTP/1.1"),
-        warc_headers_dict={
-            "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(_NAMESPACE, f'{got.url} {digest}')}>",
-            "WARC-Date": got.fetched_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        },
-    )  # fmt: skip
-    writer.write_record(record)
-    return out.getvalue()
-
-
-def _locked(folder: Path) -> IO[str]:
-    """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError where it cannot."""
-    is_foreign = folder.is_dir() and any(folder.iterdir()) and not any((folder / name).exists() for name in _FILES)
-    if is_foreign:
-        raise DataError(folder, "exists and is no crawl store", "name another --out, or move it away")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK_FILE).open("w")
-    except OSError as error:
-        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise DataError(folder, "another build is using this crawl store", "wait for it to end") from None
-    return lock
-
-
-def forget_store(folder: Path) -> None:
-    """Delete a crawl store, readable or not. Raises DataError where it is none, or in use."""
-    if folder.exists():
-        with _locked(folder):
-            shutil.rmtree(folder)
-
-
-class CrawlStore:
-    """The store in a folder, open for one writer. A record is appended and synced before its row is written."""
-
-    def __init__(self, folder: Path, *, create: bool = False) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, create: bool = False, monotonic: Callable[[], float] = time.monotonic) -> None:
         if not create and not (folder / INDEX_FILE).is_file():
-            raise DataError(folder, "is no crawl store", "give the folder DATASET.crawl that `edu-rag build` wrote")
-        self._lock = _locked(folder)
-        self._open_files()
-
-    def _open_files(self) -> None:
-        # Fetches are written from a worker thread, one at a time.
-        self._index = sqlite3.connect(self.folder / INDEX_FILE, check_same_thread=False)
+            raise DataError(folder, "is no crawl store", NO_STORE_REMEDY)
+        self.round = 0
+        self._monotonic = monotonic
+        self._searches: dict[tuple[str, str], tuple[Search, bytes]] = {}
+        self._fetches: dict[str, Fetch] = {}
+        self._due_at = 0.0
+        self._is_broken = False
+        self._lock = locked(folder)
         try:
-            self._index.execute("PRAGMA journal_mode=WAL")
-            self._index.execute("PRAGMA synchronous=FULL")
-            self._index.executescript(_SCHEMA)
-            self._warc = (self.folder / WARC_FILE).open("a+b")
-            self._cut_torn_tail()
+            self._open_files(folder)
+            super().__init__(folder)
+            self._mend()
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def _open_files(self, folder: Path) -> None:
+        """Make or update the files, and sync their names, before anything is acknowledged."""
+        for left in folder.glob(".*.tmp"):  # of a write that was killed
+            left.unlink(missing_ok=True)
+        try:
+            WarcFile(folder / WARC_FILE, writable=True).close()
+            index = sqlite3.connect(folder / INDEX_FILE)
+            try:
+                index.execute("PRAGMA journal_mode=WAL")
+                index.execute("PRAGMA synchronous=FULL")
+                bring_up_to_date(index, folder)
+            finally:
+                index.close()
+            sync_folder(folder)
         except (sqlite3.OperationalError, OSError) as error:
-            raise DataError(self.folder, f"cannot be opened: {error}", "make room or mend its permissions") from None
+            raise DataError(folder, f"cannot be opened: {error}", "make room or mend its permissions") from None
         except sqlite3.DatabaseError as error:
-            raise DataError(self.folder / INDEX_FILE, f"not readable: {error}", "build again with --fresh") from None
-        self._pending: list[tuple[Fetched, int, int, str] | tuple[Fetched, None, None, None]] = []
+            raise DataError(folder / INDEX_FILE, f"not readable: {error}", "build again with --fresh") from None
+
+    def _connect(self) -> None:
+        self._warc = WarcFile(self.folder / WARC_FILE, writable=True)
+        self._index = sqlite3.connect(self.folder / INDEX_FILE, check_same_thread=False)
+        self._index.execute("PRAGMA synchronous=FULL")
 
     def __enter__(self) -> CrawlStore:
         return self
@@ -162,117 +115,121 @@ class CrawlStore:
     def close(self) -> None:
         """Write what is pending and let go of the store."""
         try:
-            self.flush()
+            if not self._is_broken:
+                self.flush()
         finally:
-            self._index.close()
-            with suppress(OSError):  # a full disk was told by flush; what did not get there is fetched again
-                self._warc.close()
+            with suppress(sqlite3.Error, OSError):  # what is not written was told; the next opening mends
+                super().close()
             self._lock.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, sqlite3.Error) as error:
-            what = f"cannot be written: {error}"
-            raise DataError(self.folder, what, "make room and run the same command again to resume") from None
+        with self._turn:
+            if self._is_broken:
+                raise DataError(self.folder, "could not be written before", _REMEDY)
+            try:
+                yield
+            except (OSError, sqlite3.Error) as error:
+                self._is_broken = True
+                what = getattr(error, "strerror", None) or error
+                raise DataError(self.folder, f"cannot be written: {what}", _REMEDY) from None
 
-    def _cut_torn_tail(self) -> None:
-        """Bytes without a row are of a record that was being written: cut. Rows without bytes: forget and refetch."""
-        size = self._warc.seek(0, os.SEEK_END)
-        with self._index:
-            self._index.execute("DELETE FROM fetches WHERE warc_offset + length > ?", (size,))
-        (end,) = self._index.execute("SELECT coalesce(max(warc_offset + length), 0) FROM fetches").fetchone()
-        if size > end:
-            self._warc.truncate(end)
-            self._warc.seek(0, os.SEEK_END)
+    def _mend(self) -> None:
+        """Cut bytes without a row: of a record that was being written. Forget rows without bytes: to be refetched."""
+        with self._writing():
+            with self._index:
+                (committed,) = self._index.execute("SELECT bytes FROM warc").fetchone()
+                size = self._warc.end
+                if size < committed:
+                    self._index.execute("DELETE FROM fetches WHERE warc_offset + length > ?", (size,))
+                end = self._forget_unreadable(min(committed, size))
+                if end != committed:
+                    self._index.execute("UPDATE warc SET bytes = ?", (end,))
+            if size > end:
+                self._warc.cut(end)
+                self._warc.sync()
+
+    def _forget_unreadable(self, end: int) -> int:
+        """Drop the last rows whose records are not whole (a disk that lied); return where the file is sound."""
+        while True:
+            row = self._index.execute(
+                "SELECT url, warc_offset, length, digest FROM fetches WHERE warc_offset IS NOT NULL"
+                " ORDER BY warc_offset DESC LIMIT 1"
+            ).fetchone()
+            if row is None:
+                return end
+            url, offset, length, digest = row
+            try:
+                read_record(self._warc.read(offset, length), digest)
+            except ValueError:
+                self._index.execute("DELETE FROM fetches WHERE url = ?", (url,))
+                end = min(end, offset)
+            else:
+                return end
+
+    def search(self, question_id: str, engine: str) -> Search | None:
+        """What an engine said to a question, committed or not; None where it was not asked."""
+        with self._turn:
+            pending = self._searches.get((question_id, engine))
+            return pending[0] if pending is not None else self._search(question_id, engine)
+
+    def fetch(self, url: str) -> Fetch | None:
+        """The fate of a canonical URL, committed or not; None where it was not fetched."""
+        with self._turn:
+            return self._fetches.get(url) or self._fetch(url)
 
     def add_search(self, question_id: str, engine: str, query: str, result: SearchResult, at: datetime) -> None:
-        """Keep what the engine said, whatever it said; a later answer replaces a refusal."""
-        row = (
-            question_id, engine, query, result.state, result.reason, msgspec.json.encode(result.urls).decode(),
-            _pack(result.raw), at.isoformat(),
+        """Keep what the engine said, whatever it said. A refusal never replaces an answer to the same query."""
+        row = Search(
+            question_id=question_id, engine=engine, query=query, state=result.state, reason=result.reason,
+            urls=result.urls, searched_at=at, round=self.round,
         )  # fmt: skip
-        with self._writing(), self._index:
-            self._index.execute("INSERT OR REPLACE INTO searches VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        if result.state not in ANSWERED:
+            note("refused", engine=engine, state=result.state, reason=result.reason[:500], question_id=question_id)
+        with self._writing():
+            before = self.search(question_id, engine)
+            is_loss = before is not None and before.query == query and before.state in ANSWERED
+            if result.state in ANSWERED or not is_loss:
+                self._searches[question_id, engine] = row, pack_responses(result.raw)
+                self._flush_if_due()
 
-    def searches(self, engine: str) -> Iterator[Search]:
-        """All searches of an engine, ordered by question."""
-        rows = self._index.execute(
-            "SELECT question_id, query, state, reason, hits, searched_at FROM searches WHERE engine = ?"
-            " ORDER BY question_id",
-            (engine,),
-        )
-        for question_id, query, state, reason, hits, at in rows:
-            urls = tuple(msgspec.json.decode(hits, type=list[str]))
-            when = datetime.fromisoformat(at)
-            yield Search(question_id=question_id, query=query, state=state, reason=reason, urls=urls, searched_at=when)
+    def add_fetch(self, got: Fetched) -> str:
+        """Append a kept response to the WARC file and queue its row; return the outcome of the row.
 
-    def raw_responses(self, question_id: str, engine: str) -> list[RawResponse]:
-        """The engine's own responses to a question."""
-        row = self._index.execute(
-            "SELECT raw FROM searches WHERE question_id = ? AND engine = ?", (question_id, engine)
-        ).fetchone()
-        items = msgspec.msgpack.decode(zlib.decompress(row[0])) if row else []
-        return [RawResponse(url=url, status=status, body=body) for url, status, body in items]
+        In a refresh an unchanged page keeps its row and its time, and what fails for the moment keeps its old copy.
+        """
+        digest = hashlib.sha256(got.body).hexdigest() if got.outcome == "kept" else None
+        with self._writing():
+            row, is_new = row_after(self.fetch(got.url), got, digest, self.round)
+            if is_new and digest is not None:
+                record = warc_record(got, digest, self.round)
+                row = replace(row, offset=self._warc.append(record), length=len(record))
+            self._fetches[row.url] = row
+            self._flush_if_due()
+        return row.outcome
 
-    def add_fetch(self, got: Fetched) -> None:
-        """Append a kept response to the WARC file and queue its row; rows are committed in batches, after an fsync."""
-        if got.outcome == "kept":
-            digest = hashlib.sha256(got.body).hexdigest()
-            record = _warc_record(got, digest)
-            with self._writing():
-                offset = self._warc.seek(0, os.SEEK_END)
-                length = self._warc.write(record)
-            self._pending.append((got, offset, length, digest))
-        else:
-            self._pending.append((got, None, None, None))
-        if len(self._pending) >= BATCH:
+    def _flush_if_due(self) -> None:
+        now = self._monotonic()
+        if len(self._searches) + len(self._fetches) >= BATCH or now >= self._due_at:
+            self.flush()
+            self._due_at = self._monotonic() + BATCH_S
+
+    def _settle(self) -> None:
+        if self._searches or self._fetches:
             self.flush()
 
     def flush(self) -> None:
-        """Sync the WARC file, then commit the rows that point into it."""
+        """Sync the WARC file, then commit the rows that point into it, and how far it is whole."""
         with self._writing():
-            self._warc.flush()
-            os.fsync(self._warc.fileno())
-        rows = [
-            (g.url, g.outcome, g.status, g.n_redirects, g.final_url, offset, length, digest,
-             g.fetched_at.isoformat(), g.detail)
-            for g, offset, length, digest in self._pending
-        ]  # fmt: skip
-        with self._writing(), self._index:
-            self._index.executemany("INSERT OR REPLACE INTO fetches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        self._pending.clear()
+            if any(fetch.offset is not None for fetch in self._fetches.values()):
+                self._warc.sync()
+            with self._index:
+                self._index.executemany(_ADD_SEARCH, (search_row(*pair) for pair in self._searches.values()))
+                self._index.executemany(_ADD_FETCH, map(fetch_row, self._fetches.values()))
+                self._index.execute("UPDATE warc SET bytes = ?", (self._warc.end,))
+            self._searches.clear()
+            self._fetches.clear()
 
-    def fetches(self) -> dict[str, Fetch]:
-        """All fetches by URL."""
-        rows = self._index.execute(
-            "SELECT url, outcome, status, n_redirects, final_url, warc_offset, length, digest, fetched_at, detail"
-            " FROM fetches ORDER BY url"
-        )
-        found: dict[str, Fetch] = {}
-        for url, outcome, status, n, final_url, offset, length, digest, at, detail in rows:
-            found[url] = Fetch(
-                url=url, outcome=outcome, status=status, n_redirects=n, final_url=final_url, offset=offset,
-                length=length, digest=digest, fetched_at=datetime.fromisoformat(at), detail=detail,
-            )  # fmt: skip
-        return found
 
-    def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
-        """Body and HTTP charset of a kept fetch. Raises DataError where the record is not what the row says."""
-        from warcio.archiveiterator import ArchiveIterator
-
-        if fetch.offset is None or fetch.length is None:
-            raise DataError(self.folder, f"{fetch.url} has no stored response")
-        member = os.pread(self._warc.fileno(), fetch.length, fetch.offset)
-        try:
-            record = next(iter(ArchiveIterator(io.BytesIO(member))))
-            body: bytes = record.content_stream().read()
-            headers: Mapping[str, Any] = {"Content-Type": record.http_headers.get_header("Content-Type") or ""}
-        except Exception as error:  # warcio raises many kinds; each means that the record cannot be read
-            raise DataError(self.folder / WARC_FILE, f"record at byte {fetch.offset}: {error}") from None
-        if hashlib.sha256(body).hexdigest() != fetch.digest:
-            raise DataError(
-                self.folder / WARC_FILE, f"record at byte {fetch.offset} differs from its hash", "build with --fresh"
-            )
-        return body, charset_of(headers)
+_ADD_SEARCH = f"INSERT OR REPLACE INTO searches ({SEARCH_COLUMNS}, raw) VALUES ({', '.join('?' * 9)})"  # noqa: S608
+_ADD_FETCH = f"INSERT OR REPLACE INTO fetches ({FETCH_COLUMNS}) VALUES ({', '.join('?' * 16)})"  # noqa: S608

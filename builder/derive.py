@@ -1,4 +1,8 @@
-"""Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` is nothing but this."""
+"""Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` is nothing but this.
+
+Stored responses go through the page stage in worker processes; questions are then labelled one by one. What lies in
+between stands in scratch tables on disk, so that memory stays flat.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,34 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from builder.card import dataset_card
-from builder.clock import LOCAL_INSTANT
-from builder.config import BuildConfig, config_sha256, crawl_settings
-from builder.crawl_search import answered
-from builder.crawl_store import CrawlStore, Fetch, Search
+from builder import page_stage
+from builder.clock import LOCAL_INSTANT, parse_instant
+from builder.config import BuildConfig, config_sha256, to_config
+from builder.crawl_search import answer_to
+from builder.crawl_store import CrawlStore, Fetch
+from builder.documents import dataset_documents
+from builder.duplicates import SeenPages
 from builder.evidence import label_evidence
-from builder.extract import Extracted, extract_pages
-from builder.language import page_flags
-from builder.search import ANSWERED
-from builder.sentences import SPLITTER, split_sentences
-from builder.urls import canonical_url
+from builder.fetch.signals import reserves_rights
+from builder.page_stage import PageSettings
+from builder.scale import scaled_results
+from builder.search.combine import Combined
+from builder.sources import sources_of
+from builder.takedowns import TakeDowns, read_takedowns
+from builder.urls import canonical_or_none, host_of, is_under
+from builder.work_tables import WorkTables
 from edu_rag import __version__
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.manifest import Manifest
 from edu_rag.progress import Stage
-from edu_rag.records import Evidence, Question, SearchHit, WebPage, page_id_of
+from edu_rag.records import Evidence, Question, SearchHit, WebPage
+from edu_rag.typed import to_plain
+
+MIN_FAILURES = 10
+"""From so many pages on, their failing without exception is the machine's fault and no property of the pages."""
+_BROKEN = "look for memory limits and for broken packages, then run the same command again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,227 +55,161 @@ class Inputs:
     """When a dataset without any search was made: there is nothing in its store to tell it by."""
 
 
-@dataclass(slots=True)
-class Derived:
-    """The tables before they are written, with the fate of every URL."""
+class _Fates:
+    """Why the response of a URL does not become a page, whatever it holds."""
 
-    pages: dict[str, WebPage] = field(default_factory=dict)
-    fates: dict[str, tuple[str, str | None]] = field(default_factory=dict)
-    hits: list[SearchHit] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
+    def __init__(self, config: BuildConfig, takedowns: TakeDowns) -> None:
+        self._filter = config.filter
+        self._takedowns = takedowns
 
+    def of_address(self, url: str, digest: str | None = None) -> str | None:
+        """`taken_down` or `blocked_host`, or None."""
+        host = host_of(url)
+        if self._takedowns.matches(url, host, digest):
+            return "taken_down"
+        return "blocked_host" if any(is_under(host, blocked) for blocked in self._filter.blocked_hosts) else None
 
-def _canonical(url: str) -> str | None:
-    try:
-        return canonical_url(url)
-    except ValueError:
-        return None
-
-
-def _page_of(url: str, fetch: Fetch, extracted: Extracted, extractor: str) -> WebPage:
-    if fetch.digest is None:
-        raise ValueError(f"{fetch.url} was kept without a digest")
-    return WebPage(
-        page_id=page_id_of(url), url=url, title=extracted.title, text=extracted.text,
-        sentences=split_sentences(extracted.text), fetched_at=fetch.fetched_at, html_sha256=fetch.digest,
-        extractor=extractor, language=extracted.language, license=extracted.license,
-        flags=page_flags(extracted.text, extracted.language),
-    )  # fmt: skip
+    def of_fetch(self, fetch: Fetch) -> str:
+        """The fate that settings and take-downs give a fetch: its own outcome where they say nothing."""
+        if fetch.outcome != "kept":
+            return fetch.outcome
+        dropped = self.of_address(canonical_or_none(fetch.final_url) or fetch.final_url, fetch.digest)
+        if dropped is None and self._filter.reserved_rights and reserves_rights(fetch.signals):
+            return "reserved_rights"
+        return dropped or "kept"
 
 
-def _wanted(searches: Mapping[str, Search]) -> list[str]:
-    urls = {_canonical(url) for search in searches.values() for url in search.urls}
-    return sorted(url for url in urls if url is not None)
+def _wanted(inputs: Inputs, store: CrawlStore) -> Iterator[tuple[Combined, list[str]]]:
+    """Each question's search with the canonical URLs of its hits."""
+    for question in inputs.questions:
+        search = answer_to(question, store, inputs.config.search)
+        urls = (canonical_or_none(url) for url, _ in search.hits)
+        yield search, [url for url in urls if url is not None]
 
 
-def _representatives(urls: Sequence[str], fetches: Mapping[str, Fetch]) -> dict[str, Fetch]:
-    """Kept fetches by the canonical URL of the page they end at; of several, the one whose URL sorts first."""
-    chosen: dict[str, Fetch] = {}
-    for url in urls:
-        fetch = fetches[url]
-        if fetch.outcome == "kept":
-            chosen.setdefault(_canonical(fetch.final_url) or fetch.final_url, fetch)
-    return dict(sorted(chosen.items()))
+def _take_urls(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> datetime:
+    """Bring the URLs of all hits into the tables, each with its fate; return the time of the newest thing used.
+
+    Raises DataError where a URL was not fetched: the crawl is not finished.
+    """
+    fates = _Fates(inputs.config, read_takedowns(store.folder))
+    times: list[datetime] = []  # the newest so far, if any
+    for search, urls in _wanted(inputs, store):
+        times = [max([*times, search.searched_at])] if search.searched_at is not None else times
+        tables.want(urls)
+    n_missing = 0
+    for url in tables.wanted():
+        dropped, fetch = fates.of_address(url), store.fetch(url)
+        if dropped is not None:
+            tables.add_url(url, dropped, None, 0)
+        elif fetch is None:
+            n_missing += 1
+        else:
+            times = [max([*times, fetch.fetched_at])]
+            outcome = fates.of_fetch(fetch)
+            page_url = (canonical_or_none(fetch.final_url) or fetch.final_url) if outcome == "kept" else None
+            tables.add_url(url, outcome, page_url, fetch.n_redirects)
+    if n_missing:
+        what = f"the crawl is not finished: {n_missing:,} URLs are not fetched"
+        raise DataError(store.folder, what, "run the same `edu-rag build` again to resume")
+    return max(times, default=inputs.started_at)
 
 
-def _jobs(chosen: Mapping[str, Fetch], store: CrawlStore) -> Iterator[tuple[str, bytes, str | None]]:
-    for url, fetch in chosen.items():
-        body, charset = store.response(fetch)
-        yield url, body, charset
+def _make_pages(tables: WorkTables, store: CrawlStore, inputs: Inputs, workers: int) -> None:
+    """Run the page stage on every stored response that a hit leads to."""
+    config = inputs.config
+    settings = PageSettings(
+        extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
+    )
+    pages, failures = tables.page_fetches(), Counter[str]()
+    with Stage("extract", total=tables.n_pages()) as stage:
+        if config.scale.executor == "none":
+            results = page_stage.page_results(page_stage.jobs(pages, store), settings, workers)
+        else:
+            results = scaled_results(pages, store.folder, settings, config.scale, workers)
+        for page_url, result in results:
+            tables.add_result(page_url, result)
+            stage.add(result.outcome)
+            failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
+    if failures and "none" not in failures and failures.total() >= MIN_FAILURES:
+        why = ", ".join(f"{reason} {n:,}" for reason, n in failures.most_common(3))
+        raise DataError(store.folder, f"not one of {failures.total():,} pages could be extracted ({why})", _BROKEN)
+    tables.end_of_pages()
 
 
-def _extract(chosen: Mapping[str, Fetch], store: CrawlStore, config: BuildConfig, workers: int) -> dict[str, Any]:
-    """By page URL: its WebPage, or the outcome that dropped it."""
-    extractor = config.extract.extractor
-    results: dict[str, WebPage | str] = {}
-    with Stage("extract", total=len(chosen)) as stage:
-        for url, got in extract_pages(_jobs(chosen, store), extractor, workers):
-            if not isinstance(got, Extracted):
-                results[url] = "extraction_failed"
-            elif len(got.text.encode("utf-8", "replace")) < config.filter.min_bytes:
-                results[url] = "short"
-            else:
-                results[url] = _page_of(url, chosen[url], got, extractor)
-            found = results[url]
-            stage.add(found if isinstance(found, str) else "kept")
-    return results
-
-
-def _fate(
-    url: str | None, fetches: Mapping[str, Fetch], results: Mapping[str, WebPage | str]
-) -> tuple[str, str | None]:
-    """Outcome and page id of a hit's canonical URL."""
-    if url is None:
-        return "refused_address", None
-    fetch = fetches[url]
-    if fetch.outcome != "kept":
-        return fetch.outcome, None
-    result = results[_canonical(fetch.final_url) or fetch.final_url]
-    return (result, None) if isinstance(result, str) else ("kept", result.page_id)
-
-
-def _hits_of(search: Search, engine: str, fates: Mapping[str, tuple[str, str | None]]) -> Iterator[SearchHit]:
-    for rank, url in enumerate(search.urls, start=1):
-        outcome, page_id = fates[url]
+def _hits(question: Question, search: Combined, tables: WorkTables, config: BuildConfig) -> Iterator[SearchHit]:
+    """A question's hits with their fates; a page that repeats a better-ranked one of the same question is dropped."""
+    if search.searched_at is None:
+        return
+    seen = SeenPages()
+    for rank, (url, engine) in enumerate(search.hits, start=1):
+        canonical = canonical_or_none(url)
+        outcome, page_id = tables.fate(canonical) if canonical is not None else ("refused_address", None)
+        if page_id is not None and config.filter.duplicates:
+            text = tables.page(page_id).text
+            repeated = seen.verdict(text, tables.signature(page_id), config.filter.near_duplicate)
+            outcome, page_id = (outcome, page_id) if repeated is None else (repeated, None)
         yield SearchHit(
-            question_id=search.question_id, page_id=page_id, url=url, rank=rank, engine=engine, query=search.query,
+            question_id=question.question_id, page_id=page_id, url=url, rank=rank, engine=engine, query=search.query,
             searched_at=search.searched_at, outcome=outcome,
         )  # fmt: skip
 
 
-def _label(derived: Derived, inputs: Inputs) -> None:
+def _label(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> None:
+    """Give every question its hits and its evidence."""
     golds = {gold.question_id: gold for gold in inputs.golds}
-    page_ids: dict[str, dict[str, None]] = {}
-    for hit in derived.hits:
-        if hit.page_id is not None:
-            page_ids.setdefault(hit.question_id, {})[hit.page_id] = None
     with Stage("label", total=len(inputs.questions)) as stage:
         for question in inputs.questions:
-            pages = [derived.pages[page_id] for page_id in page_ids.get(question.question_id, ())]
-            found = label_evidence(question, golds[question.question_id], pages)
-            derived.evidence.extend(found)
+            search = answer_to(question, store, inputs.config.search)
+            hits = list(_hits(question, search, tables, inputs.config))
+            pages = [tables.page(page_id) for page_id in dict.fromkeys(hit.page_id for hit in hits) if page_id]
+            found = _evidence(question, golds[question.question_id], pages, inputs.config)
+            tables.add_question(question.split, question.question_id, hits, found)
             stage.add("done")
 
 
-def derive_tables(store: CrawlStore, inputs: Inputs, workers: int) -> tuple[Derived, dict[str, Search]]:
-    """Every hit with its fate, the pages that were kept, and their evidence; and the searches they came from."""
-    engine = inputs.config.search.engine
-    searches = answered(store, engine, inputs.questions)
-    fetches = store.fetches()
-    missing = [url for url in _wanted(searches) if url not in fetches]
-    if missing:
-        what = f"the crawl is not finished: {len(missing):,} URLs are not fetched"
-        raise DataError(store.folder, what, "run the same `edu-rag build` again to resume")
-    results = _extract(_representatives(_wanted(searches), fetches), store, inputs.config, workers)
-    urls = {url for search in searches.values() for url in search.urls}
-    derived = Derived(fates={url: _fate(_canonical(url), fetches, results) for url in urls})
-    derived.pages = {page.page_id: page for page in results.values() if isinstance(page, WebPage)}
-    for search in searches.values():
-        derived.hits.extend(_hits_of(search, engine, derived.fates))
-    _label(derived, inputs)
-    return derived, searches
+def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], config: BuildConfig) -> list[Evidence]:
+    found = label_evidence(question, gold, pages, config.label.evidence)
+    return sorted(found, key=lambda item: (item.page_id, item.start, item.end, item.method))
 
 
-def _mean(total: float, n: int) -> float:
-    return round(total / n, 2) if n else 0.0
-
-
-def _states(store: CrawlStore, inputs: Inputs, searches: Mapping[str, Search]) -> dict[str, int]:
-    """Questions by the state of their search: the five states, and `unsearched` for those never asked."""
-    asked = {search.question_id: search.state for search in store.searches(inputs.config.search.engine)}
-    states: Counter[str] = Counter()
+def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
+    """The dataset's tables by config and split; a page stands in every split that has a hit on it."""
+    by_split: dict[str, dict[str, Any]] = {"questions": {}, "gold": {}}
+    split_of = {}
     for question in inputs.questions:
-        state = asked.get(question.question_id, "unsearched")
-        # An answer to another wording of the question is no answer to this one.
-        stale = state in ANSWERED and question.question_id not in searches
-        states["unsearched" if stale else state] += 1
-    return dict(sorted(states.items()))
-
-
-def sources_of(derived: Derived, searches: Mapping[str, Search], store: CrawlStore, inputs: Inputs) -> dict[str, Any]:
-    """What the dataset was made from, in numbers: the manifest's `sources`.
-
-    `pages_per_question` is over all questions, `characters_per_page` over the pages of all kept hits, as EDU-RAG's
-    Table 4 gives them (3.89 and 8,285).
-    """
-    n = len(inputs.questions)
-    per_question = {(hit.question_id, hit.page_id) for hit in derived.hits if hit.page_id is not None}
-    fetches = store.fetches()
-    characters = sum(len(derived.pages[page_id].text) for _, page_id in per_question if page_id is not None)
-    wanted = [fetches[url] for url in _wanted(searches)]
-    sources: dict[str, Any] = {
-        "questions": n,
-        "splits": dict(sorted(Counter(question.split for question in inputs.questions).items())),
-        "engine": inputs.config.search.engine,
-    }
-    if inputs.config.search.engine == "none":
-        return sources
-    states = _states(store, inputs, searches)
-    return sources | {
-        "search": crawl_settings(inputs.config)["settings"] | dict(inputs.source),
-        "top": inputs.config.search.top,
-        "searches": states,
-        "unsearched": n - sum(states.get(state, 0) for state in ANSWERED),
-        "hits": len(derived.hits),
-        "hits_by_outcome": dict(sorted(Counter(hit.outcome for hit in derived.hits).items())),
-        "urls": len(wanted),
-        "redirected_urls": sum(fetch.n_redirects > 0 for fetch in wanted),
-        "redirects": sum(fetch.n_redirects for fetch in wanted),
-        "pages": len(derived.pages),
-        "questions_with_pages": len({question_id for question_id, _ in per_question}),
-        "pages_per_question": _mean(len(per_question), n),
-        "characters_per_page": _mean(characters, len(per_question)),
-        "characters_per_distinct_page": _mean(sum(len(p.text) for p in derived.pages.values()), len(derived.pages)),
-        "questions_with_evidence": len({item.question_id for item in derived.evidence}),
-        "extractor": inputs.config.extract.extractor,
-        "sentence_splitter": SPLITTER,
-    }
-
-
-def _created_at(store: CrawlStore, searches: Mapping[str, Search], inputs: Inputs) -> str:
-    """When the newest thing in the dataset was searched or fetched: a fact of the store, so a replay repeats it."""
-    from builder.clock import parse_instant
-
-    if inputs.config.clock is not None:
-        return parse_instant(inputs.config.clock).isoformat()
-    times = [search.searched_at for search in searches.values()]
-    fetches = store.fetches()
-    times += [fetches[url].fetched_at for url in _wanted(searches)]
-    return max(times, default=inputs.started_at).isoformat()
-
-
-def _by_split(inputs: Inputs, derived: Derived) -> dict[str, dict[str, list[Any]]]:
-    """The tables by config and split; a page stands in every split that has a hit on it."""
-    split_of = {question.question_id: question.split for question in inputs.questions}
-    tables: dict[str, dict[str, list[Any]]] = {name: {} for name in ("questions", "gold", "hits", "pages", "evidence")}
-    rows: list[tuple[str, Sequence[Any]]] = [
-        ("questions", inputs.questions), ("gold", inputs.golds), ("hits", derived.hits), ("evidence", derived.evidence),
-    ]  # fmt: skip
-    for name, records in rows:
-        for record in records:
-            tables[name].setdefault(split_of[record.question_id], []).append(record)
-    pages = sorted({(split_of[hit.question_id], hit.page_id) for hit in derived.hits if hit.page_id is not None})
-    for split, page_id in pages:
-        tables["pages"].setdefault(split, []).append(derived.pages[page_id])
-    return tables
+        split_of[question.question_id] = question.split
+        by_split["questions"].setdefault(question.split, []).append(question)
+    for gold in inputs.golds:
+        by_split["gold"].setdefault(split_of[gold.question_id], []).append(gold)
+    splits = by_split["questions"]
+    streams = {"hits": tables.hits, "pages": tables.pages, "evidence": tables.evidence, "leaks": tables.leaks}
+    return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
 
 
 def derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manifest:
     """Write the dataset folder that the store and the settings make: the same bytes for any number of workers."""
     config = inputs.config
-    derived, searches = derive_tables(store, inputs, workers)
-    sources = sources_of(derived, searches, store, inputs)
-    return write_dataset(
-        out, _by_split(inputs, derived), name=config.name, version=config.version,
-        created_at=_created_at(store, searches, inputs), builder=f"edu-rag-bench {__version__}",
-        config_sha256=config_sha256(config), sources=sources,
-        card=lambda files: dataset_card(config.name, config.version, sources, files),
-    )  # fmt: skip
+    out = out.absolute()
+    with WorkTables(out.with_name(f".{out.name}.work")) as tables:
+        newest = _take_urls(tables, store, inputs)
+        _make_pages(tables, store, inputs, workers)
+        _label(tables, store, inputs)
+        sources = sources_of(tables, store, inputs)
+        created_at = parse_instant(config.clock) if config.clock is not None else newest
+        return write_dataset(
+            out, _tables(inputs, tables), name=config.name, version=config.version,
+            created_at=created_at.isoformat(), builder=f"edu-rag-bench {__version__}",
+            config_sha256=config_sha256(config), sources=sources,
+            documents=dataset_documents(config.name, config.version, created_at.isoformat(), sources),
+        )  # fmt: skip
 
 
-def with_extractor(inputs: Inputs, extractor: str | None) -> Inputs:
-    """The inputs with another extractor: extraction is redone from what is stored."""
-    if extractor is None:
-        return inputs
-    config = replace(inputs.config, extract=replace(inputs.config.extract, extractor=extractor))
-    return replace(inputs, config=config)
+def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
+    """The inputs with another extractor (extraction is redone from what is stored), or made in another place."""
+    values = to_plain(inputs.config)
+    if extractor is not None:
+        values["extract"]["extractor"] = extractor
+    if executor is not None:
+        values["scale"]["executor"] = executor
+    return replace(inputs, config=to_config(values, "command line"))

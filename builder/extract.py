@@ -1,46 +1,43 @@
-"""Pages' bytes to clean text, in worker processes that may be killed: a page that hangs costs only itself."""
+"""A page's bytes to its clean text and the facts that its markup states: what a killable worker does for one page."""
 
 from __future__ import annotations
 
-import contextlib
-import signal
-from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
 
-from builder.page_text import EXTRACTORS as EXTRACTORS
-from edu_rag.errors import ConfigError, MissingExtraError
-
-if TYPE_CHECKING:
-    from pebble import ProcessPool
-
-CPU_LIMIT_S = 5.0
-"""Processor time a page may take. Not wall time: which pages are kept must not depend on what else the machine does."""
-WALL_LIMIT_S = 60.0
-"""For a page that waits instead of working."""
-MAX_BYTES = 5_000_000
-MAX_TAGS = 100_000
-MEMORY_BYTES = 3 << 30
-WINDOW_PER_WORKER = 8
-PAGES_PER_WORKER = 500
-"""A worker is replaced after so many pages, so that what a parser leaks does not add up."""
+from builder import extract_tools
+from builder.cascade import FAST, FULL, MAIN, cascade_v1
+from builder.hidden_text import hidden_text_of
+from builder.page_shape import PageShape, page_shape, refused
+from builder.page_text import clean_text, page_title, parse_html
+from builder.workers import WorkFailure, map_killable
+from edu_rag.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """The clean text of a page, its title, the language of its text (ISO 639), and its licence's address."""
+    """The clean text of a page, and what the page states: title, language of its text (ISO 639), licence, author.
+
+    `tool` is which tool of the extractor answered; `hidden` the text that the markup hides from readers.
+    """
 
     title: str
     text: str
     language: str | None
     license: str | None
+    author: str | None = None
+    tool: str = ""
+    hidden: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionFailure:
-    """Why a page gave no text: too_large, too_many_tags, empty, timeout, crash, or `error NAME`."""
+    """Why a page gave no text.
+
+    too_large, too_many_tags, too_many_attributes, empty, timeout, memory, crash, or `error NAME` (the exception's).
+    """
 
     reason: str
 
@@ -48,80 +45,116 @@ class ExtractionFailure:
 Outcome = Extracted | ExtractionFailure
 
 
-def prescan(body: bytes) -> str | None:
-    """Why a page is not even tried, or None. Counting is cheap; parsing what is counted here would not be."""
-    if len(body) > MAX_BYTES:
-        return "too_large"
-    return "too_many_tags" if body.count(b"<") > MAX_TAGS else None
+class Extractor(Protocol):
+    """From a page to its clean text and the tool that answered; `tree` is None where no parser may see the page."""
+
+    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> tuple[str, str]:
+        """Extract. The tree may be changed; `skip` are tools that have failed on this page."""
 
 
-def extract_page(body: bytes, charset: str | None, extractor: str) -> Outcome:
-    """Extract one page in this process: what a worker does. Raises what the parsers raise."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageJob:
+    """One stored response to extract; `skip` are tools that have failed on it."""
+
+    body: bytes
+    charset: str | None
+    extractor: str
+    skip: tuple[str, ...] = ()
+
+
+def _single(tool: str, text_of: Callable[[str, Any], str]) -> Extractor:
+    """An extractor of one tool, which needs a tree."""
+
+    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> tuple[str, str]:
+        return ("", tool) if tree is None else (clean_text(text_of(html, tree)), tool)
+
+    return extract
+
+
+def _trafilatura_v1(html: str, tree: Any) -> str:
+    from builder.prepass import apply_prepass
+
+    apply_prepass(tree)
+    return extract_tools.trafilatura_full(tree)
+
+
+def _resiliparse_v1(html: str, tree: Any) -> str:
+    from builder.prepass import apply_prepass
+
+    apply_prepass(tree)
+    return extract_tools.resiliparse_main(extract_tools.html_of(tree))
+
+
+EXTRACTORS: Mapping[str, Extractor] = {
+    "cascade-v1": cascade_v1,
+    "trafilatura-v1": _single("trafilatura", _trafilatura_v1),
+    "resiliparse-v1": _single("resiliparse", _resiliparse_v1),
+    "newspaper3k-v1": _single("newspaper3k", lambda html, tree: extract_tools.newspaper3k_text(html)),
+    "bs4-v1": _single("bs4", lambda html, tree: extract_tools.bs4_text(html)),
+}
+"""The named, versioned extractors of build.toml."""
+
+
+def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[str, ...] = ()) -> Outcome:
+    """Extract one page in this process: what a worker does. Raises what the parsers raise.
+
+    `skip` names tools that have failed on this page before; see `skip_after`.
+    """
     from builder.decode import decode
     from builder.language import language_of
-    from builder.page_text import clean_text, page_license, page_title, parse_html
+    from builder.page_facts import page_author, page_license
 
-    refused = prescan(body)
-    if refused is not None:
-        return ExtractionFailure(reason=refused)
+    reason = refused(body)
+    if reason is not None:
+        return ExtractionFailure(reason=reason)
     html = decode(body, charset)
-    tree = parse_html(html)
-    if tree is None:
-        return ExtractionFailure(reason="empty")
-    title, licence = page_title(tree), page_license(tree)
-    text = clean_text(EXTRACTORS[extractor](html, tree))
+    shape = page_shape(html)
+    tree = parse_html(html) if shape.may_parse and "tree" not in skip else None
+    # The facts first: extractors change the tree.
+    title, licence, author, hidden = "", None, None, ""
+    if tree is not None:
+        title, licence, author = page_title(tree), page_license(tree), page_author(tree)
+        hidden = hidden_text_of(tree)
+    text, tool = EXTRACTORS[extractor](html, tree, shape, skip)
     if not text:
-        return ExtractionFailure(reason="empty")
-    return Extracted(title=title, text=text, language=language_of(text), license=licence)
+        return ExtractionFailure(reason="empty" if shape.may_parse else "too_many_attributes")
+    return Extracted(
+        title=title, text=text, language=language_of(text), license=licence, author=author, tool=tool, hidden=hidden
+    )
 
 
-def _prepare_worker(extractor: str) -> None:
-    """Load the libraries before the clock of the first page runs, and bound the worker's memory."""
-    import logging
-    import resource
-    import warnings
+def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:
+    """The tools to leave out when a page is tried again after a worker's failure, or None where that is no use.
 
-    logging.disable(logging.CRITICAL)  # parsers complain of every odd page
-    warnings.simplefilter("ignore")
-    with contextlib.suppress(ValueError, OSError):  # not every system can bound it
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    `reason` is a WorkFailure's. Only the cascade has other tools to try.
+    """
+    if extractor != "cascade-v1" or reason.startswith("error"):
+        return None
+    if not skip:
+        return (FAST, FULL)
+    return (*skip, MAIN, "tree") if MAIN not in skip else None
+
+
+def prepare(extractor: str) -> None:
+    """Load all libraries of an extractor; for `map_killable`."""
     extract_page(b"<html><body><p>A page to load all libraries with.</p></body></html>", None, extractor)
 
 
-def _work(body: bytes, charset: str | None, extractor: str) -> Outcome:
-    # Python's own handler would wait for the parser's C code to return; the default action ends the process at once.
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S)
-    try:
-        return extract_page(body, charset, extractor)
-    except Exception as error:  # whatever a parser raises on a hostile page is that page's outcome
-        return ExtractionFailure(reason=f"error {type(error).__name__}")
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+def _extract(job: PageJob) -> Outcome:
+    return extract_page(job.body, job.charset, job.extractor, job.skip)
 
 
-def _outcome(future: Any) -> Outcome:
-    from pebble import ProcessExpired
-
-    try:
-        result: Outcome = future.result()
-    except TimeoutError:
-        return ExtractionFailure(reason="timeout")
-    except ProcessExpired as error:
-        return ExtractionFailure(reason="timeout" if error.exitcode == -signal.SIGPROF else "crash")
-    return result
+def retry_page(job: PageJob, failure: WorkFailure) -> PageJob | None:
+    """The job again without the tools that failed; for `map_killable`."""
+    skip = skip_after(job.extractor, job.skip, failure.reason)
+    return None if skip is None else replace(job, skip=skip)
 
 
-def _pool(extractor: str, workers: int) -> ProcessPool:
-    import multiprocessing
-
-    from pebble import ProcessPool
-
-    # Not fork: the caller may hold threads and sockets that no parser of hostile pages should inherit.
-    return ProcessPool(
-        max_workers=workers, max_tasks=PAGES_PER_WORKER, initializer=_prepare_worker, initargs=(extractor,),
-        context=multiprocessing.get_context("spawn"),
-    )  # fmt: skip
+def known_extractor(extractor: str) -> str:
+    """The name, if there is such an extractor. Raises ConfigError."""
+    if extractor not in EXTRACTORS:
+        raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
+    return extractor
 
 
 def extract_pages(
@@ -132,35 +165,7 @@ def extract_pages(
     Results come in the order of the jobs, whatever the number of workers. Memory holds a window of jobs only.
     Raises ConfigError for an unknown extractor, MissingExtraError where its library cannot be loaded.
     """
-    if extractor not in EXTRACTORS:
-        raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
-    pool = _pool(extractor, max(1, workers))
-    waiting: deque[tuple[str, Any]] = deque()
-    try:
-        for key, body, charset in jobs:
-            arguments = (body, charset, extractor)
-            # A refused page is settled here: its bytes need not cross to a worker.
-            refused = prescan(body)
-            done = ExtractionFailure(reason=refused) if refused else None
-            waiting.append((key, done or _schedule(pool, arguments)))
-            if len(waiting) >= WINDOW_PER_WORKER * max(1, workers):
-                yield _settle(*waiting.popleft())
-        while waiting:
-            yield _settle(*waiting.popleft())
-    except BrokenProcessPool as error:
-        what = f"its worker processes cannot start ({error})"
-        raise MissingExtraError(f"extractor {extractor}", what, "pip install 'edu-rag-bench[build]'") from None
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
-        pool.join()
-
-
-def _schedule(pool: ProcessPool, arguments: tuple[bytes, str | None, str]) -> Any:
-    try:
-        return pool.schedule(_work, args=arguments, timeout=WALL_LIMIT_S)
-    except RuntimeError as error:  # pebble's, where the workers end before they have a page
-        raise BrokenProcessPool(str(error)) from None
-
-
-def _settle(key: str, waiting: Any) -> tuple[str, Outcome]:
-    return key, waiting if isinstance(waiting, ExtractionFailure) else _outcome(waiting)
+    known_extractor(extractor)
+    pages = ((key, PageJob(body=body, charset=charset, extractor=extractor)) for key, body, charset in jobs)
+    for key, got in map_killable(pages, _extract, partial(prepare, extractor), workers=workers, retry=retry_page):
+        yield key, ExtractionFailure(reason=got.reason) if isinstance(got, WorkFailure) else got

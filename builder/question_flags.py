@@ -45,8 +45,10 @@ _OPEN_WORDS_TEXT = (
 )
 _OPEN_WORDS = frozenset(_OPEN_WORDS_TEXT.split())
 _FINAL_WORD = re.compile(r"([a-z]+)$")
+_CAPITAL_END = re.compile(r" [A-Z]$")
 _WORDS = re.compile(r"[a-z]+")
 _CLOSED = re.compile(r"[.!?:;)\]\"'’”]$")
+MIN_STUMP = 4
 CUT_CHOICE_LENGTH = 65
 CUT_QUESTION_LENGTH = 75
 """Characters from which a text without a full stop, among texts with one, is taken to be cut at its line's end."""
@@ -63,6 +65,11 @@ def is_meta_choice(text: str) -> bool:
     return bool(_OF_ABOVE.search(words) or _OF_THESE.search(words) or _LETTERS.match(words))
 
 
+def names_letters(text: str) -> bool:
+    """Whether a choice names other choices by their letters, so that it means their order: "both a and c"."""
+    return _LETTERS.match(plain(text)) is not None
+
+
 def has_duplicate_choices(choices: Mapping[str, str]) -> bool:
     """Whether two choices are the same text, apart from case and final punctuation."""
     return len({plain(text) for text in choices.values()}) < len(choices)
@@ -76,6 +83,12 @@ def is_context_bound(text: str) -> bool:
 def identity(question: Question) -> tuple[str, ...]:
     """What two questions share when one repeats the other: text and choices, normalised."""
     return (plain(question.text).strip("_ "), *(plain(text) for text in question.choices.values()))
+
+
+def unordered_identity(question: Question) -> tuple[str, ...]:
+    """What two questions share when one repeats the other with its choices in any order."""
+    text, *choices = identity(question)
+    return (text, *sorted(choices))
 
 
 def complete_words(questions: Iterable[Question]) -> frozenset[str]:
@@ -94,6 +107,8 @@ def _is_cut_question(question: Question) -> bool:
         return True
     if question.kind not in ("true_false", "matching") or _CLOSED.search(text):
         return False  # a multiple-choice question may well end in "the": its choices go on
+    if _CAPITAL_END.search(question.text):
+        return False  # "soil horizon A" is whole
     last = _FINAL_WORD.search(text)
     open_end = last is not None and last[1] in _OPEN_WORDS
     return open_end or (question.kind == "true_false" and len(text) >= CUT_QUESTION_LENGTH)
@@ -105,14 +120,20 @@ def _is_cut_choice(text: str, others: Sequence[str], labels: str, words: Collect
     if last is None or is_meta_choice(text):
         return False
     word = last[1]
-    if " " in folded and word in _OPEN_WORDS:
-        return True
+    if " " in folded and word in _OPEN_WORDS and not _CAPITAL_END.search(text):
+        return True  # "3 A", in amperes, is whole
     # TQA's cleaning took "a." at the end of "Florida." for a label: only letters that are labels were lost, and only
     # where choices end in full stops (those of matching questions never do).
     if labels and len(word) >= 3 and word not in words and any(word + letter in words for letter in labels):
         return True
-    closed = [bool(_CLOSED.search(other)) for other in others if not is_meta_choice(other)]
-    return len(text) >= CUT_CHOICE_LENGTH and len(closed) >= 2 and all(closed)
+    closed = [other for other in others if not is_meta_choice(other)]
+    if len(closed) < 2 or not all(map(_CLOSED.search, closed)):
+        return False
+    if labels and len(word) >= MIN_STUMP and word not in words and any(known.startswith(word) for known in words):
+        return True  # "acidi" of "acidic.", where the set has "acidity"
+    # One that ends as another does lacks its full stop, nothing else.
+    ending = " ".join(plain(text).split()[-3:])
+    return len(text) >= CUT_CHOICE_LENGTH and not any(plain(other).endswith(f" {ending}") for other in closed)
 
 
 def is_truncated(question: Question, words: Collection[str]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,22 @@ CONTENT_TYPES = {
     ".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".gif": "image/gif", ".svg": "image/svg+xml",
 }  # fmt: skip
 """Ours, not the system's table, so that pages are served the same everywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archived:
+    """An archive's answer for one URL."""
+
+    status: int = 200
+    content_type: str = "text/html"
+    body: bytes = b""
+    location: str | None = None
+
+
+AnswerOf = Callable[[str], Archived | None]
+"""From a URL to what an archive holds for it; it is called from the server's thread."""
+if TYPE_CHECKING:
+    Handle = Callable[[web.Request], Awaitable[web.Response]]
 
 
 def file_of(site: Site, path: str) -> Path | None:
@@ -67,27 +84,51 @@ async def _answer(site: Site, path: str) -> web.Response:
     return web.Response(status=status, body=body, headers={"Content-Type": _content_type(file, route)})
 
 
-def _application(sites: Sequence[Site]) -> web.Application:
+def _of_site(site: Site) -> Handle:
+    async def handle(request: web.Request) -> web.Response:
+        return await _answer(site, request.path)
+
+    return handle
+
+
+def _of_archive(answer: AnswerOf) -> Handle:
+    async def handle(request: web.Request) -> web.Response:
+        from aiohttp import web
+
+        from builder.fetch.served import SCHEME_HEADER
+
+        scheme = request.headers.get(SCHEME_HEADER, "http")
+        found = answer(f"{scheme}://{_host_of(request)}{request.raw_path}")
+        if found is None:
+            return web.Response(status=404, text="404 Not Found\n")
+        headers = {"Content-Type": found.content_type} | ({"Location": found.location} if found.location else {})
+        return web.Response(status=found.status, body=found.body, headers=headers)
+
+    return handle
+
+
+def _host_of(request: web.Request) -> str:
+    return request.host.rsplit(":", 1)[0].lower()
+
+
+def _application(by_host: Mapping[str, Handle]) -> web.Application:
     from aiohttp import web
 
-    by_host = {site.host: site for site in sites}
-
     async def handle(request: web.Request) -> web.Response:
-        host = request.host.rsplit(":", 1)[0].lower()
-        site = by_host.get(host)
-        if site is None:
+        answer = by_host.get(_host_of(request))
+        if answer is None:
             return web.Response(status=404, text="no such host here\n")
-        return await _answer(site, request.path)
+        return await answer(request)
 
     application = web.Application()
     application.router.add_get("/{path:.*}", handle)
     return application
 
 
-async def _start(sites: Sequence[Site]) -> tuple[web.AppRunner, int]:
+async def _start(by_host: Mapping[str, Handle]) -> tuple[web.AppRunner, int]:
     from aiohttp import web
 
-    runner = web.AppRunner(_application(sites), access_log=None, shutdown_timeout=0.1)
+    runner = web.AppRunner(_application(by_host), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
@@ -104,13 +145,12 @@ async def _stop(runner: web.AppRunner) -> None:
 
 
 @contextmanager
-def serve_sites(sites: Sequence[Site]) -> Iterator[int]:
-    """Serve the sites on a free port of 127.0.0.1, chosen by Host header, in a thread; gives the port."""
+def _serve(by_host: Mapping[str, Handle]) -> Iterator[int]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="site-server", daemon=True)
     thread.start()
     try:
-        runner, port = asyncio.run_coroutine_threadsafe(_start(sites), loop).result()
+        runner, port = asyncio.run_coroutine_threadsafe(_start(by_host), loop).result()
         try:
             yield port
         finally:
@@ -119,3 +159,13 @@ def serve_sites(sites: Sequence[Site]) -> Iterator[int]:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def serve_sites(sites: Sequence[Site]) -> AbstractContextManager[int]:
+    """Serve the sites on a free port of 127.0.0.1, chosen by Host header, in a thread; gives the port."""
+    return _serve({site.host: _of_site(site) for site in sites})
+
+
+def serve_archives(answers: Mapping[str, AnswerOf]) -> AbstractContextManager[int]:
+    """The same for hosts whose pages come out of an archive."""
+    return _serve({host: _of_archive(answer) for host, answer in answers.items()})

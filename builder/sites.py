@@ -96,10 +96,19 @@ def _host_of(folder: Path, hosts: Mapping[str, str]) -> str:
         host = cname.read_text(encoding="utf-8", errors="replace").strip()
     else:
         host = folder.name
-    host = host.lower()
-    if not _HOST.match(host) or _is_number(host):
-        raise ConfigError(folder, f"{host[:80]!r} is no host name", "name one under [search.folder.hosts]")
-    return host
+    return checked_host(host, folder, "[search.folder.hosts]")
+
+
+def is_host_name(host: str) -> bool:
+    """Whether a text in lower case is a host name that can be served: no address, no odd characters."""
+    return bool(_HOST.match(host)) and not _is_number(host)
+
+
+def checked_host(host: str, place: object, setting: str) -> str:
+    """The host name in lower case. Raises ConfigError, with the setting that mends it, where it is none."""
+    if not is_host_name(host.lower()):
+        raise ConfigError(place, f"{host[:80]!r} is no host name", f"name one under {setting}")
+    return host.lower()
 
 
 def _routes_of(folder: Path) -> dict[str, Route]:

@@ -20,6 +20,8 @@ from edu_rag.manifest import FileEntry, Manifest
 ROW_GROUP_ROWS: Mapping[str, int] = {
     "questions": 2_000, "hits": 5_000, "pages": 200, "evidence": 5_000, "leaks": 5_000, "gold": 5_000,
 }  # fmt: skip
+Documents = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, bytes]]
+"""Files that are no tables, made from the folder and the entries of its tables."""
 SHARD_BYTES = 300_000_000
 """Bytes of a shard's rows as JSON: about 100 MB of Parquet, inside the 50-200 MB that the Hub advises."""
 
@@ -159,13 +161,14 @@ def write_dataset(
     builder: str,
     config_sha256: str,
     sources: Mapping[str, Any],
-    card: Callable[[Mapping[str, FileEntry]], str],
+    documents: Documents,
 ) -> Manifest:
     """Write a whole dataset folder (tables: config -> split -> records), replacing an older one only at the end.
 
     A table is a sequence in any order, or an iterator in the order of SORT_KEYS, of which one row group is held at a
-    time. An empty table is left out, since `datasets` cannot load a split without rows. `card` writes README.md from
-    the files there are. Raises DataError when the target exists and is no dataset folder.
+    time. An empty table is left out, since `datasets` cannot load a split without rows. `documents` makes
+    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is no
+    dataset folder.
     """
     folder = folder.absolute()  # "." has no name to put a dot before
     refuse_foreign(folder)
@@ -183,8 +186,10 @@ def write_dataset(
             if entries:
                 files |= entries
                 contents[f"{config}/{split}"] = content
-    write_file(temporary / "README.md", card(files).encode("utf-8"))
-    files["README.md"] = FileEntry(sha256=manifests.file_sha256(temporary / "README.md"))
+    for document, body in sorted(documents(temporary, dict(files)).items()):
+        (temporary / document).parent.mkdir(exist_ok=True)
+        write_file(temporary / document, body)
+        files[document] = FileEntry(sha256=hashlib.sha256(body).hexdigest())
     content_sha256 = hashlib.sha256(msgspec.json.encode(sorted(contents.items()))).hexdigest()
     manifest = Manifest(
         name=name, version=version, created_at=created_at, builder=builder, config_sha256=config_sha256,

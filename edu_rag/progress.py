@@ -1,16 +1,111 @@
-"""Progress a person can watch: a bar on a terminal, otherwise one counter line a stage; always on stderr."""
+"""Progress a person can watch, on stderr, and a build's log: one JSON line for what began, ended or went wrong."""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
+
+import msgspec
+
+from edu_rag.errors import DataError
+
+GOOD = ("kept", "done")
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}]{postfix}"
 
 
 def say(text: str) -> None:
     """One line of talk, on stderr, so that stdout holds results only."""
     print(text, file=sys.stderr, flush=True)
+
+
+class BuildLog:
+    """`build.log.jsonl`: lines with `at` (UTC), `stage` and `event`; appended, each with one write. Times of a build
+    stand here and never in its dataset.
+
+    What is written before `open` waits in memory: a log's folder is not there before the build has begun.
+    """
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
+        self._waiting: list[bytes] = []
+        self._path: Path | None = None
+        self._turn = threading.Lock()
+
+    def open(self, path: Path) -> None:
+        """Append to this file from now on; half a line that a kill left at its end is cut."""
+        with self._turn:
+            self._path = path
+            with _naming(path):
+                if path.exists():
+                    _cut_half_line(path)
+                self._append(b"".join(self._waiting))
+            self._waiting.clear()
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append one line. Raises DataError where the file cannot be written."""
+        line = msgspec.json.encode({"at": self._now().isoformat(), "event": event, **fields}) + b"\n"
+        with self._turn:
+            if self._path is None:
+                self._waiting.append(line)
+                return
+            with _naming(self._path):
+                self._append(line)
+
+    def _append(self, data: bytes) -> None:
+        if self._path is None:
+            raise ValueError("the log is not open")
+        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            if os.write(handle, data) < len(data):
+                raise OSError(None, "only a part was written")
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        remedy = "make room and run the same command again to resume"
+        raise DataError(path, f"cannot be written: {error.strerror or error}", remedy) from None
+
+
+def _cut_half_line(path: Path) -> None:
+    with path.open("r+b") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 1_000_000))
+        tail = stream.read()
+        if tail and not tail.endswith(b"\n"):
+            stream.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
+
+
+_logs: list[BuildLog] = []
+
+
+@contextmanager
+def logging_to(log: BuildLog) -> Iterator[BuildLog]:
+    """While entered, stages and notes of this process, from any thread, are written to this log."""
+    _logs.append(log)
+    try:
+        yield log
+    finally:
+        _logs.remove(log)
+
+
+def note(event: str, **fields: Any) -> None:
+    """Write a notable event (a refusal, a host given up) to the log of the build that runs, if one does."""
+    if _logs:
+        _logs[-1].write(event, **fields)
 
 
 class Stage:
@@ -20,31 +115,41 @@ class Stage:
     stage.add("kept")` ends with the line `fetch: 96 of 96: kept 84, dropped 12: robots 5, short 7`.
     """
 
-    def __init__(self, name: str, total: int, stream: TextIO | None = None, bad: str = "dropped") -> None:
+    def __init__(
+        self, name: str, total: int, stream: TextIO | None = None, bad: str = "dropped",
+        *, monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         self.name = name
         self.total = total
         self.bad = bad
         self.counts: Counter[str] = Counter()
         self._stream = stream if stream is not None else sys.stderr
+        self._monotonic = monotonic
+        self._started = 0.0
         self._bar: Any = None
 
     def __enter__(self) -> Stage:
+        self._started = self._monotonic()
         if self._stream.isatty():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=self.total, desc=self.name, file=self._stream, leave=False, dynamic_ncols=True)
+            self._bar = tqdm(
+                total=self.total, desc=self.name, file=self._stream, leave=False, dynamic_ncols=True, mininterval=0.2,
+                bar_format=_BAR if self.total else None,
+            )  # fmt: skip
+        note("start", stage=self.name, total=self.total)
         return self
 
     def add(self, outcome: str, n: int = 1) -> None:
         """Count n items with this outcome; `kept` or `done` are the good ones."""
         self.counts[outcome] += n
         if self._bar is not None:
+            self._bar.set_postfix_str(self._split(), refresh=False)
             self._bar.update(n)
-            self._bar.set_postfix_str(self._split())
 
     def _split(self) -> str:
-        good = [f"{name} {self.counts[name]:,}" for name in ("kept", "done") if self.counts[name]]
-        rest = sorted(((n, name) for name, n in self.counts.items() if name not in ("kept", "done")), reverse=True)
+        good = [f"{name} {self.counts[name]:,}" for name in GOOD if self.counts[name]]
+        rest = sorted(((n, name) for name, n in self.counts.items() if name not in GOOD), reverse=True)
         if rest:
             reasons = ", ".join(f"{name} {n:,}" for n, name in rest)
             good.append(f"{self.bad} {sum(n for n, _ in rest):,}: {reasons}")
@@ -62,3 +167,15 @@ class Stage:
         if self._bar is not None:
             self._bar.close()
         print(self.line(), file=self._stream, flush=True)
+        if kind is None:
+            self._log_end()
+            return
+        with suppress(DataError):  # the first error is the one to tell
+            self._log_end(error=str(error) or kind.__name__)
+
+    def _log_end(self, **more: str) -> None:
+        seconds = self._monotonic() - self._started
+        note(
+            "end", stage=self.name, total=self.total, counts=dict(sorted(self.counts.items())),
+            seconds=round(seconds, 3), rate=round(self.counts.total() / max(seconds, 1e-9), 2), **more,
+        )  # fmt: skip

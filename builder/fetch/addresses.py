@@ -1,49 +1,53 @@
-"""Which addresses may be dialled: public ones, and those loopback ports that the search engine itself serves."""
+"""Which URLs and addresses may be dialled: public ones only, told from an explicit list."""
 
 from __future__ import annotations
 
 import ipaddress
-import socket
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 
 from builder.urls import literal_address
 
-if TYPE_CHECKING:
-    from builder.search import HostMap
-
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = {"http": 80, "https": 443}
+_DENIED_IPV4 = tuple(
+    ipaddress.IPv4Network(network)
+    for network in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+        "168.63.129.16/32",  # a cloud's door to its machines, on a public address
+    )
+)  # fmt: skip
+"""IANA's special-purpose registry, as a list of ours: what Python calls global differs between its versions."""
+_DENIED_IPV6 = tuple(
+    ipaddress.IPv6Network(network)
+    for network in ("2001::/23", "2001:db8::/32", "3fff::/20", "2620:4f:8000::/48")
+)  # fmt: skip
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# `is_global` is True for these: cloud metadata doors, local NAT64 prefixes, tunnels and retired ranges.
-_DENIED = tuple(
-    ipaddress.ip_network(network)
-    for network in ("168.63.129.16/32", "192.88.99.0/24", "64:ff9b:1::/48", "2001::/32", "fec0::/10", "::/96")
-)
+_ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class RefusedAddressError(OSError):
     """An address that we do not dial: an OSError, so that aiohttp hands it through as the cause."""
 
 
-def _inner(address: Address) -> Address:
-    """The IPv4 address inside a mapped, 6to4 or NAT64 one."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address inside a mapped, 6to4, NAT64 or ISATAP one."""
+    low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if address in _NAT64 or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
+        return low
+    return address.ipv4_mapped or address.sixtofour
 
 
 def is_public(address: Address) -> bool:
     """Whether the address is of the public internet, after unwrapping IPv4 in IPv6."""
-    address = _inner(address)
-    if any(address.version == network.version and address in network for network in _DENIED):
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in network for network in _DENIED_IPV4)
+    inner = _inner(address)
+    if inner is not None:
+        return is_public(inner)
+    return address in _GLOBAL_UNICAST and not any(address in network for network in _DENIED_IPV6)
 
 
 def check_url(url: str) -> None:
@@ -57,40 +61,9 @@ def check_url(url: str) -> None:
         raise RefusedAddressError(str(error)) from None
     if parts.scheme not in PORTS or not host:
         raise RefusedAddressError(f"scheme {parts.scheme!r} is not http or https")
-    if "@" in parts.netloc:
+    if "@" in parts.netloc or "\\" in parts.netloc:
         raise RefusedAddressError("the URL carries a user name")
     if port is not None and port not in PORTS.values():
         raise RefusedAddressError(f"port {port} is not 80 or 443")
     if literal is not None and not is_public(literal):
         raise RefusedAddressError(f"{literal} is not a public address")
-
-
-class GuardedResolver(AbstractResolver):
-    """Resolves names to addresses that may be dialled. What it returns is what is dialled: rebinding is no way in."""
-
-    def __init__(self, hosts: HostMap) -> None:
-        self._hosts = hosts
-        self._system = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The addresses of a host. Raises RefusedAddressError where one is not public."""
-        if host in self._hosts:
-            address, mapped = self._hosts[host]
-            return [_result(host, address, mapped)]
-        found = await self._system.resolve(host, port, family)
-        for result in found:
-            # One private address among public ones is a rebinding trick: refuse them all.
-            if not is_public(ipaddress.ip_address(result["host"].split("%")[0])):
-                raise RefusedAddressError(f"{host} is {result['host']}, which is not a public address")
-        return found
-
-    async def close(self) -> None:
-        """Close the system's resolver."""
-        await self._system.close()
-
-
-def _result(host: str, address: str, port: int) -> ResolveResult:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)

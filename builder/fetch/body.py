@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+
+from builder.fetch.shares import SMALL_BYTES
 
 MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
 _MAGIC = (
@@ -19,7 +21,9 @@ _MAGIC = (
     b"OggS",
 )
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-CHUNK_BYTES = 65_536
+GZIP_MAGIC = b"\x1f\x8b"
+MAX_GZIP_MEMBERS = 1_000
+MAX_HEADER_BYTES = 131_072
 
 
 class BodyError(Exception):
@@ -52,6 +56,12 @@ def check_type(headers: Mapping[str, str]) -> None:
         raise BodyError("not_html", found[:80])
 
 
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raise BodyError where the headers are a flood: they are kept with the page."""
+    if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
+        raise BodyError("too_large", f"over {MAX_HEADER_BYTES:,} bytes of headers")
+
+
 def check_length(headers: Mapping[str, str], max_bytes: int) -> None:
     """Raise BodyError where Content-Length alone says that the body is too large."""
     length = headers.get("Content-Length", "")
@@ -68,35 +78,92 @@ def check_start(body: bytes, headers: Mapping[str, str]) -> None:
         raise BodyError("not_html", "no Content-Type and no markup")
 
 
-def _inflater(encoding: str) -> zlib._Decompress | None:
+class _Inflater:
+    """gzip (all its members, RFC 1952 section 2.2) or deflate (zlib's, or raw as some servers send it)."""
+
+    def __init__(self, encoding: str) -> None:
+        self._is_gzip = encoding.endswith("gzip")
+        self._stream = zlib.decompressobj(16 + zlib.MAX_WBITS if self._is_gzip else zlib.MAX_WBITS)
+        self._started = False
+        self._n_members = 1
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the stream came to its end."""
+        return self._stream.eof
+
+    def parts(self, data: bytes) -> Iterator[bytes]:
+        """The inflated bytes in parts of at most SMALL_BYTES. Raises zlib.error, BodyError."""
+        if not self._started and data:
+            self._started = True
+            if not self._is_gzip and not _is_zlib(data):
+                self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        while data:
+            yield self._stream.decompress(data, SMALL_BYTES)
+            data = self._stream.unconsumed_tail or self._next_member()
+
+    def _next_member(self) -> bytes:
+        """What follows a gzip member that came to its end, if it is another one."""
+        data = self._stream.unused_data
+        if not (self._is_gzip and data.startswith(GZIP_MAGIC)):
+            return b""
+        self._n_members += 1
+        if self._n_members > MAX_GZIP_MEMBERS:
+            raise BodyError("too_large", f"over {MAX_GZIP_MEMBERS:,} gzip members")
+        self._stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        return data
+
+
+def _is_zlib(data: bytes) -> bool:
+    """Whether two header bytes are those of a zlib stream (RFC 1950 section 2.2)."""
+    return data[0] & 0x0F == 8 and (len(data) < 2 or (data[0] * 256 + data[1]) % 31 == 0)
+
+
+def _inflater(encoding: str) -> _Inflater | None:
     if encoding in ("", "identity"):
         return None
-    if encoding in ("gzip", "x-gzip"):
-        return zlib.decompressobj(16 + zlib.MAX_WBITS)
-    if encoding == "deflate":
-        return zlib.decompressobj()
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _Inflater(encoding)
     raise BodyError("http_error", f"content encoding {encoding[:40]!r}, which we did not ask for")
 
 
-async def read_body(chunks: AsyncIterator[bytes], headers: Mapping[str, str], max_bytes: int) -> bytes:
+def _parts(inflater: _Inflater | None, chunk: bytes) -> Iterator[bytes]:
+    if inflater is None:
+        yield chunk
+        return
+    try:
+        yield from inflater.parts(chunk)
+    except zlib.error as error:
+        raise BodyError("connection", f"broken compression: {error}") from None
+
+
+async def read_body(
+    chunks: AsyncIterator[bytes], headers: Mapping[str, str], max_bytes: int, grow: Callable[[], Awaitable[None]],
+    *, cut: bool = False,
+) -> bytes:  # fmt: skip
     """The inflated body of at most `max_bytes`, read from at most `max_bytes` on the wire.
 
-    Raises BodyError: `too_large` as soon as either bound is crossed (a bomb is never inflated), `connection` where
-    the compressed stream is cut or broken.
+    `grow` is awaited once, when the body turns out to be large. With `cut`, what is beyond `max_bytes` is left unread
+    and the whole lines before it are the body. Otherwise raises BodyError: `too_large` as soon as either
+    bound is crossed (a bomb is never inflated), `connection` where the compressed stream is cut or broken.
     """
     inflater = _inflater(headers.get("Content-Encoding", "").strip().lower())
     body = bytearray()
     wire = 0
+    is_large = False
     async for chunk in chunks:
         wire += len(chunk)
-        if wire > max_bytes:
+        if wire > max_bytes and not cut:
             raise BodyError("too_large", f"over {max_bytes:,} bytes on the wire")
-        try:
-            body += chunk if inflater is None else inflater.decompress(chunk, max_bytes + 1 - len(body))
-        except zlib.error as error:
-            raise BodyError("connection", f"broken compression: {error}") from None
-        if len(body) > max_bytes:
-            raise BodyError("too_large", f"over {max_bytes:,} bytes when inflated")
-    if inflater is not None and not inflater.eof and wire:
+        for part in _parts(inflater, chunk):
+            body += part
+            if cut and max(wire, len(body)) > max_bytes:
+                return bytes(body[: body.rfind(b"\n", 0, max_bytes) + 1])
+            if len(body) > max_bytes:
+                raise BodyError("too_large", f"over {max_bytes:,} bytes when inflated")
+            if len(body) > SMALL_BYTES and not is_large:
+                is_large = True
+                await grow()
+    if inflater is not None and not inflater.is_done and wire:
         raise BodyError("connection", "the compressed body is cut")
     return bytes(body)

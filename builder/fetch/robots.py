@@ -1,35 +1,80 @@
-"""robots.txt (RFC 9309) read with protego: what it allows, and how long it asks us to wait."""
+"""robots.txt (RFC 9309) read with protego: what it allows, how long it asks us to wait, what it says of machine use."""
 
 from __future__ import annotations
 
+import zlib
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
+
+from builder.fetch.signals import PRODUCT_TOKEN, signals_of_rules, usage_rules
+from builder.fetch.transient import ROBOTS_UNREAD
 
 MAX_BYTES = 512_000
 """RFC 9309 section 2.5 asks for at least 500 KiB."""
 MAX_CRAWL_DELAY_S = 10.0
-PRODUCT_TOKEN = "edu-rag-bench"  # noqa: S105 - the name that robots.txt files address, no secret
+_PARSED_BYTES = 1_000_000
+
+
+class _ParsedFiles:
+    """The rules of the files asked for last. Parsed rules take 25 times the file's bytes, so few are kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
+        self._n_bytes = 0
+
+    def rules(self, packed: bytes) -> Any:
+        """The rules of a packed file, parsed anew where they were dropped meanwhile."""
+        if packed in self._kept:
+            self._kept.move_to_end(packed)
+            return self._kept[packed][0]
+        text = zlib.decompress(packed)
+        parsed = _parsed(text)
+        self._kept[packed] = (parsed, len(text))
+        self._n_bytes += len(text)
+        while self._n_bytes > _PARSED_BYTES and len(self._kept) > 1:
+            self._n_bytes -= self._kept.popitem(last=False)[1][1]
+        return parsed
+
+
+def _parsed(text: bytes) -> Any:
+    from protego import Protego
+
+    return Protego.parse(text.decode("utf-8-sig", "replace"))
+
+
+_FILES = _ParsedFiles()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robots:
-    """What a host's robots.txt says to us. Without rules everything is allowed or, if `closed`, nothing."""
+    """What a host's robots.txt says to us. Without a file everything is allowed or, if `closed`, nothing."""
 
-    rules: Any = None
+    packed: bytes = b""
+    usage: tuple[tuple[str, str, str], ...] = ()
     closed: str = ""
     outcome: str = "robots"
+    crawl_delay_s: float = 0.0
+    took_s: float = 0.0
 
     def allows(self, url: str) -> bool:
         """Whether we may fetch the URL."""
         if self.closed:
             return False
-        return self.rules is None or bool(self.rules.can_fetch(url, PRODUCT_TOKEN))
+        return not self.packed or bool(_FILES.rules(self.packed).can_fetch(url, PRODUCT_TOKEN))
 
-    @property
-    def crawl_delay_s(self) -> float:
-        """The Crawl-delay that is asked of us, bounded."""
-        delay = self.rules.crawl_delay(PRODUCT_TOKEN) if self.rules is not None else None
-        return min(max(float(delay or 0), 0.0), MAX_CRAWL_DELAY_S)
+    def signals(self, url: str) -> set[str]:
+        """What the file says of machine use of this URL."""
+        return signals_of_rules(self.usage, url) if self.usage else set()
+
+
+def _of_file(body: bytes) -> Robots:
+    if not body.strip():
+        return Robots()
+    packed = zlib.compress(body, 1)
+    delay = _FILES.rules(packed).crawl_delay(PRODUCT_TOKEN)
+    bounded = min(max(float(delay or 0), 0.0), MAX_CRAWL_DELAY_S)
+    return Robots(packed=packed, usage=usage_rules(body.decode("utf-8-sig", "replace")), crawl_delay_s=bounded)
 
 
 def robots_of(status: int | None, body: bytes, outcome: str, detail: str) -> Robots:
@@ -37,14 +82,12 @@ def robots_of(status: int | None, body: bytes, outcome: str, detail: str) -> Rob
 
     A host that cannot be reached at all keeps that outcome for its pages: it is truer than `robots`.
     """
-    from protego import Protego
-
     if status is not None and 200 <= status < 300 and outcome == "kept":
-        return Robots(rules=Protego.parse(body.decode("utf-8-sig", "replace")))
+        return _of_file(body)
     if outcome in ("refused_address", "connection"):
-        return Robots(closed=f"robots.txt: {detail}", outcome=outcome)
+        return Robots(closed=f"{ROBOTS_UNREAD}{detail}", outcome=outcome)
     if status is not None and 400 <= status < 500 and status != 429:
         return Robots()
     if outcome == "redirect_loop":
         return Robots()  # RFC 9309 section 2.3.1.2: too many redirects count as unavailable, so all is allowed
-    return Robots(closed=f"robots.txt: {detail or f'status {status}'}")
+    return Robots(closed=f"{ROBOTS_UNREAD}{detail or f'status {status}'}")

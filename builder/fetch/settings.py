@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,23 +12,42 @@ from edu_rag import __version__
 from edu_rag.errors import RecordError
 
 USER_AGENT = f"edu-rag-bench/{__version__} (builds a question-answering benchmark; obeys robots.txt)"
+_CONTACT = re.compile(r"https?://[^\s()<>]+|[^\s@()<>:/]+@[^\s@()<>:/]+\.[^\s@()<>:/]+")
 
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
 Deadline = Annotated[float, Meta(gt=0, le=600)]
 
+MANNERS = ("workers", "per_host", "delay_s", "user_agent", "contact", "max_retry_wait_s", "breaker_failures")
+"""Settings of how, not of what: a store that was begun with others may be gone on with."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchConfig:
-    """[fetch]: limits of one download; the defaults are the paper's profile (EDU-RAG section 3: 5 s)."""
+    """[fetch]: limits of one download; the defaults are the paper's profile (EDU-RAG section 3: 5 s).
+
+    `contact` is an e-mail address or a URL by which a site's owner reaches you: it goes into the user agent.
+    `breaker_failures` is how many failures in a row end the asking of a host; 0 means never.
+    """
 
     timeout_s: Deadline = 5.0
+    first_byte_s: Deadline = 5.0
     max_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000)] = 5_000_000
     max_redirects: Annotated[int, Meta(ge=0, le=20)] = 5
     user_agent: Annotated[str, Meta(min_length=3, max_length=300)] = USER_AGENT
-    workers: Annotated[int, Meta(ge=1, le=512)] = 32
+    contact: Annotated[str, Meta(max_length=200)] = ""
+    workers: Annotated[int, Meta(ge=1, le=512)] = 192
     per_host: Annotated[int, Meta(ge=1, le=16)] = 2
     delay_s: Seconds = 0.0
+    max_retry_wait_s: Seconds = 5.0
+    breaker_failures: Annotated[int, Meta(ge=0, le=1_000)] = 8
 
     def __post_init__(self) -> None:
         if not (self.user_agent.isascii() and self.user_agent.isprintable()):
             raise RecordError("user_agent", "must be printable ASCII: it is sent as a header")
+        if self.contact and not (self.contact.isascii() and _CONTACT.fullmatch(self.contact)):
+            raise RecordError("contact", "must be an e-mail address or an http(s) URL")
+
+    @property
+    def agent_header(self) -> str:
+        """The User-Agent header: who we are, and how to reach the person who runs us."""
+        return f"{self.user_agent} (contact: {self.contact})" if self.contact else self.user_agent

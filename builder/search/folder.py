@@ -1,45 +1,37 @@
-"""The `folder` engine: a local full-text index over folders of HTML pages, which it also serves over loopback HTTP."""
+"""The `folder` engine: a local full-text index over folders of pages and WARC files, which it serves on loopback."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from builder.search import HostMap, SearchResult
 from builder.search.settings import FolderConfig
-from builder.site_server import serve_sites
+from builder.search.warc_pages import WarcPages, warc_files
+from builder.search.words import telling_words
+from builder.site_server import serve_archives, serve_sites
 from builder.sites import Site, read_sites
 from edu_rag.errors import ConfigError
 
 NAME = "folder"
+DEFAULT_SITES = "sites"
 TITLE_WEIGHT = 2.0
 MAX_INDEXED_CHARACTERS = 1_000_000
-_STOP_WORDS = """
-a about after all also an and any are as at be been before between both but by can could did do does each few
-following for from had has have he her his how i if in into is it its made make many may more most much not of on
-one or other our out over own same she should so some such than that the their them then there these they this those
-through to under up very was we were what when where which while who why will with would you your
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
-_WORD = re.compile(r"[^\W_]+")
 
 
 def match_expression(query: str) -> str:
     """The query as an FTS5 expression: its words, quoted and OR-ed, stop words dropped; empty where it has no word."""
-    words = list(dict.fromkeys(_WORD.findall(query.lower())))
-    telling = [word for word in words if word not in STOP_WORDS] or words
-    return " OR ".join(f'"{word}"' for word in telling)
+    return " OR ".join(f'"{word}"' for word in telling_words(query))
 
 
-def _title_and_text(html: bytes) -> tuple[str, str]:
+def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
     from builder.decode import decode
     from builder.page_text import page_title, parse_html
 
-    tree = parse_html(decode(html, None))
+    tree = parse_html(decode(html, charset))
     if tree is None:
         return "", ""
     title = page_title(tree)
@@ -59,26 +51,45 @@ def indexed_pages(site: Site) -> Iterator[tuple[str, str, str]]:
             yield url, "", text
 
 
+def archived_pages(archive: WarcPages) -> Iterator[tuple[str, str, str]]:
+    """URL, title and text of the HTML pages of WARC files."""
+    from builder.fetch.body import charset_of
+
+    for url, body, content_type in archive.pages():
+        yield (url, *_title_and_text(body, charset_of({"Content-Type": content_type})))
+
+
 class FolderEngine:
     """SQLite FTS5 (porter, unicode61) ranked by its bm25(), title weighted double, ties by URL."""
 
     name = NAME
 
-    def __init__(self, sites: Sequence[Site]) -> None:
+    def __init__(self, sites: Sequence[Site], archive: WarcPages | None = None) -> None:
         self._sites = tuple(sites)
-        self._index = sqlite3.connect(":memory:", check_same_thread=False)
+        self._archive = archive
+        self._index = sqlite3.connect("", check_same_thread=False)  # on disk where it grows large
         self._index.execute(
             "CREATE VIRTUAL TABLE page USING fts5(url UNINDEXED, title, text, tokenize='porter unicode61')"
         )
         for site in self._sites:
             self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", indexed_pages(site))
+        if archive is not None:
+            self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", archived_pages(archive))
 
     @classmethod
     def open(cls, config: FolderConfig) -> FolderEngine:
-        """Read and index the folder of web sites that the settings name."""
-        engine = cls(read_sites(Path(config.sites), config.hosts))
+        """Read and index the folder of web sites and the WARC files that the settings name."""
+        archive = WarcPages(warc_files(config.warcs)) if config.warcs else None
+        folder = config.sites if config.sites is not None or archive is not None else DEFAULT_SITES
+        sites = read_sites(Path(folder), config.hosts) if folder is not None else []
+        twice = sorted({site.host for site in sites} & set(archive.hosts() if archive is not None else ()))
+        if twice:
+            raise ConfigError(
+                twice[0], "is a site and in a WARC file", "name the site otherwise in [search.folder.hosts]"
+            )
+        engine = cls(sites, archive)
         if engine._index.execute("SELECT 1 FROM page LIMIT 1").fetchone() is None:
-            raise ConfigError(config.sites, "its folders hold no HTML page", "give the folder whose folders are sites")
+            raise ConfigError(folder, "its folders hold no HTML page", "give the folder whose folders are sites")
         return engine
 
     def search(self, query: str, n: int) -> SearchResult:
@@ -97,9 +108,18 @@ class FolderEngine:
     @contextmanager
     def serving(self) -> Iterator[HostMap]:
         """While entered, the sites answer on loopback under their own host names."""
-        with serve_sites(self._sites) as port:
-            yield {site.host: ("127.0.0.1", port) for site in self._sites}
+        hosts: dict[str, tuple[str, int]] = {}
+        with ExitStack() as stack:
+            if self._sites:
+                port = stack.enter_context(serve_sites(self._sites))
+                hosts |= {site.host: ("127.0.0.1", port) for site in self._sites}
+            if self._archive is not None:
+                answers = dict.fromkeys(self._archive.hosts(), self._archive.answer)
+                port = stack.enter_context(serve_archives(answers))
+                hosts |= dict.fromkeys(answers, ("127.0.0.1", port))
+            yield hosts
 
     def source(self) -> Mapping[str, Any]:
-        """The hosts and the hash of each site's files."""
-        return {"sites": {site.host: site.sha256() for site in self._sites}}
+        """The hosts and the hash of each site's files, and the hash of each WARC file."""
+        sites = {"sites": {site.host: site.sha256() for site in self._sites}} if self._sites else {}
+        return sites | dict(self._archive.source() if self._archive is not None else {})

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 
 import googlesearch
 import requests
 
 from builder.search import HostMap, RawResponse, SearchResult, State
+from builder.search.asking import Asker, AskingError, Request
 from builder.search.settings import GoogleConfig
 
 NAME = "google"
-MAX_RAW_BYTES = 2_000_000
+Get = Callable[..., RawResponse]
 _BLOCKED = ("unusual traffic from your computer network", "/sorry/index", 'id="captcha-form"')
 _NEEDS_SCRIPT = (
     "/httpservice/retry/enablejs",
@@ -25,31 +28,86 @@ _NO_RESULTS = ("did not match any documents", "no results found for", "your sear
 _PATCHING = threading.Lock()
 
 
-def _retry_after_s(response: requests.Response) -> float | None:
-    value = response.headers.get("Retry-After", "").strip()
-    return float(value) if value.isascii() and value.isdigit() and len(value) < 7 else None
+def _text(raw: RawResponse) -> str:
+    return raw.body.decode("utf-8", "replace").lower()
 
 
 def _holds(text: str, marks: tuple[str, ...]) -> bool:
     return any(mark in text for mark in marks)
 
 
-def _refusal(responses: list[requests.Response]) -> SearchResult | None:
-    """The state that the last response stands for, or None where it is a result page of any kind."""
-    if not responses:
-        return None
-    last = responses[-1]
-    text = last.text.lower()
-    wait = _retry_after_s(last)
+def _refusal(last: RawResponse) -> tuple[State, str] | None:
+    """The state that a response stands for, or None where it is a result page of any kind."""
+    text = _text(last)
     if "/sorry/" in last.url or _holds(text, _BLOCKED):
-        return SearchResult(state="blocked", reason='the "unusual traffic" page', retry_after_s=wait)
-    if last.status_code == 429:
-        return SearchResult(state="rate_limited", reason="429 Too Many Requests", retry_after_s=wait)
-    if last.status_code != 200:
-        return SearchResult(state="failed", reason=f"HTTP status {last.status_code}", retry_after_s=wait)
+        return "blocked", 'the "unusual traffic" page'
+    if last.status == 429:
+        return "rate_limited", "429 Too Many Requests"
+    if last.status != 200:
+        return "failed", f"HTTP status {last.status}"
     if _holds(text, _NEEDS_SCRIPT):
-        return SearchResult(state="blocked", reason="the page that demands JavaScript")
+        return "blocked", "the page that demands JavaScript"
     return None
+
+
+@contextmanager
+def _library_asks(get: Get) -> Iterator[None]:
+    """While entered, googlesearch gets its pages from `get` instead of the network."""
+
+    def answer(url: str, **options: Any) -> requests.Response:
+        raw = get(url, options)
+        response = requests.Response()
+        response.status_code, response.url, response.encoding = raw.status, raw.url, "utf-8"
+        response._content = raw.body
+        return response
+
+    with _PATCHING:
+        original = googlesearch.get
+        googlesearch.get = answer
+        try:
+            yield
+        finally:
+            googlesearch.get = original
+
+
+def _library_urls(query: str, n: int, language: str, get: Get) -> list[str]:
+    urls: list[str] = []
+    with _library_asks(get):
+        found = googlesearch.search(query, num_results=n, lang=language, sleep_interval=0, advanced=False)
+        try:
+            urls.extend(found)
+        except requests.HTTPError:
+            return []  # its status tells the state
+    return urls
+
+
+def read_google(raw: Sequence[RawResponse], n: int) -> SearchResult:
+    """The stored result pages of one query, read by googlesearch. A refusal on any page is the whole answer."""
+    if not raw:
+        return SearchResult(state="failed", reason="no response")
+    refusal = _refusal(raw[-1])
+    if refusal is not None:
+        state, reason = refusal
+        return SearchResult(state=state, reason=reason, retry_after_s=raw[-1].retry_after_s, raw=tuple(raw))
+    pages = iter(raw)
+
+    def replay(url: str, options: Mapping[str, Any]) -> RawResponse:
+        # Where the library of today wants more pages than were asked for, it is told that there are none.
+        return next(pages, RawResponse(url=url, status=200, body=b""))
+
+    try:
+        urls = _library_urls("recorded", n, "en", replay)
+    except (KeyError, AttributeError, RecursionError, AssertionError) as error:
+        return SearchResult(
+            state="failed", reason=f"a page that breaks its reader: {type(error).__name__}", raw=tuple(raw)
+        )
+    found = tuple(dict.fromkeys(url for url in urls if url.startswith(("http://", "https://"))))[:n]
+    if found:
+        return SearchResult(state="hits", urls=found, raw=tuple(raw))
+    if _holds(_text(raw[-1]), _NO_RESULTS):
+        return SearchResult(state="none", raw=tuple(raw))
+    reason = "a result page that we cannot read: its markup may have changed"
+    return SearchResult(state="failed", reason=reason, raw=tuple(raw))
 
 
 class GoogleEngine:
@@ -57,64 +115,36 @@ class GoogleEngine:
 
     name = NAME
 
-    def __init__(self, config: GoogleConfig) -> None:
+    def __init__(self, config: GoogleConfig, sleep: Callable[[float], None] = time.sleep) -> None:
         self._config = config
+        self._sleep = sleep
 
-    @contextmanager
-    def _kept_responses(self) -> Iterator[list[requests.Response]]:
-        """While entered, googlesearch's requests go to our base URL and every response is kept."""
-        responses: list[requests.Response] = []
-
-        def get(url: str, **options: Any) -> requests.Response:
-            path = url.split("/", 3)[3]
-            options["timeout"] = self._config.timeout_s
-            response = requests.get(f"{self._config.base_url.rstrip('/')}/{path}", **options)  # noqa: S113 - given above
-            responses.append(response)
-            return response
-
-        with _PATCHING:
-            original = googlesearch.get
-            googlesearch.get = get
-            try:
-                yield responses
-            finally:
-                googlesearch.get = original
-
-    def _ask(self, query: str, n: int) -> tuple[list[str], str, list[requests.Response]]:
-        """The URLs, the fault (or nothing) and the responses of one query."""
-        urls: list[str] = []
-        fault = ""
-        with self._kept_responses() as responses:
-            found = googlesearch.search(
-                query, num_results=n, lang=self._config.language, timeout=self._config.timeout_s,
-                sleep_interval=self._config.pause_s, advanced=False,
-            )  # fmt: skip
-            try:
-                urls.extend(found)
-            except requests.Timeout:
-                fault = f"no answer within {self._config.timeout_s:g} s"
-            except requests.RequestException as error:
-                fault = f"{type(error).__name__}"
-        return urls, fault, responses
+    def _ask(self, url: str, options: Mapping[str, Any]) -> RawResponse:
+        headers = dict(options["headers"])
+        asker = Asker(timeout_s=self._config.timeout_s, user_agent=headers.pop("User-Agent", "googlesearch"))
+        params = {name: str(value) for name, value in options["params"].items() if value is not None}
+        place = f"{self._config.base_url.rstrip('/')}{urlsplit(url).path}"
+        return asker.ask(Request(url=place, params=params, headers=headers, cookies=options["cookies"]))
 
     def search(self, query: str, n: int) -> SearchResult:
         """Ask Google for the best n URLs; the raw pages come with the result, whatever its state."""
-        urls, fault, responses = self._ask(" ".join(query.split()), n)
-        raw = tuple(
-            RawResponse(url=response.url, status=response.status_code, body=response.content[:MAX_RAW_BYTES])
-            for response in responses
-        )
-        refusal = _refusal(responses)
-        if refusal is not None:
-            return SearchResult(
-                state=refusal.state, reason=refusal.reason, retry_after_s=refusal.retry_after_s, raw=raw
-            )
-        if fault:
-            return SearchResult(state="failed", reason=fault, raw=raw)
-        pages = tuple(dict.fromkeys(url for url in urls if url.startswith(("http://", "https://"))))[:n]
-        if pages:
-            return SearchResult(state="hits", urls=pages, raw=raw)
-        return SearchResult(**_why_nothing(responses), raw=raw)
+        raw: list[RawResponse] = []
+
+        def get(url: str, options: Mapping[str, Any]) -> RawResponse:
+            if raw and self._config.pause_s:
+                self._sleep(self._config.pause_s)
+            raw.append(self._ask(url, options))
+            return raw[-1]
+
+        try:
+            _library_urls(" ".join(query.split()), n, self._config.language, get)
+        except AskingError as error:
+            raw += [error.raw] if error.raw is not None else []
+            state: State = "blocked" if "redirects to consent." in error.reason else "failed"
+            return SearchResult(state=state, reason=error.reason, raw=tuple(raw))
+        except (KeyError, AttributeError, RecursionError, AssertionError):
+            pass  # read again below, which says so
+        return read_google(raw, n)
 
     def serving(self) -> AbstractContextManager[HostMap]:
         """Google's results lie on the real web: nothing is served here."""
@@ -125,10 +155,3 @@ class GoogleEngine:
         from importlib.metadata import version
 
         return {"library": f"googlesearch-python {version('googlesearch-python')}"}
-
-
-def _why_nothing(responses: list[requests.Response]) -> dict[str, Any]:
-    text = responses[-1].text.lower() if responses else ""
-    state: State = "none" if _holds(text, _NO_RESULTS) else "failed"
-    reason = "" if state == "none" else "a result page that we cannot read: its markup may have changed"
-    return {"state": state, "reason": reason}

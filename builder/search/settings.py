@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Meta
 
@@ -12,37 +14,248 @@ from edu_rag.errors import RecordError
 
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
 Deadline = Annotated[float, Meta(gt=0, le=600)]
+Language = Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")]
+
+NO_ENGINE = "none"
+OFFLINE_ENGINES = frozenset({"folder", "zim", NO_ENGINE})
+"""Engines that need no network at all, neither for searching nor for fetching what they found."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def engines_of(name: str) -> tuple[str, ...]:
+    """The engines of a chain's name: `brave,searxng` are two; `none` is no engine."""
+    return tuple(part.strip() for part in name.split(",") if part.strip() not in ("", NO_ENGINE))
+
+
+def _check_base_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise RecordError("base_url", f"{url[:200]!r} is no address: {error}") from None
+    if parts.scheme not in ("https", "http") or not host:
+        raise RecordError("base_url", f"{url[:200]!r} does not start with https:// or http:// and a host")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        # It stands in the manifest for everybody to read.
+        raise RecordError("base_url", "may not hold a user name, a query or a fragment")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebEngineConfig:
+    """What every engine of the real web has: how long one answer may take, and how patiently it is asked.
+
+    `retries`: how often a limited engine is waited for (a question); each wait is what it asks for, or 30, 60, 120 …
+    seconds, and never more than `max_wait_s`.
+    """
+
+    timeout_s: Deadline = 10.0
+    pause_s: Seconds = 1.0
+    retries: Annotated[int, Meta(ge=0, le=10)] = 3
+    max_wait_s: Seconds = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderConfig:
-    """[search.folder]: where the web sites lie, and the host names of those folders that do not carry them."""
+    """[search.folder]: where the web sites and the WARC files lie, and the host names of those folders that carry none.
 
-    sites: str = "sites"
+    `sites` is `sites` where neither it nor `warcs` is given. `warcs` are WARC files, or folders that hold some.
+    """
+
+    sites: str | None = None
     hosts: Mapping[str, str] = field(default_factory=dict)
+    warcs: tuple[str, ...] = ()
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found."""
+        return {"hosts": dict(self.hosts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoogleConfig:
+class ZimConfig:
+    """[search.zim]: ZIM files with a full-text index, and the host names (by file name) that they are served under."""
+
+    files: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = field(default_factory=dict)
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found."""
+        return {"hosts": dict(self.hosts)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoogleConfig(WebEngineConfig):
     """[search.google]: how politely to ask, and when to give up. `base_url` is there for proxies and tests."""
 
     base_url: str = "https://www.google.com"
-    language: Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")] = "en"
-    timeout_s: Deadline = 10.0
+    language: Language = "en"
     pause_s: Seconds = 5.0
-    retries: Annotated[int, Meta(ge=0, le=10)] = 3
-    max_wait_s: Seconds = 600.0
 
     def __post_init__(self) -> None:
-        if not self.base_url.startswith(("https://", "http://")):
-            raise RecordError("base_url", f"{self.base_url!r} does not start with https:// or http://")
+        _check_base_url(self.base_url)
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found."""
+        return {"base_url": self.base_url, "language": self.language}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearxngConfig(WebEngineConfig):
+    """[search.searxng]: one's own instance, with `json` among the formats of its settings.yml.
+
+    `backends` are the engines that SearXNG itself asks (its `engines` parameter); none: those of its own settings.
+    """
+
+    base_url: str = "http://127.0.0.1:8080"
+    language: Annotated[str, Meta(pattern=r"^(all|auto|[a-z]{2,3}(-[A-Za-z]{2,4})?)\Z")] = "en"
+    categories: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ("general",)
+    backends: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_base_url(self.base_url)
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found."""
+        lists = {"categories": list(self.categories), "backends": list(self.backends)}
+        return {"base_url": self.base_url, "language": self.language} | lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BraveConfig(WebEngineConfig):
+    """[search.brave]: the Brave Search API. The key itself is read from the environment variable `key_variable`."""
+
+    base_url: str = "https://api.search.brave.com"
+    key_variable: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z")] = "BRAVE_API_KEY"
+    country: Annotated[str, Meta(pattern=r"^([A-Z]{2}|ALL)\Z")] = "US"
+    language: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[a-z]{2,4})?\Z")] = "en"
+    safesearch: Literal["off", "moderate", "strict"] = "moderate"
+
+    def __post_init__(self) -> None:
+        _check_base_url(self.base_url)
+        parts = urlsplit(self.base_url)
+        if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+            raise RecordError("base_url", "the key may travel over https:// only")
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found."""
+        return {
+            "base_url": self.base_url, "country": self.country, "language": self.language,
+            "safesearch": self.safesearch,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WikipediaConfig(WebEngineConfig):
+    """[search.wikipedia]: the search of a MediaWiki, at its api.php. `match` says how many of the words must be there.
+
+    MediaWiki wants every word of a query on the page; with `any` the question's telling words are joined by OR.
+    """
+
+    base_url: str = "https://en.wikipedia.org/w/api.php"
+    match: Literal["any", "all"] = "any"
+
+    def __post_init__(self) -> None:
+        _check_base_url(self.base_url)
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found."""
+        return {"base_url": self.base_url, "match": self.match}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedConfig:
+    """[search.recorded]: stored result pages instead of asking: a crawl store and its engine, or a JSONL file.
+
+    A line of the file is {"query": …, "urls": […]}; an empty list says that the engine had no results.
+    """
+
+    store: str | None = None
+    engine: str | None = None
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.file is not None and (self.store is not None or self.engine is not None):
+            raise RecordError("file", "stands beside store and engine; give the file, or store and engine")
+        if (self.store is None) != (self.engine is None):
+            raise RecordError("store", "store and engine belong together; give both")
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found; what the recording holds is hashed in the engine's source."""
+        return {"engine": self.engine}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchConfig:
-    """[search]: the engine and how many results it is asked for (the paper: Google, top 10)."""
+    """[search]: the engine, or a chain of them, and how many results are asked for (the paper: Google, top 10).
+
+    Invariants: `engine` names the chain (`brave,searxng`), whether `engine` or `engines` was given; no engine is in it
+    twice; `none` stands alone. Chains are combined by `fallback` or `fuse`: see builder.search.combine.
+    """
 
     engine: str = "folder"
+    engines: tuple[str, ...] = ()
+    combine: Literal["fallback", "fuse"] = "fallback"
     top: Annotated[int, Meta(ge=1, le=100)] = 10
     folder: FolderConfig = field(default_factory=FolderConfig)
+    zim: ZimConfig = field(default_factory=ZimConfig)
     google: GoogleConfig = field(default_factory=GoogleConfig)
+    searxng: SearxngConfig = field(default_factory=SearxngConfig)
+    brave: BraveConfig = field(default_factory=BraveConfig)
+    wikipedia: WikipediaConfig = field(default_factory=WikipediaConfig)
+    recorded: RecordedConfig = field(default_factory=RecordedConfig)
+
+    def __post_init__(self) -> None:
+        given = self.engines or tuple(part.strip() for part in self.engine.split(","))
+        name = ",".join(given)
+        if self.engines and self.engine not in ("folder", name):
+            raise RecordError("engines", f"stands beside engine = {self.engine!r}; give one of the two")
+        if any("," in part or not part for part in given):
+            raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} is no list of engines")
+        if len(set(given)) < len(given):
+            raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} names an engine twice")
+        if NO_ENGINE in given and len(given) > 1:
+            raise RecordError("engine", f"{NO_ENGINE!r} stands alone: it asks no engine")
+        object.__setattr__(self, "engine", name)  # one name of the chain, however it was given
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The engines in their order; empty for `none`."""
+        return engines_of(self.engine)
+
+    def of_results(self) -> dict[str, Any]:
+        """The engines' settings that change what is found: flat for one engine, by engine for a chain."""
+        chosen = {name: getattr(self, name).of_results() for name in self.chain if name in _SECTIONS}
+        if len(self.chain) == 1:
+            return dict(chosen.get(self.chain[0], {}))
+        return chosen | {"combine": self.combine} if self.chain else {}
+
+    def web_settings(self, engine: str) -> WebEngineConfig | None:
+        """An engine's manners; None for one that answers from files."""
+        section = getattr(self, engine) if engine in _SECTIONS else None
+        return section if isinstance(section, WebEngineConfig) else None
+
+
+_SECTIONS = ("folder", "zim", "google", "searxng", "brave", "wikipedia", "recorded")
+
+
+def resolve_paths(search: dict[str, Any], folder: Path) -> None:
+    """Take the relative paths of a [search] tree from the settings file's own folder, in place."""
+
+    def resolved(path: str | None) -> str | None:
+        return None if path is None else str(folder / path)
+
+    places = search["folder"]
+    if places["sites"] is not None or not places["warcs"]:
+        places["sites"] = resolved(places["sites"] or "sites")
+    places["warcs"] = [resolved(path) for path in places["warcs"]]
+    search["zim"]["files"] = [resolved(path) for path in search["zim"]["files"]]
+    for name in ("store", "file"):
+        search["recorded"][name] = resolved(search["recorded"][name])
+
+
+def forget_paths(search: dict[str, Any]) -> None:
+    """Take the paths out of a [search] tree, in place: a path of this machine says nothing to a replay."""
+    search["folder"] |= {"sites": None, "warcs": []}
+    search["zim"]["files"] = []
+    for name in ("store", "file"):
+        if search["recorded"][name] is not None:
+            search["recorded"][name] = ""

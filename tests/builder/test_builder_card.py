@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.card import dataset_card, outside
+from builder.card import dataset_card
+from builder.card_tables import outside
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.manifest import FileEntry
@@ -62,7 +63,8 @@ def small_tables() -> dict[str, dict[str, list[Any]]]:
 def write(folder: Path, tables: dict[str, dict[str, list[Any]]]) -> None:
     write_dataset(
         folder, tables, name="mini", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="t",
-        config_sha256="0" * 64, sources=SOURCES, card=lambda files: dataset_card("mini", "1.0.0", SOURCES, files),
+        config_sha256="0" * 64, sources=SOURCES,
+        documents=lambda folder, files: {"README.md": dataset_card("mini", "1.0.0", SOURCES, files).encode()},
     )  # fmt: skip
 
 

@@ -96,6 +96,11 @@ def test_a_redirect_to_the_sorry_page_is_blocked() -> None:
     assert result.state == "blocked"
 
 
+def test_a_redirect_to_the_consent_page_is_blocked() -> None:
+    result, _ = ask((302, {"Location": "https://consent.google.com/ml?continue=x"}, b""))
+    assert (result.state, "consent.google.com" in result.reason) == ("blocked", True)  # type: ignore[attr-defined]
+
+
 def test_the_page_that_demands_javascript_is_blocked() -> None:
     result, _ = ask(SCRIPT)
     assert (result.state, "JavaScript" in result.reason) == ("blocked", True)  # type: ignore[attr-defined]

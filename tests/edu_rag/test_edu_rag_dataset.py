@@ -62,7 +62,7 @@ def write(folder: Path, content: Mapping[str, Mapping[str, Iterable[object]]] | 
     return write_dataset(
         folder, content if content is not None else tables(), name="mini", version="1.2.3",
         created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="1" * 64, sources={"n": 3},
-        card=lambda files: f"# card of {len(files)} files\n",
+        documents=lambda folder, files: {"README.md": f"# card of {len(files)} files\n".encode()},
     )  # fmt: skip
 
 

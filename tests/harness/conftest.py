@@ -98,7 +98,7 @@ def build(
         builder="test",
         config_sha256="0" * 64,
         sources={},
-        card=lambda files: "# tiny\n",
+        documents=lambda folder, files: {"README.md": b"# tiny\n"},
     )
     return Dataset(folder)
 

@@ -1,0 +1,80 @@
+"""Words for comparing texts: case folded, without punctuation; stop words; endings cut, crudely or by Snowball."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+_STOP_WORDS_TEXT = (
+    "a about above after all also always an and another any are as at be because been before being below best between"
+    " both but by called can come comes could did do does done each either every for from get gets given had has have"
+    " having he her here him his how however i if in include includes into is it its itself just known like made make"
+    " makes many may means might more most much must my never no none of often on one only or other our out over own"
+    " part same see she should so some such than that the their them then there these they this those through to too"
+    " two type types up us use used uses using usually very was we were what when where which while who whose why will"
+    " with within would you your following statement true false describes describe best example examples answer choose"
+    " complete sentence during off since until"
+)
+STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
+# Words that carry a question rather than its matter: their absence from a sentence says little.
+_GENERIC_TEXT = (
+    "ability able affect allow amount appear area around become begin believe bring carry cause certain change common"
+    " complete condition consist contain correct create depend determine develop device different due effect enter"
+    " event exist explain fact find first follow form found function general give group happen help hold important"
+    " increase involve kind large lead least level located main material mean measure method move name need next number"
+    " object occur organism particular people place play point possible prevent process produce property provide rate"
+    " reach reason require result role scientist show simple single size small special start state structure substance"
+    " support system take tell tend term thing time unit various way work"
+)
+GENERIC = frozenset(_GENERIC_TEXT.split())
+MAX_WORD = 60
+"""No word is longer: what is longer is cut, so that a page of one endless word costs nothing."""
+_APOSTROPHES = re.compile(r"['’‘`]")
+_WORDS = re.compile(r"[^\W_]+")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text for comparing: case folded, without punctuation; "Earth's" is "earths", as TQA spells it."""
+    return _WORDS.findall(_APOSTROPHES.sub("", text.casefold()))
+
+
+def stem(word: str) -> str:
+    """A word without its plural ending; crude, the same on both sides."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of a text's words that are no stop words."""
+    return frozenset(stem(word) for word in words_of(text) if word not in STOP_WORDS)
+
+
+@cache
+def _stemmer() -> Any:
+    # The class itself, not `stemmer()`: that one answers with PyStemmer's C code wherever it happens to be installed.
+    from importlib import import_module
+
+    stemmer_type: Any = import_module("snowballstemmer.english_stemmer").EnglishStemmer
+
+    return stemmer_type()
+
+
+@lru_cache(maxsize=50_000)
+def english_stem(word: str) -> str:
+    """A word's stem by Snowball's English rules (Porter 2): "erosion" is "eros", "solids" is "solid"."""
+    return str(_stemmer().stemWord(word))
+
+
+def english_stems(text: str) -> tuple[str, ...]:
+    """The stems of all words of a text, in order, stop words too."""
+    return tuple(english_stem(word[:MAX_WORD]) for word in words_of(text))
+
+
+def content_stems(text: str) -> frozenset[str]:
+    """The stems (`english_stem`) of a text's words that are no stop words."""
+    return frozenset(english_stem(word[:MAX_WORD]) for word in words_of(text) if word not in STOP_WORDS)
+
+
+GENERIC_STEMS = frozenset(map(english_stem, sorted(GENERIC)))

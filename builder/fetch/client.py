@@ -1,0 +1,236 @@
+"""A crawl: every URL is walked hop by hop, each hop in its turn, under robots.txt and the guards."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from builder.clock import Clock
+from builder.fetch.addresses import RefusedAddressError, check_url
+from builder.fetch.fetched import Fetched, Validators
+from builder.fetch.hop import Answer, Hopper
+from builder.fetch.politeness import Breakers, Gates, politeness_key, retry_after_s
+from builder.fetch.resolver import GuardedResolver, Lookup, guarded_sockets
+from builder.fetch.robots import Robots, robots_of
+from builder.fetch.shares import Share, Shares
+from builder.fetch.transient import BREAKER
+from builder.fetch.writer import Sink, Writer
+from builder.urls import host_of
+
+if TYPE_CHECKING:
+    from builder.fetch.settings import FetchConfig
+    from builder.search import HostMap
+
+ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
+_WINDOW = 512
+"""URLs that wait for their host or a lane: far more than lanes, so that one slow host does not fill them."""
+_LONG_FILE = 16_384
+_RETRIED_STATUSES = (429, 503)
+_MAX_FIELD_BYTES = 16_380
+
+
+def _session(settings: FetchConfig, hosts: HostMap, lookup: Lookup) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        resolver=GuardedResolver(hosts, lookup), socket_factory=guarded_sockets(hosts), limit=0, use_dns_cache=False
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,  # inflating is ours, bounded: see builder.fetch.body
+        trust_env=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+        max_line_size=_MAX_FIELD_BYTES,
+        max_field_size=_MAX_FIELD_BYTES,
+        read_bufsize=65_536,
+        headers={"User-Agent": settings.agent_header, "Accept": ACCEPT, "Accept-Encoding": "gzip, deflate"},
+    )
+
+
+class _Walk:
+    """One URL under way: where it stands, what it has seen, how much of its time is left."""
+
+    def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool) -> None:
+        self.got = got
+        self.left_s = left_s
+        self.took_s = 0.0
+        self.share = share
+        self.page = page
+        self.seen = {got.url}
+        self.delay_s = 0.0
+        self.signals: set[str] = set()
+        self.was_retried = False
+
+
+class Crawl:
+    """Fetches URLs in one session; each result goes to the writer."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, settings: FetchConfig, now: Clock, writer: Writer,
+        validators: Mapping[str, Validators], hosts: HostMap,
+    ) -> None:  # fmt: skip
+        self._settings, self._now, self._writer = settings, now, writer
+        self._validators, self._hosts = validators, hosts
+        self._hopper = Hopper(session, settings, hosts)
+        self._shares = Shares(settings.workers)
+        self._gates = Gates(settings.per_host)
+        self._breakers = Breakers(settings.breaker_failures)
+        self._robots: dict[str, Robots] = {}
+        self._reading: dict[str, asyncio.Task[Robots]] = {}
+
+    def _key(self, url: str) -> str:
+        """What shares one politeness: a registered name or, of hosts that the engine serves, its address as well."""
+        served = self._hosts.get(host_of(url))
+        key = politeness_key(url)
+        return key if served is None else f"{key} at {served[0]}"
+
+    async def visit(self, url: str) -> None:
+        """Fetch one URL with its redirects and see the result written."""
+        share = Share(self._shares)
+        try:
+            walk = self._walk(url, share, page=True)
+            got = replace(await self._follow(walk), took_s=walk.took_s)
+            await self._writer.write(got)
+        finally:
+            share.give_back()
+
+    def _walk(self, url: str, share: Share, *, page: bool) -> _Walk:
+        got = Fetched(url=url, final_url=url, outcome="connection", fetched_at=self._now())
+        return _Walk(got, self._settings.timeout_s, share, page=page)
+
+    async def _follow(self, walk: _Walk) -> Fetched:
+        """Go from hop to hop; waiting for a turn does not count against the deadline."""
+        while True:
+            barred = await self._barred(walk)
+            if barred is not None:
+                return barred
+            answer = await self._turn(walk)
+            if answer.target is None:
+                return _with_signals(answer.got, walk.signals)
+            detail = self._loop_fault(walk, answer.target)
+            if detail:
+                return replace(answer.got, outcome="redirect_loop", detail=detail)
+            walk.seen.add(answer.target)
+            walk.got = replace(walk.got, final_url=answer.target, n_redirects=walk.got.n_redirects + 1)
+
+    def _loop_fault(self, walk: _Walk, target: str) -> str:
+        if target in walk.seen:
+            return "comes back to itself"
+        limit = self._settings.max_redirects
+        return f"over {limit} redirects" if walk.got.n_redirects >= limit else ""
+
+    async def _barred(self, walk: _Walk) -> Fetched | None:
+        """What keeps us from asking for the walk's next hop, if anything does."""
+        here = walk.got.final_url
+        try:
+            check_url(here)
+        except RefusedAddressError as error:
+            return replace(walk.got, outcome="refused_address", detail=str(error))
+        if walk.page:
+            robots = await self._robots_for(walk)
+            if not robots.allows(here):
+                detail = robots.closed or "disallowed by robots.txt"
+                return replace(walk.got, outcome=robots.outcome, detail=detail)
+            walk.delay_s = max(self._settings.delay_s, robots.crawl_delay_s)
+            walk.signals = robots.signals(here)
+        return None
+
+    async def _robots_for(self, walk: _Walk) -> Robots:
+        parts = urlsplit(walk.got.final_url)
+        origin = f"{parts.scheme}://{parts.netloc.lower()}"
+        if origin in self._robots:
+            return self._robots[origin]
+        started = time.monotonic()
+        with self._gates.needed(self._key(origin)):
+            if origin not in self._reading:
+                self._reading[origin] = asyncio.create_task(self._read_robots(origin))
+            robots = await asyncio.shield(self._reading[origin])
+        waited_s = min(robots.took_s, time.monotonic() - started)
+        walk.took_s += waited_s
+        if walk.got.n_redirects:
+            walk.left_s -= waited_s  # a chain over hosts whose robots.txt comes slowly must end too
+        return robots
+
+    async def _read_robots(self, origin: str) -> Robots:
+        share = Share(self._shares)
+        walk = self._walk(f"{origin}/robots.txt", share, page=False)
+        try:
+            got = await self._follow(walk)
+        finally:
+            share.give_back()
+        if len(got.body) > _LONG_FILE:  # half a second to parse, at the worst: not in the loop
+            robots = await asyncio.to_thread(robots_of, got.status, got.body, got.outcome, got.detail)
+        else:
+            robots = robots_of(got.status, got.body, got.outcome, got.detail)
+        self._robots[origin] = replace(robots, took_s=walk.took_s)
+        del self._reading[origin]
+        return self._robots[origin]
+
+    async def _turn(self, walk: _Walk) -> Answer:
+        """One request in its turn, and a second one where the host asks us to come again soon."""
+        key = self._key(walk.got.final_url)
+        with self._gates.needed(key):
+            answer = await self._request(walk, key)
+            wait_s = self._wait_s(answer)
+            if wait_s is None or walk.was_retried:
+                return answer
+            walk.was_retried = True
+            walk.took_s += wait_s
+            self._gates.pause(key, wait_s)
+            return await self._request(walk, key)
+
+    def _wait_s(self, answer: Answer) -> float | None:
+        if answer.got.status not in _RETRIED_STATUSES or not answer.retry_after:
+            return None
+        wait_s = retry_after_s(answer.retry_after, self._now())
+        return wait_s if wait_s is not None and wait_s <= self._settings.max_retry_wait_s else None
+
+    async def _request(self, walk: _Walk, key: str) -> Answer:
+        got, host = walk.got, host_of(walk.got.final_url)
+        async with self._gates.turn(key, walk.delay_s):
+            if self._breakers.is_open(host):
+                detail = f"{BREAKER}{self._settings.breaker_failures} failures in a row at {host}"
+                return Answer(replace(got, detail=detail))
+            await walk.share.take_lane()
+            started = time.monotonic()
+            answer = await self._hopper.hop(got, walk.left_s, self._headers(walk, key), walk.share.grow, page=walk.page)
+            spent_s = time.monotonic() - started
+            walk.left_s -= spent_s
+            walk.took_s += spent_s
+        if answer.got.outcome != "kept":
+            walk.share.give_back()
+        self._breakers.note(host, answered=answer.answered)
+        return answer
+
+    def _headers(self, walk: _Walk, key: str) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        known = self._validators.get(walk.got.url)
+        if known is not None and walk.page:
+            headers = known.headers_for(walk.got.url, walk.got.final_url)
+        if walk.page and self._gates.n_users(key) == 1:
+            headers["Connection"] = "close"  # nobody else waits for this host: an idle connection is a file held open
+        return headers
+
+
+def _with_signals(got: Fetched, signals: set[str]) -> Fetched:
+    if got.outcome != "kept" or not signals:
+        return got
+    return replace(got, signals=tuple(sorted(signals.union(got.signals))))
+
+
+async def crawl(
+    urls: Iterable[str], settings: FetchConfig, hosts: HostMap, now: Clock, sink: Sink,
+    validators: Mapping[str, Validators], lookup: Lookup,
+) -> None:  # fmt: skip
+    """Fetch all the URLs. Raises an exception group of what the sink raised."""
+    window = asyncio.Semaphore(max(settings.workers, min(_WINDOW, 4 * settings.workers)))
+    async with _session(settings, hosts, lookup) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:
+        visits = Crawl(session, settings, now, writer, validators, hosts)
+        for url in urls:
+            await window.acquire()
+            group.create_task(visits.visit(url)).add_done_callback(lambda _: window.release())

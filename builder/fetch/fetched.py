@@ -1,0 +1,57 @@
+"""What a fetch comes to, and what a caller knows of an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What came of one URL. `outcome` is one of records.HIT_OUTCOMES; `body` is inflated, and empty unless kept.
+
+    `not_modified` means: kept, but the body is the one that the caller has already (status 304). `signals` are
+    reservations that the page or its host states, in the words of `builder.fetch.signals`. `took_s` is the URL's own
+    time: its requests, its host's robots.txt and the wait that the host asked for, without waiting for a turn.
+    """
+
+    url: str
+    final_url: str
+    outcome: str
+    fetched_at: datetime
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    n_redirects: int = 0
+    detail: str = ""
+    signals: tuple[str, ...] = ()
+    not_modified: bool = False
+    took_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validators:
+    """What an earlier response said of its version, for a conditional request (RFC 9110 section 13).
+
+    They are sent to `final_url` alone (empty: the URL itself): another page may carry the same tag by chance.
+    """
+
+    etag: str = ""
+    last_modified: str = ""
+    final_url: str = ""
+
+    def headers_for(self, url: str, here: str) -> dict[str, str]:
+        """The request headers for the hop `here` of a fetch of `url`; values from a hostile server are left out."""
+        if here != (self.final_url or url):
+            return {}
+        values = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in values.items() if value.isascii() and value.isprintable() and value}
+
+
+def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
+    """The validators in the headers of a kept response."""
+    found = {name.lower(): value for name, value in headers.items()}
+    return Validators(
+        etag=found.get("etag", "")[:200], last_modified=found.get("last-modified", "")[:100], final_url=final_url
+    )

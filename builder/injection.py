@@ -1,0 +1,68 @@
+"""Text on a page that is addressed to a language model instead of a reader: the `injection` flag.
+
+An article about such attacks quotes them. So a lone order in running text counts only where it is not quoted and
+not spoken about; control tokens of chat templates count where they open a turn.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_CHARS = 2_000_000
+_EARLIER = r"(?:previous|prior|above|earlier|preceding|foregoing|system|original|initial|other)"
+_ORDERS = r"(?:instructions?|prompts?|directions|directives|commands|messages|context)"
+_ALL = r"(?:(?:all|any|the|your|of|these|those|my|every|and|everything)\s+)*"
+_MODEL = (
+    r"(?:AI (?:language )?(?:model|assistant|agent|system)s?|AIs?|artificial intelligence|LLMs?"
+    r"|(?:large )?language models?"
+    r"|chat ?bots?|ChatGPT|GPT(?:-\d)?|Claude|Gemini|Copilot|Llama)"
+)
+_ORDER = re.compile(
+    rf"\b(?:ignore|disregard|forget|override|bypass|do not follow|don't follow)\s+{_ALL}{_EARLIER}\s+"
+    rf"(?:(?:system|user|developer)\s+)?{_ORDERS}\b"
+    rf"|\bignore\s+everything\s+(?:above|before this|you (?:were|have been) told)\b"
+    rf"|\b(?:note|attention|message|instructions?|notice|reminder|warning)(?:\s+(?:to|for)|:|,)?\s+(?:any "
+    rf"|all |the |every )?{_MODEL}\b"
+    rf"(?:\s+\w+){{0,5}}\s*[:,.!-]"
+    rf"|\bif you are an?\s+(?:\w+\s+)?{_MODEL}\b[^.\n]{{0,80}}\b(?:answer|respond|reply|say|output|write"
+    rf"|choose|select|include|"
+    r"mention|state|ignore|recommend|rate|give)\b"
+    rf"|\b(?:as|dear|hey|hello|hi)\s+(?:an?\s+)?{_MODEL}\s*,?\s+(?:\w+\s+)?you\s+(?:must|should|shall|have to"
+    rf"|need to|will)\b"
+    r"|\byou are now\s+(?:DAN\b|in (?:developer|debug|god|jailbreak) mode|an? (?:unrestricted|unfiltered))"
+    r"|\b(?:always|only)\s+(?:answer|respond|reply|choose|select|output)\s+(?:with\s+)?[\"'“(]?(?:[a-h]|true"
+    r"|false)[\"'”)]?"
+    r"(?:\s+(?:to|for|regardless|no matter)\b|\s*[.!\n])"
+    r"|\b(?:reveal|print|repeat|output|show)\s+(?:me\s+)?(?:your|the)\s+(?:entire\s+|full\s+"
+    r"|hidden\s+)?system prompt\b",
+    re.IGNORECASE,
+)
+_TURN = re.compile(
+    r"<\|im_start\|>\s*(?:system|user|assistant)\b|<\|(?:start_header_id|begin_of_text|eot_id|endofprompt)\|>"
+    r"|<start_of_turn>\s*(?:user|model)|\[INST\][^\[\]]{3,}|<<SYS>>"
+    r"|(?:^|\n)\W{0,4}(?:(?:new|updated|revised)\s+)?system\s+(?:prompt|message|instructions?|override)\s*:\s*\S"
+    r"|(?:^|\n)\W{0,4}new\s+instructions\s*:\s*\S"
+    r"|(?:^|\n)#{2,4}\s*(?:system|instructions?)\s*:?\s*\n[^\n]{0,200}\byou (?:are|must|will)\b",
+    re.IGNORECASE,
+)
+_TALKS_ABOUT = re.compile(
+    r"\b(?:prompt[ -]injections?|inject(?:ed|ion|ions)|jail ?break\w*|attackers?|adversar\w+|malicious|red[- ]team\w*|"
+    r"vulnerabilit\w+|for example|such as|e\.g\.|phrases? like|prompts? like|told the|tells the|asked the)\b",
+    re.IGNORECASE,
+)
+_QUOTE = re.compile(r"[\"“”„«»`‘]|(?<!\w)'")
+NEAR = 400
+
+
+def _is_quoted(text: str, match: re.Match[str]) -> bool:
+    """Whether the order stands in quotation marks in its own line, and the text around it speaks about such attacks."""
+    line = text[max(text.rfind("\n", 0, match.start()) + 1, match.start() - 80) : match.start()]
+    around = text[max(0, match.start() - NEAR) : match.end() + NEAR]
+    return _TALKS_ABOUT.search(around) is not None and (_QUOTE.search(line) is not None)
+
+
+def holds_injection(text: str) -> bool:
+    """Whether a page's text (visible and hidden) holds instructions addressed to a language model."""
+    text = text[:MAX_CHARS]
+    found = [*_ORDER.finditer(text), *_TURN.finditer(text)]
+    return any(not _is_quoted(text, match) for match in found)

@@ -1,0 +1,195 @@
+"""Blocks that extractors drop or run together, as the paragraphs they keep: captions, definitions, boxes, steps."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MAX_TERM = 200
+MIN_POINT = 20
+MIN_SPACES = 4
+MAX_CREDIT = 70
+MAX_NEWS = 400
+_NAVIGATION = frozenset({"references", "reference", "breadcrumb", "breadcrumbs", "nav", "menu", "pagination", "tags"})
+_FORMULAS = frozenset({"equation", "formula", "math", "display-math", "math-display", "reaction"})
+_CAPTIONS = frozenset({"wp-caption-text", "thumbcaption", "figure-caption", "fig-caption", "caption", "caption-text"})
+_PROMOTIONS = frozenset({"promo", "newsletter", "newsletter-signup", "signup", "subscribe", "cta", "upsell"})
+_MARKS = frozenset({"mw-editsection", "headerlink", "header-anchor", "anchor-link", "permalink"})
+MAX_PROMOTION = 600
+_CREDIT = re.compile(
+    r"^\W*(?:photos?|images?|pictures?|foto|credits?|source|courtesy|illustration)\b\s*(?:by|of|from|:|/|credit|courtesy)"
+    r"|^\W*(?:©|\(c\)|copyright)",
+    re.IGNORECASE,
+)
+_AGENCY = re.compile(
+    r"(?:getty|shutterstock|reuters|istock|alamy|afp|\bap photo|\bap\W*$|\bepa\b|photo(?:graph)?:|photo by|image:|©)"
+    r".{0,50}$",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(r"^\W*(?:fig(?:ure|\.)?|table|diagram|plate|graph|chart)\s*\w", re.IGNORECASE)
+_LESSON = re.compile(
+    r"(?:^|[\s_-])(?:worked|example|exercise|activity|solution|definition|theorem|proof|law|keyterms?|key|glossary|note"
+    r"|question|problem|investigation|experiment|equation|formula|practice|objectives?|didyouknow|summary|concept|fact)"
+    r"(?:$|[\s_-]|s\b)",
+    re.IGNORECASE,
+)  # fmt: skip
+
+
+def _attached(element: Any) -> bool:
+    return element.getparent() is not None
+
+
+def _plain(element: Any, tag: str) -> None:
+    """Another element without the names that extractors judge by."""
+    element.tag = tag
+    for name in ("class", "id", "role", "style"):
+        element.attrib.pop(name, None)
+
+
+def is_credit(caption: str) -> bool:
+    """Whether a caption says only whose picture it is, or is a news agency's."""
+    if _FIGURE.match(caption):
+        return False
+    is_short = len(caption) < MAX_CREDIT and _CREDIT.search(caption) is not None
+    return is_short or (len(caption) < MAX_NEWS and _AGENCY.search(caption) is not None)
+
+
+def _names(element: Any) -> set[str]:
+    return set((element.get("class") or "").casefold().split()[:20])
+
+
+def _is_sentence(caption: Any) -> bool:
+    text = " ".join(caption.text_content().split())
+    return bool(_FIGURE.match(text)) or (text.count(" ") >= MIN_SPACES and not is_credit(text))
+
+
+def _open_captions(tree: Any) -> None:
+    """Extractors leave figures out, captions and all: as a paragraph a caption stays."""
+    for caption in list(tree.iter("figcaption")):
+        text = " ".join(caption.text_content().split())
+        if not text or is_credit(text):
+            continue
+        _plain(caption, "div" if next(caption.iterchildren("p", "div", "ul", "ol", "table"), None) is not None else "p")
+        figure = next(caption.iterancestors("figure"), None)
+        if figure is not None:
+            _plain(figure, "div")
+    for caption in [*tree.iter("p", "div")]:
+        if _CAPTIONS & _names(caption) and _is_sentence(caption):
+            _plain(caption, "p")
+
+
+def _drop_promotions(tree: Any) -> None:
+    """Short blocks that call themselves advertising for the site, and the marks beside headings."""
+    for mark in [*tree.iter("a", "span")]:
+        if _MARKS & _names(mark) and _attached(mark) and len(mark.text_content()) < MAX_TERM:
+            mark.drop_tree()
+    for block in [*tree.iter("section", "div", "aside", "form")]:
+        if _PROMOTIONS & _names(block) and _attached(block) and len(block.text_content()) < MAX_PROMOTION:
+            block.drop_tree()
+
+
+def _open_table_captions(tree: Any) -> None:
+    for caption in list(tree.iter("caption")):
+        table = next(caption.iterancestors("table"), None)
+        if table is not None and _attached(table) and caption.text_content().strip():
+            tail, caption.tail = caption.tail, None
+            before = caption.getprevious()
+            if before is not None:
+                before.tail = (before.tail or "") + (tail or "")
+            table.addprevious(caption)
+            _plain(caption, "p")
+
+
+def _join_definitions(tree: Any) -> None:
+    """Each definition as a paragraph "term: definition": apart, neither is a sentence."""
+    for entry in list(tree.iter("dt", "dd")):
+        if not _attached(entry) or entry.tag == "span":  # a definition that has joined its term
+            continue
+        if entry.tag == "dt":
+            _end_term(entry)
+        _plain(entry, "p")
+    for group in list(tree.iter("dl")):
+        _plain(group, "div")
+
+
+def _end_term(term: Any) -> None:
+    following = term.getnext()
+    if following is None or following.tag != "dd" or len(term.text_content()) > MAX_TERM:
+        return
+    tail = "" if term.text_content().rstrip().endswith((":", "?", ".", "!", "–", "—")) else ":"
+    last = term[-1] if len(term) else None
+    if last is None:
+        term.text = f"{(term.text or '').rstrip()}{tail} "
+    else:
+        last.tail = f"{(last.tail or '').rstrip()}{tail} "
+    # The definition becomes the term's last part.
+    following.tag = "span"
+    for name in ("class", "id"):
+        following.attrib.pop(name, None)
+    term.append(following)
+
+
+def _open_details(tree: Any) -> None:
+    for element in list(tree.iter("details")):
+        _plain(element, "div")
+    for element in list(tree.iter("summary")):
+        _plain(element, "p")
+
+
+def _open_boxes(tree: Any) -> None:
+    """Boxes of a lesson (examples, key facts) are content, however they are called; other asides stay asides."""
+    for element in list(tree.iter("aside")):
+        named = f"{element.get('class') or ''} {element.get('id') or ''} {element.get('data-type') or ''}"
+        if _LESSON.search(named):
+            _plain(element, "div")
+
+
+def _is_text(points: Any) -> bool:
+    """Whether a list is one of sentences or terms, not of links."""
+    linked = sum(len(link.text_content()) for link in points.iter("a"))
+    long = len(points.text_content())
+    n = sum(1 for _ in points.iterchildren("li"))
+    return 3 * linked < long and n > 0 and (points.tag == "ol" or long >= MIN_POINT * n)
+
+
+def _open_lists(tree: Any) -> None:
+    """Lists of sentences as paragraphs with their marks: trafilatura drops lists where it is unsure of the page."""
+    for points in reversed(list(tree.iter("ol", "ul"))):
+        if not _is_text(points) or _NAVIGATION & _names(points):
+            continue
+        start = points.get("start") or ""
+        number = int(start) if start.isdecimal() and len(start) < 6 else 1
+        for at, point in enumerate(points.iterchildren("li"), start=number):
+            mark = _marker(at, points.get("type") or "1") if points.tag == "ol" else "-"
+            block = next(point.iterchildren("p", "div", "ul", "ol", "table", "pre"), None)
+            starts = bool((point.text or "").strip())
+            # A mark in a line of its own would be no mark.
+            marked = point if block is None or starts else block if block.tag == "p" else None
+            if marked is not None:
+                marked.text = f"{mark} {(marked.text or '').lstrip()}"
+            _plain(point, "p" if block is None else "div")
+        _plain(points, "div")
+
+
+def _open_formula_blocks(tree: Any) -> None:
+    for block in [*tree.iter("div", "center")]:
+        if _FORMULAS & _names(block) and next(block.iterchildren("p", "div", "table", "ul"), None) is None:
+            _plain(block, "p")
+
+
+def _marker(number: int, kind: str) -> str:
+    if kind in {"a", "A"} and 1 <= number <= 26:
+        return f"{chr(ord(kind) + number - 1)}."
+    return f"{number}."
+
+
+def open_blocks(tree: Any) -> None:
+    """Change an lxml HTML tree in place so that captions, definitions, boxes and steps survive extraction."""
+    _drop_promotions(tree)
+    _open_captions(tree)
+    _open_table_captions(tree)
+    _join_definitions(tree)
+    _open_details(tree)
+    _open_boxes(tree)
+    _open_lists(tree)
+    _open_formula_blocks(tree)

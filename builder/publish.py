@@ -1,0 +1,158 @@
+"""Publishing a dataset folder to a Hugging Face Hub: one commit and one tag a version, verified by reading back.
+
+A hidden split's gold stays at home, and so do the tables that give it away: its evidence and its leaks.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from builder.documents import dataset_documents
+from edu_rag.dataset import Dataset
+from edu_rag.errors import ConfigError, DataError, EngineError
+from edu_rag.jsonl import write_file
+from edu_rag.manifest import FILE_NAME, FileEntry, Manifest, file_sha256, write_manifest
+from edu_rag.progress import Stage
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+TELLS_GOLD = ("gold", "evidence", "leaks")
+"""Tables from which a gold answer can be read: those of a hidden split are never published."""
+MAX_FILES = 100
+"""What the Hub advises for one commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a push does: the files by name with their size, those that stay at home, and where they go."""
+
+    repo: str
+    tag: str
+    manifest: Manifest
+    sizes: Mapping[str, int]
+    withheld: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        total = sum(self.sizes.values())
+        told = [f"{self.manifest.id} -> {self.repo}, tag {self.tag}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
+        told += [f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()]
+        return told + [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
+
+
+def _is_withheld(file: str, hidden: Sequence[str]) -> bool:
+    config, _, rest = file.partition("/")
+    return config in TELLS_GOLD and rest.rsplit("-", 3)[0] in hidden
+
+
+@contextmanager
+def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple[Path, Plan]]:
+    """A folder of exactly what would be published, and the plan. Raises ConfigError for a split that does not exist."""
+    unknown = sorted(set(hidden) - set(dataset.splits()))
+    if unknown:
+        raise ConfigError("--hidden", f"no split {unknown[0]!r}", f"choose from {', '.join(dataset.splits())}")
+    withheld = tuple(name for name in dataset.manifest.files if _is_withheld(name, hidden))
+    with tempfile.TemporaryDirectory(prefix="edu-rag-push-") as scratch:
+        folder = Path(scratch)
+        manifest = _copy(dataset, folder, withheld, hidden)
+        names = [FILE_NAME, *manifest.files]
+        sizes = {name: (folder / name).stat().st_size for name in sorted(names)}
+        if len(sizes) > MAX_FILES:
+            what = f"has {len(sizes):,} files; one commit takes {MAX_FILES}"
+            raise DataError(dataset.folder, what, "publish it in parts, as datasets of their own")
+        yield folder, Plan(repo=repo, tag=manifest.version, manifest=manifest, sizes=sizes, withheld=withheld)
+
+
+def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Sequence[str]) -> Manifest:
+    before = dataset.manifest
+    files = {name: entry for name, entry in before.files.items() if name not in withheld}
+    for name in files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(dataset.folder / name, folder / name)
+    if not withheld:
+        write_manifest(folder, before)
+        return before
+    # Card, plots and metadata count what is published, not what stays here.
+    sources = {**before.sources, "hidden_splits": sorted(hidden)}
+    tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
+    documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, tables)
+    for name, body in documents.items():
+        write_file(folder / name, body)
+        files[name] = FileEntry(sha256=file_sha256(folder / name))
+    manifest = replace(before, sources=sources, files=dict(sorted(files.items())))
+    write_manifest(folder, manifest)
+    return manifest
+
+
+@contextmanager
+def _told(repo: str) -> Iterator[None]:
+    """What the Hub or the network does wrong, as one error of ours; tokens never stand in it."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    # The errors of whichever HTTP library huggingface_hub is built on, and OSError.
+    of_transport: tuple[Any, ...] = HfHubHTTPError.__bases__
+    try:
+        yield
+    except HfHubHTTPError as error:
+        status = error.response.status_code if error.response is not None else "no"
+        remedy = "check HF_TOKEN and its rights" if status in (401, 403) else "run the same command again"
+        raise EngineError(f"hub {repo}", f"answered with status {status}", remedy) from None
+    except of_transport as error:
+        raise EngineError(f"hub {repo}", f"cannot be reached: {type(error).__name__}", "try again later") from None
+
+
+def _refuse_published(api: HfApi, plan: Plan) -> list[str]:
+    """The files that are in the repository now. Raises DataError where this version is there: versions never change."""
+    refs = api.list_repo_refs(plan.repo, repo_type="dataset")
+    if any(tag.name == plan.tag for tag in refs.tags):
+        raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: what is published stays")
+    return list(api.list_repo_files(plan.repo, repo_type="dataset"))
+
+
+def push(folder: Path, plan: Plan, *, token: str | None, endpoint: str | None, private: bool) -> str:
+    """Publish a staged folder; return the commit's id.
+
+    Raises DataError where the version is there already or reads back wrong, EngineError where the Hub refuses.
+    """
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+
+    api = HfApi(endpoint=endpoint, token=token)
+    with _told(plan.repo):
+        api.create_repo(plan.repo, repo_type="dataset", private=private, exist_ok=True)
+        present = _refuse_published(api, plan)
+        stale = [name for name in present if name not in plan.sizes and name != ".gitattributes"]
+        operations: list[Any] = [CommitOperationDelete(path_in_repo=name) for name in stale]
+        operations += [CommitOperationAdd(path_in_repo=name, path_or_fileobj=folder / name) for name in plan.sizes]
+        done = api.create_commit(
+            plan.repo, operations=operations, commit_message=f"{plan.manifest.id}", repo_type="dataset"
+        )
+        # The tag comes after the reading back: a version that has one is whole.
+        verify(api, plan, folder, done.oid)
+        api.create_tag(plan.repo, tag=plan.tag, revision=done.oid, repo_type="dataset")
+    return str(done.oid)
+
+
+def verify(api: HfApi, plan: Plan, folder: Path, revision: str) -> None:
+    """Download every file of a revision and compare it. Raises DataError for the first that differs or is too much."""
+    from huggingface_hub import hf_hub_download
+
+    names = set(api.list_repo_files(plan.repo, repo_type="dataset", revision=revision)) - {".gitattributes"}
+    if names != set(plan.sizes):
+        odd = min(names ^ set(plan.sizes))
+        raise DataError(plan.repo, f"{odd} is on one side only after the commit", "look at the repository's history")
+    with tempfile.TemporaryDirectory(prefix="edu-rag-verify-") as scratch, Stage("verify", total=len(names)) as stage:
+        for name in sorted(names):
+            path = hf_hub_download(
+                plan.repo, name, repo_type="dataset", revision=revision, cache_dir=scratch, endpoint=api.endpoint,
+                token=api.token,
+            )  # fmt: skip
+            if file_sha256(Path(path)) != file_sha256(folder / name):
+                raise DataError(plan.repo, f"{name} reads back with other bytes", "push again")
+            stage.add("done")

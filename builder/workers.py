@@ -1,0 +1,194 @@
+"""Work on hostile input in worker processes that may be killed: a job that hangs or swells costs only itself."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from edu_rag.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from pebble import ProcessPool
+
+CPU_LIMIT_S = 5.0
+"""Processor time of a job, its retries included. Not wall time: what is kept must not depend on what else runs."""
+WALL_LIMIT_S = 60.0
+"""For a job that waits instead of working."""
+MEMORY_BYTES = 384 << 20
+"""What a job may add to a prepared worker, whose own 100 to 130 MB stay below the rest of 512 MB."""
+WINDOW_PER_WORKER = 8
+JOBS_PER_WORKER = 500
+"""A worker is replaced after so many jobs, so that what a parser leaks does not add up."""
+SHARES = (0.6, 0.25, 0.15)
+"""Of the processor time, by attempt, where a job may be retried."""
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFailure:
+    """Why a job gave no result: timeout, memory, crash, or `error NAME` (the exception's)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Unprepared:
+    """The worker's libraries could not be loaded."""
+
+    what: str
+
+
+_unprepared: _Unprepared | None = None
+
+
+def never(job: object, failure: WorkFailure) -> None:
+    """No failure is retried."""
+
+
+def _own_bytes() -> int | None:
+    """The address space that this process has now, or None where the system does not tell."""
+    import resource
+
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * resource.getpagesize()
+
+
+def _bound_memory(memory_bytes: int) -> None:
+    import resource
+
+    own = _own_bytes()
+    if own is not None:
+        with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already, by whoever started us
+            resource.setrlimit(resource.RLIMIT_AS, (own + memory_bytes, own + memory_bytes))
+
+
+def _start(prepare: Callable[[], None], memory_bytes: int) -> None:
+    """Load the libraries before the clock of the first job runs, then bound the memory."""
+    global _unprepared  # noqa: PLW0603  # the initializer's only way to tell the jobs
+    import logging
+    import resource
+    import warnings
+
+    logging.disable(logging.CRITICAL)  # parsers complain of every odd page
+    warnings.simplefilter("ignore")
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        prepare()
+    except ImportError as error:
+        _unprepared = _Unprepared(str(error))
+    _bound_memory(memory_bytes)
+
+
+def _run(work: Callable[[J], R], job: J, cpu_limit_s: float) -> R | WorkFailure | _Unprepared:
+    if _unprepared is not None:
+        return _unprepared
+    # Python's own handler would wait for the parser's C code to return; the default action ends the process at once.
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, cpu_limit_s)
+    try:
+        return work(job)
+    except MemoryError:
+        return WorkFailure(reason="memory")
+    except Exception as error:  # whatever a parser raises on a hostile page is that page's outcome
+        return WorkFailure(reason=f"error {type(error).__name__}")
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _result(future: Any) -> Any:
+    from pebble import ProcessExpired
+
+    try:
+        result = future.result()
+    except TimeoutError:
+        return WorkFailure(reason="timeout")
+    except ProcessExpired as error:
+        return WorkFailure(reason="timeout" if error.exitcode == -signal.SIGPROF else "crash")
+    if isinstance(result, _Unprepared):
+        raise _cannot_start(result.what)
+    return result
+
+
+def _cannot_start(why: object) -> MissingExtraError:
+    return MissingExtraError("page workers", f"they cannot start ({why})", "pip install 'edu-rag-bench[build]'")
+
+
+def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> ProcessPool:
+    import multiprocessing
+
+    from pebble import ProcessPool
+
+    # Not fork: the caller may hold threads and sockets that no parser of hostile pages should inherit.
+    return ProcessPool(
+        max_workers=workers, max_tasks=JOBS_PER_WORKER, initializer=_start, initargs=(prepare, memory_bytes),
+        context=multiprocessing.get_context("spawn"),
+    )  # fmt: skip
+
+
+def _settle(future: Any, job: J, schedule: Callable[[J, int], Any], retry: Callable[..., J | None]) -> Any:
+    """The job's result, after as many retries as there are shares of its time."""
+    result = _result(future)
+    for attempt in range(1, len(SHARES)):
+        again = retry(job, result) if isinstance(result, WorkFailure) else None
+        if again is None:
+            break
+        job, result = again, _result(schedule(again, attempt))
+    return result
+
+
+def map_killable(
+    jobs: Iterable[tuple[str, J]],
+    work: Callable[[J], R],
+    prepare: Callable[[], None],
+    *,
+    workers: int,
+    cpu_limit_s: float = CPU_LIMIT_S,
+    memory_bytes: int = MEMORY_BYTES,
+    retry: Callable[[J, WorkFailure], J | None] = never,
+) -> Iterator[tuple[str, R | WorkFailure]]:
+    """Run `work` on jobs (key, job) in `workers` processes; yields (key, result) in the order of the jobs.
+
+    `prepare` runs once in each new worker, unbounded: let it load the libraries. `work`, `prepare`, jobs and results
+    must be picklable. A job ends with its result or, at its limit of processor seconds or bytes, with a WorkFailure;
+    `retry` may turn that into another job, at most twice, and all attempts share `cpu_limit_s`. Memory holds a window
+    of jobs only. Raises MissingExtraError where the workers' libraries cannot be loaded.
+    """
+    pool = _pool(prepare, max(1, workers), memory_bytes)
+    shares = (1.0,) if retry is never else SHARES
+
+    def schedule(job: J, attempt: int) -> Any:
+        try:
+            return pool.schedule(_run, args=(work, job, cpu_limit_s * shares[attempt]), timeout=WALL_LIMIT_S)
+        except RuntimeError as error:  # pebble's, where the workers end before they have a job
+            raise BrokenProcessPool(str(error)) from None
+
+    settle = partial(_settle, schedule=schedule, retry=retry)
+    waiting: deque[tuple[str, J, Any]] = deque()
+    stream = iter(jobs)
+    try:
+        while True:
+            for key, job in islice(stream, WINDOW_PER_WORKER * max(1, workers) - len(waiting)):
+                waiting.append((key, job, schedule(job, 0)))
+            if not waiting:
+                break
+            key, job, future = waiting.popleft()
+            yield key, settle(future, job)
+    except BrokenProcessPool as error:
+        raise _cannot_start(error) from None
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
+        pool.join()

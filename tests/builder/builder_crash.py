@@ -1,0 +1,174 @@
+"""A small web and its questions, and builds of it that are killed or fail at a chosen moment: for tests and bench."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CALLS = "pwrite64,write,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,unlink,unlinkat,mkdir,rmdir"
+_WORDS = ("granite", "basalt", "quartz", "magma", "crater", "erosion", "glacier", "delta", "fossil", "mineral")
+_CALL = re.compile(r"^(\d+) +(\w+)\((?:\d+<([^>]*)>|(?:AT_FDCWD[^,]*, )?\"([^\"]*)\")")
+# Temporary names hold the process id; strace's path filter wants to know them before the process is there.
+_RUN = """
+import os, sys
+import edu_rag.jsonl
+class Os:
+    getpid = staticmethod(lambda: 1)
+    def __getattr__(self, name):
+        return getattr(os, name)
+edu_rag.jsonl.os = Os()
+from edu_rag.__main__ import main
+main(sys.argv[1:])
+"""
+
+
+def write_web(folder: Path, n_pages: int, n_hosts: int = 6) -> None:
+    """Write sites of `n_pages` pages, a question for every `n_hosts` of them, and build.toml."""
+    n_topics = -(-n_pages // n_hosts)
+    for place in range(n_pages):
+        topic, host = divmod(place, n_hosts)
+        site = folder / "sites" / f"h{host}.example"
+        site.mkdir(parents=True, exist_ok=True)
+        chance = random.Random(place)
+        text = " ".join(
+            f"Note {i} on topic{topic}: {' '.join(chance.choices(_WORDS, k=9))} belong together." for i in range(12)
+        )
+        page = f"<html lang='en'><title>topic{topic}</title><body><p>{text}</p></body></html>"
+        (site / f"p{topic}.html").write_text(page)
+    questions = (
+        {"id": f"Q{topic}", "split": "val", "type": "Multiple Choice", "question": f"What is topic{topic}?",
+         "choices": {"a": "quartz", "b": "granite"}, "answer": "b"} for topic in range(n_topics)
+    )  # fmt: skip
+    (folder / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
+    (folder / "build.toml").write_text(
+        '[search.folder]\nsites = "sites"\n[fetch]\nworkers = 6\ntimeout_s = 60.0\n'
+        '[extract]\nextractor = "bs4-v1"\n[filter]\nduplicates = false\n'
+    )
+
+
+def arguments(web: Path, out: Path, *more: str) -> list[str]:
+    """The command line of a build of the web."""
+    settings = [str(web / "build.toml"), "--questions", str(web / "questions.jsonl")]
+    return [sys.executable, "-c", _RUN, "build", *settings, "--out", str(out), "--workers", "1", *more]
+
+
+def environment() -> dict[str, str]:
+    """The environment of a build: our sources, and no byte code written."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a build to its end."""
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, check=False)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder by its path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def kill_after(command: Sequence[str], seconds: float) -> bool:
+    """Start a build, wait until it has its engine, then so many seconds, and kill -9 it; False where it was done."""
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        for line in process.stderr or ():
+            if line.startswith("index:"):
+                break
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+        return process.wait() == -signal.SIGKILL
+    finally:
+        if process.stderr is not None:
+            process.stderr.close()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its workers, if any are left
+
+
+Rows = Mapping[str, tuple[object, ...]]
+
+
+def acknowledged(out: Path) -> Rows:
+    """What the store of a dataset has committed: its rows of searches and fetches, without the counters."""
+    index = out.with_name(f"{out.name}.crawl") / "index.sqlite3"
+    if not index.exists():
+        return {}
+    with sqlite3.connect(index) as base:
+        try:
+            searches = base.execute("SELECT 's ' || question_id || engine, state, hits FROM searches").fetchall()
+            fetches = base.execute("SELECT 'f ' || url, outcome, warc_offset, length, digest FROM fetches").fetchall()
+        except sqlite3.OperationalError:  # killed before it had tables
+            return {}
+    base.close()
+    return {str(row[0]): row[1:] for row in (*searches, *fetches)}
+
+
+def n_lost(before: Rows, after: Rows) -> int:
+    """Rows that were acknowledged and are not there any more as they were."""
+    return sum(after.get(key) != row for key, row in before.items())
+
+
+def n_doubled(out: Path) -> int:
+    """Pages that stand more than once in the WARC file of a dataset's store."""
+    from warcio.archiveiterator import ArchiveIterator
+
+    with (out.with_name(f"{out.name}.crawl") / "responses.warc.gz").open("rb") as stream:
+        found = Counter(record.rec_headers.get_header("WARC-Target-URI") for record in ArchiveIterator(stream))
+    return sum(n - 1 for n in found.values())
+
+
+@dataclass(frozen=True)
+class Point:
+    """The `when`-th of a system call on a path, counted in each thread by itself."""
+
+    call: str
+    path: str
+    when: int
+
+
+def points(command: Sequence[str], below: Path, trace: Path) -> Iterator[Point]:
+    """Every writing system call on a path below a folder that an undisturbed run of the command makes."""
+    done = run(["strace", "-f", "-y", "-qq", "-e", f"trace={CALLS}", "-e", "signal=none", "-o", str(trace), *command])
+    if done.returncode:
+        raise RuntimeError(f"the undisturbed run failed: {done.stderr}")
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for line in trace.read_text().splitlines():
+        found = _CALL.match(line)
+        path = found and (found[3] or found[4])
+        if found and path and Path(path).is_relative_to(below):
+            counts.setdefault((found[2], path), Counter())[found[1]] += 1
+    for (call, path), by_thread in sorted(counts.items()):
+        for when in range(1, max(by_thread.values()) + 1):
+            yield Point(call, path, when)
+
+
+def disturbed(command: Sequence[str], point: Point, fault: str) -> subprocess.CompletedProcess[str]:
+    """Run a build with a fault (`signal=KILL`, `error=ENOSPC` …) at one point."""
+    inject = f"inject={point.call}:{fault}:when={point.when}"
+    options = ["-f", "-qq", "-P", point.path, "-e", f"trace={point.call}", "-e", inject, "-o", "/dev/null"]
+    return run(["strace", *options, *command])
+
+
+def start_again(out: Path, snapshot: Path | None) -> None:
+    """Bring a dataset's folder and store into a state: none, or a copy of another dataset's store."""
+    for path in (out, out.with_name(f"{out.name}.crawl")):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in out.parent.glob(f".{out.name}*"):
+        shutil.rmtree(path, ignore_errors=True)
+    if snapshot is not None:
+        shutil.copytree(snapshot, out.with_name(f"{out.name}.crawl"))

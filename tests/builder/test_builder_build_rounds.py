@@ -1,0 +1,132 @@
+"""Resuming, refreshing and replaying from the command line's side, and the log that a build leaves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from builder_crash import tree, write_web
+from click.testing import CliRunner
+
+from builder.build import build, read_round, replay, store_folder
+from builder.commands import build as build_command
+from builder.config import BuildConfig, to_config
+from builder.rounds import Round
+from edu_rag.dataset import Dataset
+from edu_rag.errors import DataError
+from edu_rag.manifest import Manifest
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `web` and the dataset `ds` built from it once, with its crawl store."""
+    folder = tmp_path_factory.mktemp("rounds")
+    write_web(folder / "web", 8, n_hosts=4)
+    built(folder / "web", folder / "ds")
+    return folder
+
+
+@pytest.fixture
+def web(made: Path, tmp_path: Path) -> Path:
+    """The web's folder, to change as a test likes."""
+    return Path(shutil.copytree(made / "web", tmp_path / "web"))
+
+
+@pytest.fixture
+def out(made: Path, tmp_path: Path) -> Path:
+    """The built dataset's folder, its crawl store beside it."""
+    shutil.copytree(store_folder(made / "ds"), store_folder(tmp_path / "ds"))
+    return Path(shutil.copytree(made / "ds", tmp_path / "ds"))
+
+
+def settings(web: Path, **changes: object) -> BuildConfig:
+    values: dict[str, object] = {
+        "search": {"folder": {"sites": str(web / "sites")}}, "extract": {"extractor": "bs4-v1"},
+        "filter": {"duplicates": False}, "fetch": {"timeout_s": 30.0},
+    }  # fmt: skip
+    return to_config(values | changes, "test")
+
+
+def built(web: Path, out: Path, **options: object) -> Manifest:
+    return build([web / "questions.jsonl"], out, settings(web), **options)  # type: ignore[arg-type]
+
+
+def change(web: Path) -> None:
+    page = web / "sites" / "h1.example" / "p0.html"
+    page.write_text(page.read_text().replace("belong", "do not belong"))
+    (web / "sites" / "h2.example" / "p1.html").unlink()
+
+
+def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_crawl_gives_the_same(
+    web: Path, out: Path, tmp_path: Path
+) -> None:
+    before = {page.url: page for page in Dataset(out).pages("val").values()}
+    change(web)
+    with pytest.raises(DataError, match=r"another 'sites'.*--fresh"):
+        built(web, out)
+    assert built(web, out, refresh=True).version == "1.1.0"
+    after = {page.url: page for page in Dataset(out).pages("val").values()}
+    gone, changed = "http://h2.example/p1.html", "http://h1.example/p0.html"
+    assert set(before) - set(after) == {gone}
+    assert {url for url in after if after[url] != before[url]} == {changed}
+    replay(store_folder(out), tmp_path / "again")
+    assert tree(tmp_path / "again") == tree(out)
+    new = built(web, tmp_path / "new", version="1.1.0")
+    assert new.content_sha256 == Dataset(out).manifest.content_sha256
+
+
+def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_meanwhile(
+    web: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(web)
+    with monkeypatch.context() as patched:
+
+        def die(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr("builder.crawl_fetch.fetch_all", die)
+        with pytest.raises(KeyboardInterrupt):
+            built(web, out, refresh=True)
+    assert read_round(store_folder(out)) == Round(number=1, version="1.1.0")
+    with pytest.raises(DataError, match=r"not finished.*--resume.*--allow-partial"):
+        replay(store_folder(out), tmp_path / "again")
+    assert replay(store_folder(out), tmp_path / "again", allow_partial=True).version == "1.1.0"
+    assert built(web, out, refresh=True).version == "1.1.0"
+    assert read_round(store_folder(out)) == Round(number=1, version="1.1.0", is_finished=True)
+
+
+@pytest.mark.parametrize("option", ["resume", "refresh"])
+def test_resume_and_refresh_insist_on_a_store(web: Path, tmp_path: Path, option: str) -> None:
+    with pytest.raises(DataError, match=rf"is no crawl store: leave out --{option}"):
+        built(web, tmp_path / "ds", **{option: True})
+    done = CliRunner().invoke(
+        build_command, ["--questions", "q.jsonl", "--out", str(tmp_path / "ds"), "--fresh", f"--{option}"]
+    )
+    assert done.exit_code == 2
+    assert "give one of them" in done.output
+    assert not store_folder(tmp_path / "ds").exists()
+
+
+def test_the_log_tells_each_stage_with_counts_and_seconds_and_survives_half_a_line(web: Path, out: Path) -> None:
+    log = store_folder(out) / "build.log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    ends = {line["stage"]: line for line in lines if line["event"] == "end"}
+    assert set(ends) >= {"index", "search", "fetch", "extract", "label"}
+    assert ends["fetch"]["counts"] == {"kept": 8}
+    assert all(line["seconds"] >= 0 and line["rate"] >= 0 for line in ends.values())
+    assert [line["round"] for line in lines if line["event"] == "build"] == [0]
+    log.write_bytes(log.read_bytes() + b'{"at": "half a li')
+    built(web, out)
+    assert len([json.loads(line) for line in log.read_text().splitlines()]) >= 2 * len(lines) - 2
+
+
+def test_a_stage_that_breaks_off_is_in_the_log_with_its_error(out: Path) -> None:
+    store = store_folder(out)
+    raw = (store / "responses.warc.gz").read_bytes()
+    (store / "responses.warc.gz").write_bytes(b"\0" * 200 + raw[200:])
+    with pytest.raises(DataError, match=r"responses.warc.gz: record at byte 0 .*: build with --fresh"):
+        replay(store, out)
+    last = [json.loads(line) for line in (store / "build.log.jsonl").read_text().splitlines()][-1]
+    assert (last["event"], last["stage"], "record at byte 0" in last["error"]) == ("end", "extract", True)

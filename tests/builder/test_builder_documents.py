@@ -1,0 +1,108 @@
+"""What stands beside the tables: card, Croissant metadata, plots and the closing report, each a function of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import mlcroissant
+import pytest
+
+from builder.build import build
+from builder.config import read_config
+from builder.croissant import croissant
+from builder.dataset_stats import DatasetStats, dataset_stats
+from builder.documents import CROISSANT_FILE, rewrite_documents
+from builder.plots import dataset_plots
+from builder.report import RunLog, read_last_run, report_html
+from edu_rag.dataset import Dataset
+from edu_rag.manifest import read_manifest
+
+MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("documents") / "mini"
+    build([MINI / "questions.jsonl"], out, read_config(MINI / "build.toml", {}))
+    return out
+
+
+def test_mlcroissant_accepts_the_metadata_and_reads_every_table_by_it(folder: Path) -> None:
+    described = mlcroissant.Dataset(str(folder / CROISSANT_FILE))
+    assert described.metadata.issues.errors == set()
+    opened = Dataset(folder)
+    rows = {sets.id: list(described.records(sets.id)) for sets in described.metadata.record_sets}
+    assert set(rows) == {f"{c}/test" for c in ("questions", "hits", "pages", "evidence", "leaks", "gold")}
+    first = opened.questions("test")[0]
+    read = rows["questions/test"][0]
+    assert read["questions/test/question_id"] == first.question_id.encode()
+    labels = [choice["questions/test/choices/label"].decode() for choice in read["questions/test/choices"]]
+    assert labels == list(first.choices)
+    assert len(rows["pages/test"]) == len(opened.pages("test"))
+
+
+def test_metadata_is_a_function_of_the_manifest(folder: Path) -> None:
+    manifest = read_manifest(folder)
+    made = croissant(manifest.name, manifest.version, manifest.created_at, manifest.files)
+    assert made == (folder / CROISSANT_FILE).read_bytes()
+
+
+def test_the_numbers_of_the_card_are_those_of_the_tables(folder: Path) -> None:
+    opened, stats = Dataset(folder), dataset_stats(folder, read_manifest(folder).files)
+    questions, hits, pages = opened.questions("test"), opened.hits("test"), opened.pages("test")
+    assert stats.n_questions == len(questions)
+    assert stats.n_pages == len(pages) == stats.hosts.total() == stats.characters.total()
+    assert stats.outcomes.total() == sum(map(len, hits.values()))
+    kept = [len({hit.page_id for hit in found if hit.page_id}) for found in hits.values()]
+    assert stats.pages_per_question[9] == kept.count(9)
+    assert stats.evidence["any"] == len(opened.evidence("test"))
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"| kept | {stats.outcomes['kept']:,} |" in card
+
+
+def test_every_picture_of_the_card_is_there_and_drawn_the_same_again(folder: Path) -> None:
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"!\[[a-z ]+\]\((plots/[a-z-]+\.svg)\)", card)
+    plots = dataset_plots(dataset_stats(folder, read_manifest(folder).files))
+    assert sorted(named) == sorted(plots)
+    assert {name: (folder / name).read_bytes() for name in named} == plots
+
+
+def test_documents_made_anew_are_the_same_and_the_dataset_stays_sound(folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    manifest = rewrite_documents(folder)
+    assert {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert Dataset(folder).manifest == manifest
+
+
+def test_the_report_shows_hostile_strings_as_text_and_loads_nothing(folder: Path) -> None:
+    stats = DatasetStats(n_questions=1, n_pages=1)
+    stats.hosts[SCRIPT] = 1
+    stats.licenses[SCRIPT] = 1
+    stats.outcomes["kept"] = 1
+    stats.by_rank[1][True] = 1
+    stats.characters[500] = 1
+    run = RunLog(
+        stages=[{"stage": SCRIPT, "seconds": 1.0, "total": 1, "rate": 1.0, "counts": {SCRIPT: 1}}],
+        events=[{"at": "now", "event": "refusal", "reason": SCRIPT}], n_events=1,
+    )  # fmt: skip
+    page = report_html(replace(read_manifest(folder), sources={"engine": SCRIPT}), stats, run)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    loads = re.findall(r"(?:src|href)=[\"']?([^\"' >]+)", page)
+    assert [target for target in loads if not target.startswith("#")] == []
+
+
+def test_the_report_tells_of_the_last_run_only_and_survives_a_broken_line(tmp_path: Path) -> None:
+    log = tmp_path / "build.log.jsonl"
+    log.write_text(
+        '{"event":"build"}\n{"event":"end","stage":"old","seconds":1}\n'
+        '{"event":"build"}\n{"event":"start","stage":"new"}\n{"event":"end","stage":"new","seconds":2}\n'
+        '{"event":"refusal","engine":"google"}\n{"event":"en'
+    )
+    run = read_last_run(log)
+    assert [stage["stage"] for stage in run.stages] == ["new"]
+    assert [event["event"] for event in run.events] == ["refusal"]

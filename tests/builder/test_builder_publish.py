@@ -1,0 +1,111 @@
+"""Publishing: one commit and a tag a version, read back before it counts, and no hidden gold on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_hub import Hub, serving_hub
+
+from builder.build import build
+from builder.config import read_config
+from builder.publish import Plan, push, staged
+from edu_rag.dataset import Dataset
+from edu_rag.errors import ConfigError, DataError, EngineError
+from edu_rag.manifest import read_manifest
+
+MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
+REPO = "school/edu-rag-mini"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("publish") / "mini"
+    build([MINI / "questions.jsonl"], out, read_config(MINI / "build.toml", {}))
+    return out
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # the loopback hub speaks the protocol before Xet
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with serving_hub() as server:
+        yield server
+
+
+def pushed(hub: Hub, folder: Path, hidden: tuple[str, ...] = (), token: str | None = None) -> Plan:
+    with staged(Dataset(folder), REPO, hidden) as (stage, plan):
+        push(stage, plan, token=token or hub.token, endpoint=hub.url, private=False)
+    return plan
+
+
+def test_a_version_is_one_commit_and_one_tag_with_exactly_the_files_of_the_manifest(hub: Hub, folder: Path) -> None:
+    plan = pushed(hub, folder)
+    assert len(hub.commits) == 2  # the Hub's own first one, and ours
+    oid, files = hub.commits[-1]
+    assert hub.tags == {"1.0.0": oid}
+    assert set(files) == {".gitattributes", "manifest.json", *read_manifest(folder).files}
+    assert all(files[name] == (folder / name).read_bytes() for name in plan.sizes)
+
+
+def test_what_is_published_stays_as_it_is(hub: Hub, folder: Path) -> None:
+    pushed(hub, folder)
+    with pytest.raises(DataError, match=r"has a version 1\.0\.0 already"):
+        pushed(hub, folder)
+    assert len(hub.commits) == 2
+
+
+def test_gold_of_a_hidden_split_and_what_gives_it_away_never_leaves_the_machine(hub: Hub, folder: Path) -> None:
+    plan = pushed(hub, folder, hidden=("test",))
+    files = hub.commits[-1][1]
+    assert not [name for name in files if name.startswith(("gold/", "evidence/", "leaks/"))]
+    assert {name.split("/")[0] for name in plan.withheld} == {"gold", "evidence", "leaks"}
+    secret = [(folder / name).read_bytes() for name in plan.withheld]
+    assert not [data for data in hub.objects.values() if data in secret]
+    card = files["README.md"].decode()
+    assert "gold is a" not in card
+    assert "config_name: gold" not in card
+    assert plan.manifest.id == read_manifest(folder).id  # results name the same dataset
+
+
+def test_a_published_hidden_split_is_a_sound_dataset(hub: Hub, folder: Path, tmp_path: Path) -> None:
+    with staged(Dataset(folder), REPO, ("test",)) as (stage, _):
+        opened = Dataset(stage)
+        assert len(opened.questions("test")) == 72
+        assert opened.files("gold", "test") == []
+
+
+def test_a_file_that_reads_back_with_other_bytes_gets_no_tag(hub: Hub, folder: Path) -> None:
+    hub.corrupt = "README.md"
+    with pytest.raises(DataError, match=r"README\.md reads back with other bytes"):
+        pushed(hub, folder)
+    assert hub.tags == {}
+
+
+def test_files_of_the_version_before_that_are_no_more_are_deleted(hub: Hub, folder: Path) -> None:
+    hub.repos.add(REPO)
+    hub.commits.append(("1" * 40, {".gitattributes": b"", "questions/old.parquet": b"old"}))
+    hub.tags["0.9.0"] = "1" * 40
+    pushed(hub, folder)
+    assert "questions/old.parquet" not in hub.commits[-1][1]
+    assert hub.files("0.9.0") == ("1" * 40, {".gitattributes": b"", "questions/old.parquet": b"old"})
+
+
+def test_a_wrong_token_is_one_error_that_does_not_repeat_it(hub: Hub, folder: Path) -> None:
+    with pytest.raises(EngineError, match="status 401") as caught:
+        pushed(hub, folder, token="hf_wrong_and_secret")
+    assert "hf_wrong" not in str(caught.value)
+    assert "HF_TOKEN" in str(caught.value)
+
+
+def test_a_hub_that_cannot_be_reached_is_one_error(folder: Path) -> None:
+    with staged(Dataset(folder), REPO, ()) as (stage, plan), pytest.raises(EngineError, match="cannot be reached"):
+        push(stage, plan, token="t", endpoint="http://127.0.0.1:9", private=False)
+
+
+def test_an_unknown_hidden_split_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="no split 'tset'"), staged(Dataset(folder), REPO, ("tset",)):
+        pass

@@ -1,0 +1,226 @@
+"""Reading a store row by row, from threads and other processes; and what a failed write leaves behind."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.crawl_store import WARC_FILE, CrawlStore, StoreReader
+from builder.fetch import Fetched
+from builder.fetch_plan import FetchPlan
+from builder.search import SearchResult
+from builder.settling import is_due, row_after
+from builder.store_lock import forget_store
+from builder.store_reader import CHUNK_ROWS
+from edu_rag.errors import DataError
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def fetched(i: int, outcome: str = "kept", **more: object) -> Fetched:
+    body = f"<p>{i}</p>".encode() * 20 if outcome == "kept" else b""
+    return Fetched(
+        url=f"http://e.example/{i:05}", final_url=f"http://e.example/{i:05}", outcome=outcome, fetched_at=NOW,
+        status=200, body=body, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        for i in range(40):
+            store.add_fetch(fetched(i, "kept" if i % 4 else "robots"))
+        for i in range(7):
+            state = "hits" if i % 2 else "none"
+            store.add_search(f"q{i}", "folder", "x", SearchResult(state=state), NOW)  # type: ignore[arg-type]
+    return tmp_path / "s"
+
+
+def test_rows_come_in_order_and_counts_come_from_the_index(folder: Path) -> None:
+    store = StoreReader(folder)
+    urls = [fetch.url for fetch in store.iter_fetches()]
+    assert urls == sorted(urls)
+    assert len(urls) == 40
+    assert store.n_fetches() == {"kept": 30, "robots": 10}
+    assert [search.question_id for search in store.iter_searches("folder")] == [f"q{i}" for i in range(7)]
+    assert store.n_searches("folder") == {"hits": 3, "none": 4}
+    assert store.n_searches("google") == {}
+    assert store.search("q9", "folder") is None
+    assert store.fetch("http://e.example/none") is None
+    store.close()
+
+
+def test_more_rows_than_a_chunk_come_once_each_while_new_ones_are_written(tmp_path: Path) -> None:
+    n = CHUNK_ROWS * 2 + 3
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        for i in range(n):
+            store.add_fetch(fetched(i, "timeout"))
+        seen = []
+        for fetch in store.iter_fetches():
+            seen.append(fetch.url)
+            if len(seen) % 100 == 0:
+                store.add_fetch(fetched(0, "timeout"))
+        assert (len(seen), len(set(seen))) == (n, n)
+
+
+def test_a_batch_that_is_not_committed_yet_is_seen_all_the_same(tmp_path: Path) -> None:
+    with CrawlStore(tmp_path / "s", create=True, monotonic=lambda: 0.0) as store:
+        store.add_fetch(fetched(0))  # the first is due at once
+        store.add_fetch(fetched(1))
+        store.add_search("q", "folder", "x", SearchResult(state="none"), NOW)
+        reader = StoreReader(tmp_path / "s")
+        assert [fetch.url for fetch in reader.iter_fetches()] == [fetched(0).url]
+        assert store.fetch(fetched(1).url) is not None
+        assert store.search("q", "folder") is not None
+        assert reader.search("q", "folder") is None
+        store.flush()
+        assert reader.search("q", "folder") is not None
+        reader.close()
+
+
+def test_what_comes_slowly_is_committed_one_by_one(tmp_path: Path) -> None:
+    times = iter(range(0, 1000, 5))
+    with CrawlStore(tmp_path / "s", create=True, monotonic=lambda: float(next(times))) as store:
+        reader = StoreReader(tmp_path / "s")
+        for i in range(3):
+            store.add_search(f"q{i}", "brave", "x", SearchResult(state="none"), NOW)
+            assert reader.n_searches("brave") == {"none": i + 1}
+        reader.close()
+
+
+def test_threads_and_a_process_read_the_same_bytes_while_the_writer_writes(folder: Path) -> None:
+    with CrawlStore(folder) as store, ThreadPoolExecutor(4) as pool:
+        kept = [fetch for fetch in store.iter_fetches() if fetch.outcome == "kept"]
+        bodies = list(pool.map(lambda fetch: store.response(fetch)[0], kept * 5))
+        assert bodies == [f"<p>{int(fetch.url[-5:])}</p>".encode() * 20 for fetch in kept] * 5
+        code = (
+            "import sys; from pathlib import Path; from builder.crawl_store import StoreReader\n"
+            "s = StoreReader(Path(sys.argv[1])); print(len(s.response(s.fetch('http://e.example/00001'))[0]))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(folder)], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == f"{len(fetched(1).body)}\n"
+
+
+def test_after_a_failed_sync_nothing_more_is_written_and_the_next_opening_cuts_what_is_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = (folder / WARC_FILE).stat().st_size
+
+    def fail(_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    store = CrawlStore(folder)
+    with monkeypatch.context() as patched:
+        patched.setattr("builder.warc.WarcFile.sync", fail)
+        with pytest.raises(DataError, match=r"cannot be written: Input/output error: make room.*resume"):
+            store.add_fetch(fetched(100))
+    # The bytes may be in memory only: committing their row now would be a lie.
+    with pytest.raises(DataError, match="could not be written before"):
+        store.add_fetch(fetched(101))
+    store.close()
+    assert (folder / WARC_FILE).stat().st_size > size
+    with CrawlStore(folder) as store:
+        assert (folder / WARC_FILE).stat().st_size == size
+        assert store.fetch(fetched(100).url) is None
+        assert store.n_fetches() == {"kept": 30, "robots": 10}
+
+
+def test_a_last_record_of_zeros_is_forgotten_and_its_page_fetched_again(folder: Path) -> None:
+    with StoreReaderOf(folder) as reader:
+        last = reader.fetch(fetched(39).url)
+    assert last is not None
+    assert last.offset is not None
+    assert last.length is not None
+    with (folder / WARC_FILE).open("r+b") as stream:
+        stream.seek(last.offset)
+        stream.write(b"\0" * last.length)
+    with CrawlStore(folder) as store:
+        assert store.fetch(last.url) is None
+        assert (folder / WARC_FILE).stat().st_size == last.offset
+        assert store.n_fetches()["kept"] == 29
+
+
+class StoreReaderOf:
+    """A reader that is closed at the end of a block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.reader = StoreReader(folder)
+
+    def __enter__(self) -> StoreReader:
+        return self.reader
+
+    def __exit__(self, *_: object) -> None:
+        self.reader.close()
+
+
+def test_what_a_kill_leaves_of_a_forgotten_store_is_no_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class KilledError(BaseException):
+        pass
+
+    def die(path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builder.store_lock.shutil.rmtree", die)
+        with pytest.raises(KilledError):
+            forget_store(folder)
+    assert not folder.exists()
+    with CrawlStore(folder, create=True) as store:
+        assert store.n_fetches() == {}
+    forget_store(folder)
+    assert list(folder.parent.iterdir()) == []
+
+
+def test_the_plan_spreads_hosts_and_holds_each_url_once() -> None:
+    plan = FetchPlan()
+    for path in ("2", "1", "3", "1"):
+        plan.add(f"http://a.example/{path}")
+    plan.add("http://b.example/9")
+    assert len(plan) == 4
+    expected = ["http://a.example/1", "http://b.example/9", "http://a.example/2", "http://a.example/3"]
+    assert list(plan.urls()) == list(plan.urls()) == expected
+    assert list(plan.conditions) == []
+    plan.close()
+
+
+OUTCOMES = st.sampled_from(["kept", "robots", "timeout", "connection", "http_error", "not_html"])
+FETCHES = st.builds(
+    lambda outcome, status, n: Fetched(
+        url="http://e.example/", final_url="http://e.example/", outcome=outcome, fetched_at=NOW,
+        status=200 if outcome == "kept" else status, body=b"x" * n,
+    ),
+    OUTCOMES, st.sampled_from([404, 429, 500, 503]), st.integers(1, 3),
+)  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(st.lists(FETCHES, min_size=1, max_size=8), st.lists(st.booleans(), min_size=8, max_size=8))
+def test_a_row_is_settled_after_three_tries_a_round_and_a_page_once_kept_is_only_replaced_by_something_definite(
+    gots: list[Fetched], next_rounds: list[bool]
+) -> None:
+    row, crawl_round = None, 0
+    for got, is_next in zip(gots, next_rounds, strict=False):
+        crawl_round += is_next
+        if not is_due(row, crawl_round):
+            continue
+        digest = "d" * len(got.body) if got.outcome == "kept" else None
+        after, is_new = row_after(row, got, digest, crawl_round)
+        assert after.round == crawl_round
+        assert 1 <= after.attempts <= 3
+        if row is not None and row.outcome == "kept" and got.outcome in ("timeout", "connection"):
+            assert (after.digest, is_new) == (row.digest, False)
+        if got.outcome == "kept":
+            assert after.digest == digest
+        row = after

@@ -1,0 +1,99 @@
+"""Killable workers: a job that hangs, swells, raises or dies costs only itself; results keep the jobs' order."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from builder.workers import MEMORY_BYTES, WINDOW_PER_WORKER, WorkFailure, map_killable
+from edu_rag.errors import MissingExtraError
+
+
+def _nothing() -> None:
+    pass
+
+
+def _work(job: str) -> str:
+    if job == "hang":
+        while True:
+            pass
+    if job == "die":
+        os.kill(os.getpid(), 9)
+    if job == "swell":
+        return str(len(bytearray(4 * MEMORY_BYTES)))
+    if job == "raise":
+        raise KeyError(job)
+    if job == "fits":
+        return str(len(bytearray(MEMORY_BYTES // 2)))
+    return job.upper()
+
+
+def _run(jobs: list[str], workers: int = 1, **options: object) -> list[object]:
+    keyed = [(f"{n}", job) for n, job in enumerate(jobs)]
+    results = list(map_killable(keyed, _work, _nothing, workers=workers, cpu_limit_s=0.5, **options))  # type: ignore[arg-type]
+    assert [key for key, _ in results] == [key for key, _ in keyed]
+    return [result for _, result in results]
+
+
+def test_each_way_to_fail_has_its_reason_and_the_others_go_on() -> None:
+    results = _run(["a", "hang", "b", "die", "c", "swell", "d", "raise", "e", "fits", "f"], workers=2)
+    assert results == [
+        "A", WorkFailure(reason="timeout"), "B", WorkFailure(reason="crash"), "C", WorkFailure(reason="memory"), "D",
+        WorkFailure(reason="error KeyError"), "E", str(MEMORY_BYTES // 2), "F",
+    ]  # fmt: skip
+
+
+def test_a_job_that_waits_is_not_charged_with_the_time_of_the_wall() -> None:
+    assert list(map_killable([("a", 0.3)], _sleep, _nothing, workers=1, cpu_limit_s=0.1)) == [("a", "slept")]
+
+
+def _sleep(seconds: float) -> str:
+    time.sleep(seconds)
+    return "slept"
+
+
+def test_a_failed_job_may_be_tried_as_another_job_at_most_twice() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def retry(job: str, failure: WorkFailure) -> str | None:
+        asked.append((job, failure.reason))
+        return {"hang": "raise", "raise": "mended", "die": "die"}.get(job)
+
+    assert _run(["hang", "x", "die", "swell"], retry=retry) == [
+        "MENDED", "X", WorkFailure(reason="crash"), WorkFailure(reason="memory"),
+    ]  # fmt: skip
+    assert asked == [
+        ("hang", "timeout"), ("raise", "error KeyError"), ("die", "crash"), ("die", "crash"), ("swell", "memory"),
+    ]  # fmt: skip
+
+
+def test_jobs_are_taken_a_window_at_a_time() -> None:
+    taken: list[int] = []
+
+    def jobs() -> object:
+        for n in range(200):
+            taken.append(n)
+            yield f"{n}", "x"
+
+    results = map_killable(jobs(), _work, _nothing, workers=1)  # type: ignore[arg-type]
+    next(results)
+    assert len(taken) <= WINDOW_PER_WORKER + 1
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_libraries_that_cannot_be_loaded_are_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(MissingExtraError, match=r"page workers: they cannot start \(no parser\): pip install"):
+        list(map_killable([("a", "x")], _work, _prepare_fails, workers=1))
+
+
+def _prepare_fails() -> None:
+    raise ModuleNotFoundError("no parser")
+
+
+def test_workers_that_end_while_they_start_are_one_clear_line() -> None:
+    with pytest.raises(MissingExtraError, match="page workers: they cannot start"):
+        list(map_killable([(f"{n}", "x") for n in range(50)], _work, partial(os._exit, 3), workers=1))
