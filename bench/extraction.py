@@ -112,7 +112,7 @@ PEERS: dict[str, Callable[[str], str]] = {
 
 
 def _ours(name: str) -> Callable[[bytes], tuple[str, str]]:
-    from builder.extract import Extracted, extract_page
+    from builder.extract.extract import Extracted, extract_page
 
     def run(body: bytes) -> tuple[str, str]:
         found = extract_page(body, None, name)
@@ -122,7 +122,7 @@ def _ours(name: str) -> Callable[[bytes], tuple[str, str]]:
 
 
 def _peer(name: str) -> Callable[[bytes], tuple[str, str]]:
-    from builder.decode import decode
+    from builder.extract.decode import decode
 
     def run(body: bytes) -> tuple[str, str]:
         html = decode(body, None)
@@ -136,7 +136,7 @@ def _peer(name: str) -> Callable[[bytes], tuple[str, str]]:
 
 def tools() -> dict[str, Callable[[bytes], tuple[str, str]]]:
     """Every tool by name: ours, then the peers as they come."""
-    from builder.extract import EXTRACTORS
+    from builder.extract.extract import EXTRACTORS
 
     return {name: _ours(name) for name in EXTRACTORS} | {name: _peer(name) for name in PEERS}
 

@@ -21,7 +21,7 @@ from typing import Any
 from extraction import PEERS
 from hostile_kinds import KINDS
 
-from builder.extract import ExtractionFailure, PageJob, extract_page, prepare, retry_page
+from builder.extract.extract import ExtractionFailure, PageJob, extract_page, prepare, retry_page
 from builder.workers import CPU_LIMIT_S, WorkFailure, map_killable
 
 

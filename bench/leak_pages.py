@@ -186,7 +186,7 @@ def _chunks(source: str, text: str, size: int) -> Iterator[tuple[str, str]]:
 
 
 def _html_text(body: bytes) -> str:
-    from builder.extract import Extracted, extract_page
+    from builder.extract.extract import Extracted, extract_page
 
     found = extract_page(body, "utf-8", "bs4-v1")
     return found.text if isinstance(found, Extracted) else ""

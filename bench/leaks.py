@@ -19,7 +19,7 @@ from typing import Any
 
 from leak_pages import KINDS, WITH_KEY, Mirror, clean_pages, mirrors
 
-from builder.leaks import LeakIndex
+from builder.labels.leaks import LeakIndex
 from builder.questions import read_questions
 from edu_rag.records import Question
 

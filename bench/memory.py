@@ -46,11 +46,11 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
     """Make a crawl store as a finished crawl would have left it."""
     from builder.build import write_inputs
     from builder.config import to_config
-    from builder.crawl_search import query_of
-    from builder.crawl_store import CrawlStore
+    from builder.crawl.searching import query_of
     from builder.derive import Inputs
     from builder.fetch import Fetched
     from builder.search import SearchResult
+    from builder.store.crawl_store import CrawlStore
     from edu_rag.gold import Gold
     from edu_rag.records import Question
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builder.crawl_search import query_of
+from builder.crawl.searching import query_of
 from builder.questions import read_questions
 from builder.search import SearchEngine
 from builder.search.folder import FolderEngine, indexed_pages

@@ -13,16 +13,16 @@ from typing import Any
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl import crawl
-from builder.crawl_search import Sleep
-from builder.crawl_store import LOG_FILE, CrawlStore, forget_store, is_store
+from builder.crawl.crawl import crawl
+from builder.crawl.rounds import Round, next_round, round_of
+from builder.crawl.searching import Sleep
 from builder.derive import Inputs, derive, with_changes
-from builder.extract import EXTRACTORS
+from builder.documents.report import write_report
+from builder.extract.extract import EXTRACTORS
 from builder.questions import read_questions
-from builder.report import write_report
-from builder.rounds import Round, next_round, round_of
 from builder.search.chain import Chain, open_chain
 from builder.search.settings import forget_paths
+from builder.store.crawl_store import LOG_FILE, CrawlStore, forget_store, is_store
 from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold, match_gold

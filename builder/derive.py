@@ -16,9 +16,8 @@ from typing import Any
 from builder import page_stage
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, to_config
-from builder.crawl_search import answer_to
-from builder.crawl_store import CrawlStore, Fetch
-from builder.documents import dataset_documents
+from builder.crawl.searching import answer_to
+from builder.documents.documents import dataset_documents
 from builder.duplicates import SeenPages
 from builder.evidence import label_evidence
 from builder.fetch.signals import reserves_rights
@@ -26,7 +25,8 @@ from builder.page_stage import PageSettings
 from builder.scale import scaled_results
 from builder.search.combine import Combined
 from builder.sources import sources_of
-from builder.takedowns import TakeDowns, read_takedowns
+from builder.store.crawl_store import CrawlStore, Fetch
+from builder.store.takedowns import TakeDowns, read_takedowns
 from builder.urls import canonical_or_none, host_of, is_under
 from builder.work_tables import WorkTables
 from edu_rag import __version__
@@ -169,7 +169,7 @@ def _label(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> None:
 
 
 def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], config: BuildConfig) -> list[Evidence]:
-    found = label_evidence(question, gold, pages, config.label.evidence)
+    found = label_evidence(question, gold, pages, config.label.evidence, config.label.evidence_model)
     return sorted(found, key=lambda item: (item.page_id, item.start, item.end, item.method))
 
 

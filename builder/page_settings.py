@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-DEFAULT_EXTRACTOR = "trafilatura-v1"
+DEFAULT_EXTRACTOR = "cascade-v1"
 Host = Annotated[str, Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
 
@@ -45,3 +45,5 @@ class LabelConfig:
     mask_pii: bool = True
     leaks: bool = True
     evidence: tuple[str, ...] = ("answer-string-v1",)
+    evidence_model: str = "all-MiniLM-L6-v2"
+    """The sentence-transformers model of `embedding-v1`: a name, or a local folder."""

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from builder.duplicates import signature
-from builder.extract import Extracted, ExtractionFailure, extract_page, skip_after
-from builder.leaks import LeakIndex
+from builder.extract.extract import Extracted, ExtractionFailure, extract_page, skip_after
+from builder.labels.leaks import LeakIndex
 from builder.page_filters import why_dropped
 from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from builder.workers import WorkFailure, map_killable
@@ -22,7 +22,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import PAGE_FLAGS, Leak, Question, WebPage, page_id_of
 
 if TYPE_CHECKING:
-    from builder.store_reader import StoreReader
+    from builder.store.reader import StoreReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class PageStage:
 
     def __call__(self, job: PageJob) -> PageResult:
         """Extract, mask, filter, cut and label one page. Raises what the parsers raise."""
-        from builder.pii import mask
+        from builder.labels.pii import mask
 
         found = extract_page(job.body, job.charset, self._settings.extract.extractor, job.skip)
         if isinstance(found, ExtractionFailure):
@@ -116,9 +116,9 @@ class PageStage:
 
 def _flags(found: Extracted, leaks: Sequence[Leak], *, masked: bool) -> tuple[str, ...]:
     """The page's flags, in the order of PAGE_FLAGS."""
-    from builder.hidden_text import is_hidden_text
-    from builder.injection import holds_injection
-    from builder.language import page_flags
+    from builder.labels.hidden_text import is_hidden_text
+    from builder.labels.injection import holds_injection
+    from builder.labels.language import page_flags
 
     flags = {leak.kind for leak in leaks} | set(page_flags(found.text, found.language))
     if is_hidden_text(found.hidden, found.text):

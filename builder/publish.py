@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.documents import dataset_documents
+from builder.documents.documents import dataset_documents
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError
 from edu_rag.jsonl import write_file

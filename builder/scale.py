@@ -20,7 +20,7 @@ import msgspec
 from builder import page_stage
 from builder.page_stage import PageResult, PageSettings, page_results
 from builder.scale_settings import ScaleConfig
-from builder.store_reader import StoreReader
+from builder.store.reader import StoreReader
 from edu_rag.errors import DataError, MissingExtraError
 from edu_rag.jsonl import write_file
 

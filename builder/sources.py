@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from builder.config import crawl_settings
-from builder.crawl_search import answer_to
-from builder.crawl_store import CrawlStore
+from builder.crawl.searching import answer_to
 from builder.search import ANSWERED
 from builder.sentences import SPLITTER
+from builder.store.crawl_store import CrawlStore
 from builder.work_tables import WorkTables
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, _Entry] = {
     "demo": _Entry("edu_rag.demo", "the whole line on the bundled mini benchmark, offline"),
     "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
     "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
-    "dataset": _Entry("builder.dataset_commands", "a dataset folder's life: check, audit, diff, card, push, takedown, export"),
+    "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
     "check": _Entry("harness.commands", "everything wrong with a submission, at once"),
     "run": _Entry("harness.commands", "a runnable submission + a dataset -> predictions.jsonl"),
     "score": _Entry("harness.commands", "predictions -> scorecard and verdicts"),

@@ -13,7 +13,7 @@ from builder.search.settings import SearchConfig
 from builder.urls import canonical_url
 
 if TYPE_CHECKING:
-    from builder.crawl_store import Search
+    from builder.store.crawl_store import Search
 
 K = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""

@@ -28,8 +28,8 @@ def match_expression(query: str) -> str:
 
 
 def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
-    from builder.decode import decode
-    from builder.page_text import page_title, parse_html
+    from builder.extract.decode import decode
+    from builder.extract.page_text import page_title, parse_html
 
     tree = parse_html(decode(html, charset))
     if tree is None:

@@ -91,7 +91,7 @@ class StoreRecording:
         self._sha256 = digest.hexdigest()
 
     def _results(self, n: int) -> Iterator[tuple[str, str, SearchResult]]:
-        from builder.store_reader import StoreReader
+        from builder.store.reader import StoreReader
 
         with closing(StoreReader(self._folder)) as store:
             for search in store.iter_searches(self._engine):
@@ -101,7 +101,7 @@ class StoreRecording:
 
     def answer(self, query: str, n: int) -> SearchResult:
         """The stored responses to the query, read again; they come with the result, as if they had been got now."""
-        from builder.store_reader import StoreReader
+        from builder.store.reader import StoreReader
 
         if query not in self._questions:
             return _UNKNOWN

@@ -15,8 +15,8 @@ import pytest
 from datasets import load_dataset
 
 from builder.build import build, replay, store_folder
-from builder.check import check_dataset
 from builder.config import to_config
+from builder.dataset.check import check_dataset
 from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from builder.build import build, read_round, replay, store_folder
 from builder.commands import build as build_command
 from builder.config import BuildConfig, to_config
-from builder.rounds import Round
+from builder.crawl.rounds import Round
 from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
 from edu_rag.manifest import Manifest
@@ -86,7 +86,7 @@ def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_me
         def die(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        patched.setattr("builder.crawl_fetch.fetch_all", die)
+        patched.setattr("builder.crawl.fetching.fetch_all", die)
         with pytest.raises(KeyboardInterrupt):
             built(web, out, refresh=True)
     assert read_round(store_folder(out)) == Round(number=1, version="1.1.0")

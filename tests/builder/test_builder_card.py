@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.card import dataset_card
-from builder.card_tables import outside
+from builder.documents.card import dataset_card
+from builder.documents.card_tables import outside
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.manifest import FileEntry

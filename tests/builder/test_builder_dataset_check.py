@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from builder.check import CheckReport, check_dataset, check_folder
-from builder.check_gold import chi_square_p
-from builder.findings import EXAMPLES, Findings
-from builder.label_tests import _upper_tail
+from builder.dataset.check import CheckReport, check_dataset, check_folder
+from builder.dataset.check_gold import chi_square_p
+from builder.dataset.findings import EXAMPLES, Findings
+from builder.dataset.label_tests import _upper_tail
 from edu_rag.__main__ import root
 from edu_rag.errors import DataError, FaultsError
 from edu_rag.gold import Gold

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.changes import changes_file, printable, summary_of, write_changes
-from builder.dataset_diff import DatasetDiff, _merged, compare_folders
-from builder.versions import STEPS, Step, Version, fits, to_version
+from builder.dataset.changes import changes_file, printable, summary_of, write_changes
+from builder.dataset.diff import DatasetDiff, _merged, compare_folders
+from builder.dataset.versions import STEPS, Step, Version, fits, to_version
 from edu_rag.__main__ import root
 from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError

@@ -10,11 +10,11 @@ import pytest
 from builder_dataset import FISH, ICE, LAVA, MOVED, file_hash, hit, tables, write
 from click.testing import CliRunner
 
-from builder.check import check_folder
-from builder.dataset_diff import compare_folders
-from builder.dataset_takedown import plan_takedown, results_to_score_again, take_down, to_takedown
-from builder.takedown_run import STORE_MARK
-from builder.takedowns import read_takedowns
+from builder.dataset.check import check_folder
+from builder.dataset.diff import compare_folders
+from builder.dataset.takedown import plan_takedown, results_to_score_again, take_down, to_takedown
+from builder.dataset.takedown_run import STORE_MARK
+from builder.store.takedowns import read_takedowns
 from edu_rag.__main__ import root
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError

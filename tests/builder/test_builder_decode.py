@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.decode import charset_of, decode
+from builder.extract.decode import charset_of, decode
 
 WORDS = "Größe, naïve café — “quotes” and so on, in a text that is long enough to tell. "
 

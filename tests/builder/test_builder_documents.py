@@ -11,11 +11,11 @@ import pytest
 
 from builder.build import build
 from builder.config import read_config
-from builder.croissant import croissant
-from builder.dataset_stats import DatasetStats, dataset_stats
-from builder.documents import CROISSANT_FILE, rewrite_documents
-from builder.plots import dataset_plots
-from builder.report import RunLog, read_last_run, report_html
+from builder.documents.croissant import croissant
+from builder.documents.documents import CROISSANT_FILE, rewrite_documents
+from builder.documents.plots import dataset_plots
+from builder.documents.report import RunLog, read_last_run, report_html
+from builder.documents.stats import DatasetStats, dataset_stats
 from edu_rag.dataset import Dataset
 from edu_rag.manifest import read_manifest
 

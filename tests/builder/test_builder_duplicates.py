@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.duplicates import SIGNATURE_BYTES, SeenPages, estimated_similarity, signature, similarity
+from builder.duplicates import DIGEST_BYTES, SIGNATURE_BYTES, SeenPages, estimated_similarity, signature, similarity
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [f"word{number}" for number in range(400)]
@@ -68,7 +68,7 @@ def test_the_signature_is_the_same_in_every_process_and_for_every_hash_seed() ->
 
 def test_the_signature_of_a_known_text_never_changes() -> None:
     """A stored signature must stay comparable: a library that hashes otherwise would be a change of the dataset."""
-    assert signature("ice moves and rocks scrape the bedrock").hex()[:32] == PINNED
+    assert signature("ice moves and rocks scrape the bedrock")[DIGEST_BYTES:].hex()[:32] == PINNED
 
 
 PINNED = "3e82fde55ca9a9dbf70ca8ca65c526ca"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import page_text
-from builder.extract import (
+from builder.extract import page_text
+from builder.extract.extract import (
     EXTRACTORS,
     Extracted,
     ExtractionFailure,
@@ -19,7 +19,7 @@ from builder.extract import (
     extract_pages,
     skip_after,
 )
-from builder.page_shape import MAX_BYTES, MAX_TAGS, page_shape, refused
+from builder.extract.page_shape import MAX_BYTES, MAX_TAGS, page_shape, refused
 from edu_rag.errors import ConfigError, MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +146,7 @@ def test_no_extractor_opens_a_socket(tmp_path: Path) -> None:
     frames = '<main><img src="http://127.0.0.1:9/y.png"><iframe src="http://127.0.0.1:9/"></iframe>'
     (tmp_path / "p.html").write_text(html.replace("<main>", frames), encoding="utf-8")
     code = (
-        "import sys, pathlib\nfrom builder.extract import EXTRACTORS, Extracted, extract_page\n"
+        "import sys, pathlib\nfrom builder.extract.extract import EXTRACTORS, Extracted, extract_page\n"
         # urllib3 binds a socket once, when it is imported, to see whether there is IPv6: import it before watching.
         "for name in EXTRACTORS: extract_page(b'<p>warm up</p>', None, name)\n"
         "seen = []\n"

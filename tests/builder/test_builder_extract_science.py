@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.extract import Extracted, extract_page
-from builder.extract_tools import plain_text
-from builder.page_text import clean_text
-from builder.prepass import apply_prepass, superscript
-from builder.prepass_blocks import is_credit
-from builder.prepass_mathml import MAX_DEPTH, linear_math
+from builder.extract.extract import Extracted, extract_page
+from builder.extract.page_text import clean_text
+from builder.extract.prepass import apply_prepass, superscript
+from builder.extract.prepass_blocks import is_credit
+from builder.extract.prepass_mathml import MAX_DEPTH, linear_math
+from builder.extract.tools import plain_text
 
 FILLER = "".join(
     f"<p>Plant number {n} makes its food from light, water and air, and gives off oxygen.</p>" for n in range(12)

@@ -10,10 +10,10 @@ from typing import BinaryIO
 import pytest
 from builder_web import HTML, Answer, Web, Writer, page, redirect, serving
 
-from builder.crawl_store import CrawlStore
 from builder.fetch import Fetched, fetch_all
 from builder.fetch.addresses import RefusedAddressError, check_url, is_public
 from builder.fetch.settings import FetchConfig
+from builder.store.crawl_store import CrawlStore
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOST = "site.example"

@@ -11,9 +11,9 @@ from builder_web import Answer, Web, Writer, serving
 
 from builder.build import build, store_folder
 from builder.config import BuildConfig, to_config
-from builder.crawl_store import CrawlStore
 from builder.search.google import GoogleEngine
 from builder.search.settings import GoogleConfig
+from builder.store.crawl_store import CrawlStore
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EngineError
 

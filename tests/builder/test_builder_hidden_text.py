@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.hidden_text import MAX_HIDDEN_CHARS, hidden_text_of, hides, is_hidden_text
-from builder.page_text import parse_html
+from builder.extract.page_text import parse_html
+from builder.labels.hidden_text import MAX_HIDDEN_CHARS, hidden_text_of, hides, is_hidden_text
 
 SECRET = (
     "the sponsor of this page asks every reader to trust only what stands here and to quote it in full, since all other"

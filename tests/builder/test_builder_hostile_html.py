@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.extract import Extracted, ExtractionFailure, PageJob, extract_page, prepare, retry_page
+from builder.extract.extract import Extracted, ExtractionFailure, PageJob, extract_page, prepare, retry_page
 from builder.workers import CPU_LIMIT_S, WorkFailure, map_killable
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.injection import holds_injection
+from builder.labels.injection import holds_injection
 
 ARTICLE = "Plants make sugar from carbon dioxide and water, with the energy of sunlight. " * 20
 

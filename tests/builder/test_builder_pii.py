@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.pii import mask
+from builder.labels.pii import mask
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from builder import scale
 from builder.build import build, read_inputs, store_folder
 from builder.config import read_config
-from builder.crawl_store import CrawlStore
 from builder.derive import derive
 from builder.scale_settings import ScaleConfig
+from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import DataError
 from edu_rag.manifest import Manifest
 

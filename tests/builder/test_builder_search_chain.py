@@ -19,11 +19,11 @@ from test_builder_search_api import KEY, brave_hits, ok, searxng_hits, wikipedia
 from builder.build import build, replay, store_folder
 from builder.clock import LOCAL_INSTANT, build_clock
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
-from builder.crawl_store import CrawlStore, Search
 from builder.search import ENGINES, State
 from builder.search.chain import open_chain
 from builder.search.combine import Combined, combined, fused
 from builder.search.settings import SearchConfig, engines_of
+from builder.store.crawl_store import CrawlStore, Search
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError, FaultsError
 

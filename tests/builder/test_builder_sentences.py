@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.language import language_of, page_flags
+from builder.labels.language import language_of, page_flags
 from builder.sentences import split_sentences
 from edu_rag.records import Span
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, forget_store
 from builder.fetch import Fetched
 from builder.search import RawResponse, SearchResult
+from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, forget_store
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

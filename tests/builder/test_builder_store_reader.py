@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.crawl_store import WARC_FILE, CrawlStore, StoreReader
+from builder.crawl.fetch_plan import FetchPlan
 from builder.fetch import Fetched
-from builder.fetch_plan import FetchPlan
 from builder.search import SearchResult
-from builder.settling import is_due, row_after
-from builder.store_lock import forget_store
-from builder.store_reader import CHUNK_ROWS
+from builder.store.crawl_store import WARC_FILE, CrawlStore, StoreReader
+from builder.store.lock import forget_store
+from builder.store.reader import CHUNK_ROWS
+from builder.store.settling import is_due, row_after
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -103,7 +103,7 @@ def test_threads_and_a_process_read_the_same_bytes_while_the_writer_writes(folde
         bodies = list(pool.map(lambda fetch: store.response(fetch)[0], kept * 5))
         assert bodies == [f"<p>{int(fetch.url[-5:])}</p>".encode() * 20 for fetch in kept] * 5
         code = (
-            "import sys; from pathlib import Path; from builder.crawl_store import StoreReader\n"
+            "import sys; from pathlib import Path; from builder.store.crawl_store import StoreReader\n"
             "s = StoreReader(Path(sys.argv[1])); print(len(s.response(s.fetch('http://e.example/00001'))[0]))"
         )
         done = subprocess.run(
@@ -122,7 +122,7 @@ def test_after_a_failed_sync_nothing_more_is_written_and_the_next_opening_cuts_w
 
     store = CrawlStore(folder)
     with monkeypatch.context() as patched:
-        patched.setattr("builder.warc.WarcFile.sync", fail)
+        patched.setattr("builder.store.warc.WarcFile.sync", fail)
         with pytest.raises(DataError, match=r"cannot be written: Input/output error: make room.*resume"):
             store.add_fetch(fetched(100))
     # The bytes may be in memory only: committing their row now would be a lie.
@@ -173,7 +173,7 @@ def test_what_a_kill_leaves_of_a_forgotten_store_is_no_store(folder: Path, monke
             raise KilledError
 
     with monkeypatch.context() as patched:
-        patched.setattr("builder.store_lock.shutil.rmtree", die)
+        patched.setattr("builder.store.lock.shutil.rmtree", die)
         with pytest.raises(KilledError):
             forget_store(folder)
     assert not folder.exists()

@@ -12,12 +12,12 @@ import pytest
 from builder_web import HTML, Answer, Web, serving
 
 from builder.config import BuildConfig, to_config
-from builder.crawl_fetch import fetch_missing, plan_fetches
-from builder.crawl_store import INDEX_FILE, CrawlStore, StoreReader
-from builder.rounds import Round, newer, next_minor, next_round, round_of
+from builder.crawl.fetching import fetch_missing, plan_fetches
+from builder.crawl.rounds import Round, newer, next_minor, next_round, round_of
 from builder.search import SearchResult
-from builder.store_index import VERSION, Fetch
-from builder.takedowns import TakeDown, TakeDowns, add_takedown, host_is_listed, read_takedowns
+from builder.store.crawl_store import INDEX_FILE, CrawlStore, StoreReader
+from builder.store.index import VERSION, Fetch
+from builder.store.takedowns import TakeDown, TakeDowns, add_takedown, host_is_listed, read_takedowns
 from edu_rag.errors import DataError, RecordError
 from edu_rag.records import Question
 

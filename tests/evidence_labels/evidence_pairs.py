@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from builder.evidence.words import words_of
-from builder.extract import Extracted, extract_page
+from builder.extract.extract import Extracted, extract_page
 from builder.questions import read_questions
 from builder.sentences import split_sentences
 from edu_rag.gold import Gold

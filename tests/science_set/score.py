@@ -185,7 +185,7 @@ def score_tool(text_of: TextOf) -> dict[str, Any]:
 
 def our_extractor(name: str) -> TextOf:
     """One of builder's named extractors as a callable; a page that it refuses has no text."""
-    from builder.extract import Extracted, extract_page
+    from builder.extract.extract import Extracted, extract_page
 
     def text_of(body: bytes) -> str:
         found = extract_page(body, "utf-8", name)

@@ -1,0 +1,1 @@
+"""Crawling: searching, fetching, and rounds of it, into the crawl store."""

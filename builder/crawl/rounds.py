@@ -1,0 +1,66 @@
+"""Rounds of a crawl: the first one, then one a refresh; each makes the next minor version, and is resumable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from builder.dataset.versions import to_version
+from edu_rag.errors import DataError
+from edu_rag.manifest import FILE_NAME, read_manifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """Where a store stands. Invariants: round 0 is the first crawl; `is_finished`: everything asked was answered."""
+
+    number: int = 0
+    version: str = "1.0.0"
+    is_finished: bool = False
+
+
+def newer(one: str, other: str) -> str:
+    """The higher one of two versions."""
+    return max(one, other, key=to_version)
+
+
+def next_minor(version: str) -> str:
+    """The version of a dataset whose pages were fetched anew: 1.4.2 -> 1.5.0."""
+    return str(to_version(version).raised("minor"))
+
+
+def round_of(made_with: dict[str, Any]) -> Round:
+    """The round that a store's config.json tells of. Raises ValueError where it tells nonsense.
+
+    A store of the first schema says nothing: it is in its first round, and whether that is finished shows when its
+    URLs are counted.
+    """
+    number, finished = made_with.get("round", 0), made_with.get("finished", True)
+    version = made_with["config"].get("version", "1.0.0")
+    if type(number) is not int or number < 0 or type(finished) is not bool or type(version) is not str:
+        raise ValueError("round, finished or version has the wrong type")
+    return Round(number=number, version=version, is_finished=finished)
+
+
+def _version_before(out: Path, stored: Round) -> str:
+    return newer(read_manifest(out).version, stored.version) if (out / FILE_NAME).is_file() else stored.version
+
+
+def next_round(
+    stored: Round | None, version: str, out: Path, *, refresh: bool, allow_partial: bool, forced_version: str | None
+) -> Round:
+    """The round that a build works on, and the version of the dataset it makes.
+
+    `version` is that of the settings; `forced_version`, from the command line, wins over everything. A refresh that
+    was cut off is continued. Raises DataError for the refresh of a first crawl that is not finished.
+    """
+    if stored is None:
+        return Round(version=version)
+    if refresh and stored.is_finished is False and stored.number == 0 and not allow_partial:
+        raise DataError(out, "its first crawl is not finished, so there is nothing to refresh", "build with --resume")
+    if refresh and (stored.is_finished or stored.number == 0):
+        begun = Round(number=stored.number + 1, version=newer(version, next_minor(_version_before(out, stored))))
+    else:
+        begun = replace(stored, version=newer(version, stored.version) if stored.number else version)
+    return replace(begun, version=forced_version or begun.version, is_finished=False)

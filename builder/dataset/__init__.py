@@ -1,0 +1,1 @@
+"""A dataset folder's life: check, audit, diff, take-down, export."""

@@ -1,0 +1,263 @@
+"""Taking pages out of a dataset: a tombstone in the crawl store, a new version, and the results to score again."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from builder.dataset.changes import FILE_NAME as CHANGES
+from builder.dataset.changes import changes_file
+from builder.dataset.versions import to_version
+from builder.documents.card_tables import outside
+from builder.documents.documents import dataset_documents
+from builder.store.takedowns import TakeDown, TakeDowns
+from builder.urls import canonical_or_none, host_of
+from edu_rag.dataset import CONFIGS, Dataset
+from edu_rag.dataset_writer import write_dataset
+from edu_rag.errors import ConfigError, DataError, EduRagError, RecordError
+from edu_rag.gold import Gold
+from edu_rag.manifest import FileEntry, Manifest
+from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
+from edu_rag.scorecards import FILE_NAME as SCORECARD
+from edu_rag.scorecards import read_scorecard
+
+OUTCOME = "taken_down"
+REPEATS = ("duplicate", "near_duplicate")
+
+
+def to_takedown(text: str, reason: str, at: datetime) -> TakeDown:
+    """The entry that a URL, a host name or 64 hexadecimal digits name. Raises ConfigError."""
+    text = text.strip()
+    kind: Literal["url", "host", "sha256"]
+    if "://" in text:
+        kind, value = "url", canonical_or_none(text) or text
+    elif re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        kind, value = "sha256", text.lower()
+    else:
+        kind, value = "host", text.lower().rstrip(".")
+    try:
+        return TakeDown(kind=kind, value=value, reason=reason, at=at)
+    except RecordError as error:
+        remedy = "give https://…, www.example.org or 64 hexadecimal digits"
+        raise ConfigError(f"{error.where} {text[:80]!r}", error.what, remedy) from None
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a take-down does to a dataset, counted before anything is written."""
+
+    entry: TakeDown
+    asked: TakeDowns
+    pages: set[str] = field(default_factory=set)
+    urls: list[str] = field(default_factory=list)
+    n_hits: int = 0
+    n_evidence: int = 0
+    n_leaks: int = 0
+    n_repeats: int = 0
+    """Hits of the same questions that were dropped as repeats: one may have repeated what goes now."""
+    questions: set[str] = field(default_factory=set)
+    sources: dict[str, Any] = field(default_factory=dict)
+
+    def takes(self, hit: SearchHit) -> bool:
+        """Whether a hit is taken down: its own address is meant, or the page that it led to."""
+        if hit.page_id in self.pages:
+            return True
+        url = canonical_or_none(hit.url)
+        return hit.outcome != OUTCOME and url is not None and self.asked.matches(url, host_of(url), None)
+
+
+class _Counts:
+    """What stays, in numbers: the parts of the manifest's `sources` that a take-down moves."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.pairs: set[tuple[str, str]] = set()
+        self.characters: dict[str, int] = {}
+        self.flags: dict[str, tuple[str, ...]] = {}
+        self.leaks: Counter[str] = Counter()
+        self.leaked: set[str] = set()
+        self.evidenced: set[str] = set()
+
+    def sources(self, before: Mapping[str, Any], n_questions: int, n_gone: int) -> dict[str, Any]:
+        """`sources` with the same keys, counted anew; what the tables do not tell is left out."""
+        kept = {page_id for _, page_id in self.pairs}
+        total = sum(self.characters[page_id] for _, page_id in self.pairs)
+        counted = {
+            "hits_by_outcome": dict(sorted(self.outcomes.items())),
+            "pages": len(kept),
+            "questions_with_pages": len({question_id for question_id, _ in self.pairs}),
+            "pages_per_question": _mean(len(self.pairs), n_questions),
+            "characters_per_page": _mean(total, len(self.pairs)),
+            "characters_per_distinct_page": _mean(sum(self.characters[page_id] for page_id in kept), len(kept)),
+            "page_flags": dict(sorted(Counter(f for page_id in kept for f in self.flags[page_id]).items())),
+            "leaks": dict(sorted(self.leaks.items())),
+            "questions_leaked": len(self.leaked),
+            "questions_with_evidence": len(self.evidenced),
+        }
+        same = {key: counted.get(key, value) for key, value in before.items() if key != "extracted_by"}
+        gone = int(before.get("pages_taken_down", 0)) + n_gone
+        return same | {"hits_taken_down": self.outcomes[OUTCOME], "pages_taken_down": gone}
+
+
+def _mean(total: int, n: int) -> float:
+    return round(total / n, 2) if n else 0.0
+
+
+def _read_pages(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
+    for split in dataset.splits():
+        for page in dataset.records("pages", split, WebPage):
+            counts.characters[page.page_id] = len(page.text)
+            counts.flags[page.page_id] = page.flags
+            if plan.asked.matches(page.url, host_of(page.url), page.html_sha256):
+                plan.pages.add(page.page_id)
+                plan.urls.append(page.url)
+    plan.urls = sorted(set(plan.urls))
+
+
+def _read_hits(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
+    before: set[str] = set()
+    for split in dataset.splits():
+        for hit in dataset.records("hits", split, SearchHit):
+            taken = plan.takes(hit)
+            counts.outcomes[OUTCOME if taken else hit.outcome] += 1
+            if taken:
+                plan.n_hits += 1
+                plan.questions.add(hit.question_id)
+            if hit.page_id is not None:
+                before.add(hit.page_id)
+                if not taken:
+                    counts.pairs.add((hit.question_id, hit.page_id))
+    # A page that only the taken hits led to goes with them.
+    plan.pages |= before - {page_id for _, page_id in counts.pairs}
+
+
+def _count_repeats(dataset: Dataset, plan: Plan) -> None:
+    for split in dataset.splits():
+        for hit in dataset.records("hits", split, SearchHit):
+            plan.n_repeats += hit.question_id in plan.questions and hit.outcome in REPEATS
+
+
+def _read_labels(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
+    for split in dataset.splits():
+        for item in dataset.records("evidence", split, Evidence):
+            if _is_gone(plan, counts, item):
+                plan.n_evidence += 1
+            else:
+                counts.evidenced.add(item.question_id)
+        for leak in dataset.records("leaks", split, Leak):
+            if leak.page_id in plan.pages:
+                plan.n_leaks += 1
+            else:
+                counts.leaks[leak.kind] += 1
+                counts.leaked.add(leak.question_id)
+
+
+def _is_gone(plan: Plan, counts: _Counts, item: Evidence) -> bool:
+    """Whether evidence lost its page, or the hit that gave the page to its question."""
+    return item.page_id in plan.pages or (item.question_id, item.page_id) not in counts.pairs
+
+
+def plan_takedown(dataset: Dataset, entry: TakeDown) -> Plan:
+    """What taking this down would remove, and the counts of what stays. Writes nothing."""
+    plan, counts = Plan(entry=entry, asked=TakeDowns([entry])), _Counts()
+    _read_pages(dataset, plan, counts)
+    _read_hits(dataset, plan, counts)
+    _read_labels(dataset, plan, counts)
+    _count_repeats(dataset, plan)
+    n = sum(entry.rows or 0 for name, entry in dataset.manifest.files.items() if name.startswith("questions/"))
+    plan.sources = counts.sources(dataset.manifest.sources, n, len(plan.pages))
+    return plan
+
+
+def _pages_of(dataset: Dataset, split: str, plan: Plan) -> set[str]:
+    """The pages that a kept hit of the split still leads to."""
+    hits = dataset.records("hits", split, SearchHit)
+    return {hit.page_id for hit in hits if hit.page_id is not None and not plan.takes(hit)}
+
+
+def _hits(dataset: Dataset, split: str, plan: Plan) -> Iterator[SearchHit]:
+    for hit in dataset.records("hits", split, SearchHit):
+        yield replace(hit, page_id=None, outcome=OUTCOME) if plan.takes(hit) else hit
+
+
+def _pages(dataset: Dataset, split: str, kept: set[str]) -> Iterator[WebPage]:
+    return (page for page in dataset.records("pages", split, WebPage) if page.page_id in kept)
+
+
+def _evidence(dataset: Dataset, split: str, plan: Plan) -> Iterator[Evidence]:
+    pairs = {(hit.question_id, hit.page_id) for hit in dataset.records("hits", split, SearchHit) if not plan.takes(hit)}
+    items = dataset.records("evidence", split, Evidence)
+    return (item for item in items if (item.question_id, item.page_id) in pairs)
+
+
+def _leaks(dataset: Dataset, split: str, kept: set[str]) -> Iterator[Leak]:
+    return (leak for leak in dataset.records("leaks", split, Leak) if leak.page_id in kept)
+
+
+def _tables(dataset: Dataset, plan: Plan) -> dict[str, dict[str, Any]]:
+    tables: dict[str, dict[str, Any]] = {config: {} for config in CONFIGS}
+    for split in dataset.splits():
+        kept = _pages_of(dataset, split, plan)
+        tables["questions"][split] = dataset.records("questions", split, Question)
+        tables["gold"][split] = dataset.records("gold", split, Gold)
+        tables["hits"][split] = _hits(dataset, split, plan)
+        tables["pages"][split] = _pages(dataset, split, kept)
+        tables["evidence"][split] = _evidence(dataset, split, plan)
+        tables["leaks"][split] = _leaks(dataset, split, kept)
+    return tables
+
+
+def change_note(plan: Plan) -> list[str]:
+    """The lines of CHANGES.md for a take-down."""
+    entry = plan.entry
+    line = f"- **taken down**: {entry.kind} {outside(entry.value)} ({outside(entry.reason)}): "
+    return [
+        line
+        + f"{len(plan.pages):,} pages, {plan.n_hits:,} hits, {plan.n_evidence:,} evidence spans, {plan.n_leaks:,} leaks"
+    ]
+
+
+def take_down(dataset: Dataset, plan: Plan, out: Path) -> Manifest:
+    """Write the next minor version without what the plan takes, to `out` (which may be the dataset's own folder).
+
+    Rows are streamed; card, plots and metadata are made anew, CHANGES.md is carried on. Raises DataError where the
+    plan takes nothing.
+    """
+    if not plan.n_hits and not plan.pages:
+        raise DataError(dataset.folder, f"nothing here matches {plan.entry.kind} {plan.entry.value}", "check it")
+    before, created_at = dataset.manifest, plan.entry.at.isoformat()
+    version = str(to_version(before.version).raised("minor"))
+    history = changes_file(version, created_at, dataset.folder, change_note(plan))
+    documents = dataset_documents(before.name, version, created_at, plan.sources)
+
+    def with_history(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
+        return {**documents(folder, files), CHANGES: history}
+
+    return write_dataset(
+        out, _tables(dataset, plan), name=before.name, version=version, created_at=created_at, builder=before.builder,
+        config_sha256=before.config_sha256, sources=plan.sources, documents=with_history,
+    )  # fmt: skip
+
+
+def results_to_score_again(results: Path, manifest: Manifest) -> list[tuple[str, str, str]]:
+    """(system, dataset id, path) of every scorecard of this dataset's name, major and minor version; path relative.
+
+    A scorecard that cannot be read is listed too, as `unreadable`: it may be one of them.
+    """
+    found = []
+    version = ".".join(manifest.version.split(".")[:2])
+    for path in sorted(results.rglob(SCORECARD)):
+        place = path.relative_to(results).as_posix()
+        try:
+            card = read_scorecard(path)
+        except EduRagError as error:
+            found.append(("unreadable", str(error), place))
+            continue
+        if card.dataset.startswith(f"{manifest.name}@{version}."):
+            found.append((card.system.slug, card.dataset, place))
+    return found

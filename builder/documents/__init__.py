@@ -1,0 +1,1 @@
+"""What stands beside the tables of a dataset: card, metadata, plots; and the report of a build."""

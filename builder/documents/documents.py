@@ -1,0 +1,52 @@
+"""The files of a dataset folder that are no tables: card, Croissant metadata, plots; made from tables and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from builder.documents.card import dataset_card
+from builder.documents.croissant import croissant
+from builder.documents.plots import dataset_plots
+from builder.documents.stats import dataset_stats
+from edu_rag.dataset import Dataset
+from edu_rag.dataset_writer import Documents
+from edu_rag.jsonl import write_file
+from edu_rag.manifest import FileEntry, Manifest, file_sha256, write_manifest
+
+CROISSANT_FILE = "croissant.json"
+
+
+def dataset_documents(name: str, version: str, created_at: str, sources: Mapping[str, Any]) -> Documents:
+    """What writes README.md, croissant.json and plots/ of a dataset whose tables lie in a folder."""
+
+    def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
+        tables = {file: entry for file, entry in files.items() if file.endswith(".parquet")}
+        stats = dataset_stats(folder, tables)
+        plots = dataset_plots(stats)
+        card = dataset_card(name, version, sources, tables, stats, sorted(plots))
+        return {
+            "README.md": card.encode("utf-8"),
+            CROISSANT_FILE: croissant(name, version, created_at, tables),
+            **plots,
+        }
+
+    return documents
+
+
+def rewrite_documents(folder: Path) -> Manifest:
+    """Make card, Croissant metadata and plots of a dataset folder anew; tables, version and content hash stay."""
+    before = Dataset(folder).manifest
+    documents = dataset_documents(before.name, before.version, before.created_at, before.sources)(folder, before.files)
+    files = {name: entry for name, entry in before.files.items() if name in documents or not name.startswith("plots/")}
+    for name, body in documents.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_file(folder / name, body)
+        files[name] = FileEntry(sha256=file_sha256(folder / name))
+    manifest = replace(before, files=dict(sorted(files.items())))
+    write_manifest(folder, manifest)
+    for name in set(before.files) - set(files):
+        (folder / name).unlink()
+    return manifest

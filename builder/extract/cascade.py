@@ -1,0 +1,125 @@
+"""The default extractor: the science pre-pass, then the first of several tools whose text is enough.
+
+What is enough was measured on AEB and WCXB-dev (`bench/extraction.py`); docs/extraction.md tells how.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from builder.extract.page_shape import PageShape
+from builder.extract.page_text import clean_text
+from builder.extract.tools import (
+    html_of,
+    plain_text,
+    resiliparse_main,
+    trafilatura_fast,
+    trafilatura_full,
+    without_table_rules,
+)
+
+MIN_BYTES = 512
+"""The paper drops pages under 0.5 KB (EDU-RAG section 3.2)."""
+SHARE = 0.5
+"""Of the main content as resiliparse sees it: a tool that found less has probably missed the page's main part."""
+FAST, FULL, MAIN, PLAIN = "trafilatura-fast", "trafilatura", "resiliparse", "plain"
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+class _Page:
+    """One page with the views of it that tools need, each made once."""
+
+    def __init__(self, html: str, tree: Any, shape: PageShape) -> None:
+        self.html = html
+        self.tree = tree
+        self.shape = shape
+
+    @cached_property
+    def prepared(self) -> Any:
+        """The tree after the science pre-pass."""
+        from builder.extract.prepass import apply_prepass
+
+        if self.tree is not None:
+            apply_prepass(self.tree)
+        return self.tree
+
+    @cached_property
+    def prepared_html(self) -> str:
+        """The prepared tree as HTML; the page's own where there is no tree, or one that lacks what is nested deeper."""
+        if self.prepared is None or not self.shape.may_nest:
+            return self.html
+        return html_of(self.prepared)
+
+
+_TOOLS: dict[str, Callable[[_Page], str]] = {
+    FAST: lambda page: without_table_rules(trafilatura_fast(copy.deepcopy(page.prepared))),
+    FULL: lambda page: without_table_rules(trafilatura_full(copy.deepcopy(page.prepared))),
+    MAIN: lambda page: resiliparse_main(page.prepared_html),
+    PLAIN: lambda page: plain_text(page.prepared_html),
+}
+
+
+def tools_for(shape: PageShape, skip: tuple[str, ...]) -> tuple[str, ...]:
+    """The tools that may be tried on a page of this shape, in their order; plain text always may."""
+    allowed = {FAST: shape.may_judge, FULL: shape.may_judge, MAIN: shape.may_nest, PLAIN: True}
+    return tuple(tool for tool, may in allowed.items() if tool == PLAIN or (may and tool not in skip))
+
+
+def _tried(tool: str, page: _Page) -> str:
+    """The clean text of one tool; nothing where it raises: the next one is there for that."""
+    try:
+        return clean_text(_TOOLS[tool](page))
+    except MemoryError:
+        raise
+    except Exception:  # a parser may raise anything on a hostile page
+        return ""
+
+
+def _n_main(page: _Page, tools: tuple[str, ...]) -> int:
+    """Characters of main content, by a tool that takes a tenth of the others' time."""
+    if MAIN not in tools:
+        return 0
+    try:
+        return len(clean_text(resiliparse_main(page.html)))
+    except MemoryError:
+        raise
+    except Exception:  # as above
+        return 0
+
+
+def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> tuple[str, str]:
+    """The clean text of a page and the tool that it is from; ("", "plain") for a page without text.
+
+    `tree` is None for a page that no parser may see. `skip` are tools that have failed on this page.
+    """
+    tools = tools_for(shape, skip)
+    page = _Page(html, tree, shape)
+    n_main = _n_main(page, tools)
+    texts: dict[str, str] = {}
+    for tool in tools:
+        if tool == PLAIN and any(_n_bytes(text) >= MIN_BYTES for text in texts.values()):
+            break
+        texts[tool] = _tried(tool, page)
+        # A short page may be short: it is taken for longer only where the main content says so.
+        long_enough = _n_bytes(texts[tool]) >= MIN_BYTES or (tool == FULL and shape.may_nest)
+        if texts[tool] and tool != MAIN and long_enough and len(texts[tool]) >= SHARE * n_main:
+            return texts[tool], tool
+    return _best(texts, n_main)
+
+
+def _best(texts: dict[str, str], n_main: int) -> tuple[str, str]:
+    """Main content over a text that has less than half of it; all text only where no tool found the page's length."""
+    for tool in (MAIN, FULL, FAST):
+        if _n_bytes(texts.get(tool, "")) >= MIN_BYTES:
+            return texts[tool], tool
+    for tool in (FULL, FAST, MAIN) if n_main else ():
+        if texts.get(tool) and len(texts[tool]) >= SHARE * n_main:
+            return texts[tool], tool
+    tool = max(texts, key=lambda name: len(texts[name]))
+    return texts[tool], tool

@@ -1,0 +1,1 @@
+"""Labels of pages: leaks, hidden text, injection, personal data, language."""

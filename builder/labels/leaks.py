@@ -1,0 +1,241 @@
+"""Questions of the dataset that stand on a page: `leak_question`, or with their answer: `leak_key`.
+
+Three steps. Pairs of words nominate passages (leak_index); a passage is compared with the question's text (leak_match);
+and the signs of a quiz around it (leak_signs) say how like the text it has to be. Whether a question counts as leaked
+never depends on its gold answer; only `leak_key` looks at it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from builder.labels.leak_index import PairIndex
+from builder.labels.leak_key import Block, holds_key
+from builder.labels.leak_match import Match, best_match
+from builder.labels.leak_signs import Signs, signs_of, widened
+from builder.labels.leak_text import Words, content_places, n_telling, words_of
+from builder.question_flags import is_meta_choice
+from edu_rag.gold import Gold
+from edu_rag.records import Question
+
+SHORT_STEM = 3
+"""A stem with fewer telling words is a leak only together with its choices."""
+LONG_STEM = 5
+"""With as many telling words, a question may stand in running text of a quiz page."""
+NEVER = 2.0
+LEAST = 0.5
+"""With all its choices beside it, so much of a question's text has to be there."""
+LEAST_SHARED = 0.62
+LEAST_MATCHING = 0.7
+"""The questions of a matching exercise share their choices: more of the text has to be there."""
+LEAST_SHARED_WORDS = 0.45
+"""The share of a question's telling words, spelt alike, without which a passage is not looked at."""
+RELIEF = 0.08
+"""On a page that surely holds another question of the dataset, so much less is needed."""
+MAX_CHARS = 400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundLeak:
+    """A span of a page's text that holds a question, and how: `leak_question` or `leak_key`."""
+
+    question_id: str
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stem:
+    question_id: str
+    kind: str
+    words: Sequence[str]
+    text: str
+    n_telling: int
+    telling: frozenset[str]
+    choices: Mapping[str, str]
+    """The folded words of each choice that says something which the stem does not; none for true/false."""
+    n_choice_words: int
+    answer: str
+    gold: str | None
+
+    def is_protectable(self) -> bool:
+        """Whether a page that holds it can be told from one that does not."""
+        if self.n_telling >= SHORT_STEM:
+            return True
+        return len(self.choices) >= 2 or (self.kind == "true_false" and len(self.words) >= 3)
+
+    def indexed_words(self) -> list[str]:
+        """The words that nominate it: for a stem that tells little, those of its choices too."""
+        words = list(self.words)
+        if self.n_telling < SHORT_STEM:
+            words += [word for choice in self.choices.values() for word in choice.split()]
+        return words
+
+
+class LeakIndex:
+    """All questions that a page could leak. Built once a process; `find` only reads it.
+
+    `unprotected` are the ids of questions with too little text of their own to be told on any page.
+    """
+
+    def __init__(self, questions: Iterable[Question], golds: Iterable[Gold]) -> None:
+        answers = {gold.question_id: gold for gold in golds}
+        ordered = sorted(questions, key=lambda question: question.question_id)
+        stems = [_stem_of(question, answers[question.question_id]) for question in ordered]
+        self._stems = [stem for stem in stems if stem.is_protectable()]
+        self.unprotected = [stem.question_id for stem in stems if not stem.is_protectable()]
+        self._index = PairIndex([stem.indexed_words() for stem in self._stems])
+
+    def find(self, text: str) -> list[FoundLeak]:
+        """Every question that the text holds, once, where it matches best; ordered by place.
+
+        A page that holds one question likely holds more: then it is read again with less doubt. Reads the first
+        MAX_CHARS characters.
+        """
+        text = text[:MAX_CHARS]
+        page = words_of(text)
+        places = content_places(page.words)
+        nominated = [
+            (self._stems[number], places[max(0, min(start, len(places) - 1))])
+            for number, start in self._index.nominate([page.words[place] for place in places])
+        ]
+        found = _best(_leaks(nominated, text, page, 0.0))
+        if found:
+            found = _best(_leaks(nominated, text, page, RELIEF))
+        return sorted(found, key=lambda leak: (leak.start, leak.question_id))
+
+
+def _best(leaks: Iterable[tuple[float, FoundLeak]]) -> list[FoundLeak]:
+    """Of several places of one question the most alike; the first of equals."""
+    best: dict[str, tuple[float, FoundLeak]] = {}
+    for score, leak in leaks:
+        if leak.question_id not in best or score > best[leak.question_id][0]:
+            best[leak.question_id] = (score, leak)
+    return [leak for _, leak in best.values()]
+
+
+def _leaks(
+    nominated: Iterable[tuple[_Stem, int]], text: str, page: Words, relief: float
+) -> Iterator[tuple[float, FoundLeak]]:
+    for stem, place in nominated:
+        found = _leak_at(stem, text, page, place, relief)
+        if found is not None:
+            yield found
+
+
+def _stem_of(question: Question, gold: Gold) -> _Stem:
+    words = words_of(question.text).words
+    choices = {}
+    if question.kind != "true_false":
+        folded = {label: words_of(text).words for label, text in question.choices.items()}
+        choices = {label: " ".join(choice) for label, choice in folded.items() if not set(choice) <= set(words)}
+    return _Stem(
+        question_id=question.question_id, kind=question.kind, words=words, text=" ".join(words),
+        n_telling=n_telling(words),
+        telling=frozenset(word for word in words if n_telling([word])), choices=choices,
+        n_choice_words=sum(len(choice.split()) for choice in choices.values()),
+        answer=question.choices[gold.answer] if gold.answer is not None else gold.texts[0], gold=gold.answer,
+    )  # fmt: skip
+
+
+def _leak_at(stem: _Stem, text: str, page: Words, place: int, relief: float) -> tuple[float, FoundLeak] | None:
+    """The leak of this stem near word `place`, with its similarity, or None."""
+    reach = 8 if stem.n_telling >= SHORT_STEM else 8 + stem.n_choice_words
+    high = min(len(page.words), place + len(stem.words) + 10 + reach)
+    low = max(0, place - reach)
+    # Most nominated passages share two words and no more: settled by a set, a hundred times as fast as by letters.
+    if len(stem.telling.intersection(page.words[low:high])) < LEAST_SHARED_WORDS * len(stem.telling):
+        return None
+    match = best_match(stem.words, stem.text, page.words, low, high)
+    if match is None or match.score < LEAST:
+        return None
+    choices = _choices_near(stem, page, match)
+    start, end = widened(text, page.starts[match.first], page.ends[match.last], max(2, len(stem.words) // 3))
+    signs = signs_of(text, start, end, list(choices.values()))
+    if match.score < _needed(stem, signs, _choice_weight(stem, choices)) - relief:
+        return None
+    block = Block(text=text, start=start, end=end, choices=choices, answer=stem.answer, gold=stem.gold)
+    kind = "leak_key" if holds_key(block) else "leak_question"
+    return match.score, FoundLeak(question_id=stem.question_id, start=start, end=end, kind=kind)
+
+
+def _choice_weight(stem: _Stem, choices: Iterable[str]) -> int:
+    """How many telling words the choices found add to those of the stem; "all of the above" counts as two."""
+    texts = [stem.choices[label] for label in choices]
+    return sum(max(n_telling(text.split()), 2 if is_meta_choice(text) else 0) for text in texts)
+
+
+def _needed(stem: _Stem, signs: Signs, choice_weight: int) -> float:
+    """How like the question's text a passage has to be: the fewer signs of a quiz, the more."""
+    share = signs.n_choices / len(stem.choices) if stem.choices else 0.0
+    placed = signs.item or signs.sentence or signs.numbered
+    if stem.kind == "true_false" and signs.true_false:
+        return _needed_true_false(stem, signs, placed)
+    telling = stem.n_telling + choice_weight
+    if stem.kind == "matching":
+        # A textbook section about the lesson's terms names most of them: only items of their own count.
+        banked = signs.item and signs.n_choices >= 2 and share >= 0.5
+        return LEAST_MATCHING if banked else _needed_alone(stem, signs, telling)
+    if signs.n_listed >= 3 and share >= 0.75:
+        return LEAST if placed else LEAST_SHARED
+    if signs.n_choices >= 2 and share >= 0.5 and telling >= LONG_STEM and (placed or signs.n_listed >= 2):
+        return LEAST_SHARED
+    return _needed_alone(stem, signs, telling)
+
+
+def _needed_true_false(stem: _Stem, signs: Signs, placed: bool) -> float:
+    """For a statement that has True or False beside it."""
+    if stem.n_telling >= SHORT_STEM:
+        return 0.6 if placed else 0.8
+    return 0.7 if signs.item and signs.numbered else 0.78 if signs.item else NEVER
+
+
+def _needed_alone(stem: _Stem, signs: Signs, telling: int) -> float:
+    """For a question without its choices, or with one of them."""
+    if signs.item and signs.touches and telling > SHORT_STEM:
+        return 0.7 if telling >= LONG_STEM else 0.78
+    if stem.n_telling < SHORT_STEM:
+        return 0.9 if signs.item and signs.n_choices and telling >= SHORT_STEM else NEVER
+    if signs.item and (signs.blank or signs.numbered or signs.answered or signs.touches):
+        return 0.78 if stem.n_telling > SHORT_STEM else 0.82
+    if stem.n_telling == SHORT_STEM:
+        return NEVER
+    if signs.item or signs.blank or (signs.asks and signs.sentence):
+        return 0.82 if stem.n_telling >= LONG_STEM else 0.9
+    return 0.9 if signs.quiz and signs.sentence and stem.n_telling >= LONG_STEM else NEVER
+
+
+def _choices_near(stem: _Stem, page: Words, match: Match) -> dict[str, tuple[int, int]]:
+    """The spans of the question's choices that stand after it or right before it, by label.
+
+    A word bank of a matching exercise may stand further off, and before the question.
+    """
+    from rapidfuzz import fuzz
+
+    reach = 2 * stem.n_choice_words + 6 * len(stem.choices) + 15
+    low = max(0, match.first - reach - 60) if stem.kind == "matching" else max(0, match.first - 30)
+    words = list(page.words[low : match.last + 1 + reach])
+    for place in range(match.first - low, match.last + 1 - low):
+        words[place] = "|"  # the stem itself holds no choice
+    window = " " + " ".join(words) + " "
+    offsets = [0]
+    for word in words:
+        offsets.append(offsets[-1] + len(word) + 1)
+    found = {}
+    after = offsets[match.last + 1 - low]
+    for label, choice in stem.choices.items():
+        at, length = window.find(f" {choice} ", after), len(choice)
+        if at < 0:
+            at = window.rfind(f" {choice} ", 0, after + 1)
+        if at < 0 and len(choice) >= 12:
+            near = fuzz.partial_ratio_alignment(choice, window, score_cutoff=85)
+            if near is not None and len(window) > len(choice):
+                at, length = max(0, near.dest_start - 1), near.dest_end - near.dest_start
+        if at >= 0:
+            one = min(bisect_left(offsets, at), len(words) - 1)
+            other = min(max(one, bisect_left(offsets, at + length) - 1), len(words) - 1)
+            found[label] = (page.starts[low + one], page.ends[low + other])
+    return found

@@ -1,0 +1,76 @@
+"""Who may write a crawl store: its folder, made and locked by one process at a time, and forgotten whole."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import IO
+
+from builder.store.reader import INDEX_FILE, LOCK_FILE, WARC_FILE
+from edu_rag.errors import DataError
+
+_FILES = (WARC_FILE, INDEX_FILE, LOCK_FILE)
+
+
+def is_store(folder: Path) -> bool:
+    """Whether a folder holds a crawl store, or the beginning of one."""
+    return any((folder / name).exists() for name in _FILES)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk: a synced file without its name is lost in a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _make(folder: Path) -> None:
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in reversed(missing):
+        sync_folder(place.parent)
+
+
+def _is_held(lock: IO[str], path: Path) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A lock on a file that was moved away by `forget_store` meanwhile guards nothing.
+        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
+    except OSError:
+        return False
+
+
+def locked(folder: Path) -> IO[str]:
+    """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError where it cannot."""
+    if folder.is_dir() and any(folder.iterdir()) and not is_store(folder):
+        raise DataError(folder, "exists and is no crawl store", "name another --out, or move it away")
+    try:
+        _make(folder)
+        lock = (folder / LOCK_FILE).open("w")
+    except OSError as error:
+        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
+    if not _is_held(lock, folder / LOCK_FILE):
+        lock.close()
+        raise DataError(folder, "another build is using this crawl store", "wait for it to end")
+    return lock
+
+
+def forget_store(folder: Path) -> None:
+    """Delete a crawl store, readable or not. Raises DataError where it is none, in use, or cannot be deleted.
+
+    It is moved away first: what a kill leaves of it can never be taken for a store.
+    """
+    old = folder.with_name(f".{folder.name}.old")
+    try:
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            with locked(folder):
+                folder.rename(old)
+                sync_folder(folder.parent)
+                shutil.rmtree(old)
+    except OSError as error:
+        raise DataError(folder, f"cannot be deleted: {error.strerror}", "delete it yourself") from None
