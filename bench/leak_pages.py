@@ -11,7 +11,7 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -192,11 +192,11 @@ def _html_text(body: bytes) -> str:
     return found.text if isinstance(found, Extracted) else ""
 
 
-def _school_pages(data: Path) -> Iterator[tuple[str, str]]:
+def _school_pages(data: Path, size: int = 8_000) -> Iterator[tuple[str, str]]:
     for path in sorted((data / "web/siyavula").rglob("*.html")):
-        yield from _chunks(str(path.relative_to(data)), _html_text(path.read_bytes()), 8_000)
+        yield from _chunks(str(path.relative_to(data)), _html_text(path.read_bytes()), size)
     for path in sorted((data / "web/openstax-physics/gold").glob("*.txt")):
-        yield from _chunks(str(path.relative_to(data)), path.read_text("utf-8"), 8_000)
+        yield from _chunks(str(path.relative_to(data)), path.read_text("utf-8"), size)
 
 
 def _news_pages(data: Path) -> Iterator[tuple[str, str]]:
@@ -256,3 +256,30 @@ def mirrors(questions: Sequence[Question], golds: Mapping[str, Gold], clean: Seq
             text = f"{around}\n\n{body}\n\n{around[-800:]}" if random_.random() < 0.7 else body
             made.append(Mirror(kind, layout, tuple(question.question_id for question in chosen), text))
     return made
+
+
+def varied(questions: Sequence[Question], golds: Mapping[str, Gold], n_questions: int) -> list[tuple[Question, Gold]]:
+    """A larger set: the questions, then copies in which two words in five are words of the questions around them."""
+    random_ = random.Random(SEED)
+    made = [(question, golds[question.question_id]) for question in questions]
+    words = [re.findall(r"[A-Za-z]{4,}", " ".join((one.text, *one.choices.values()))) for one in questions]
+    for number in range(len(questions), n_questions):
+        question = questions[place := number % len(questions)]
+        near = [word for around in words[max(0, place - 25) : place + 25] for word in around]
+
+        def vary(text: str, near: Sequence[str] = near) -> str:
+            return re.sub(r"[A-Za-z]{4,}", lambda m: random_.choice(near) if random_.random() < 0.4 else m[0], text)
+
+        other = replace(
+            question, question_id=f"{question.question_id}-{number}", text=vary(question.text),
+            choices={label: vary(choice) for label, choice in question.choices.items()}
+            if question.kind != "true_false" else question.choices,
+        )  # fmt: skip
+        made.append((other, replace(golds[question.question_id], question_id=other.question_id)))
+    return made
+
+
+def long_pages(data: Path, size: int = 20_000) -> list[tuple[str, str]]:
+    """School books in pages of about `size` characters: where the questions' words are thickest."""
+    pages = [(name, text) for name, text in _school_pages(data, size) if len(text) >= 0.75 * size]
+    return pages[::5]

@@ -18,19 +18,25 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
-_WORDS_TEXT = (
-    "water energy cell plant rock planet force light heat sound wave atom earth layer plate gas liquid solid animal"
-    " carbon cycle oxygen root leaf moon orbit gravity mass volume density current circuit magnet field species"
+_STARTS, _MIDDLES, _ENDS = (
+    ["b", "c", "d", "f", "g", "l", "m", "n", "p", "r", "s", "t", "v", "st", "tr", "pl"],
+    ["a", "e", "i", "o", "u", "ae", "io"],
+    ["n", "r", "s", "t", "l", "rm", "nd"],
 )
-WORDS = _WORDS_TEXT.split()
+WORDS = [
+    s + m + e + m2 + e2 for s in _STARTS for m in _MIDDLES for e in _ENDS for m2 in _MIDDLES[:3] for e2 in _ENDS[:3]
+]
+"""Some 7,000 made-up words; frequent ones come first, as in a language (Zipf)."""
+CUMULATIVE = list(accumulate(1 / rank for rank in range(1, len(WORDS) + 1)))
 
 
 def sentence(rng: random.Random) -> str:
     """One made-up sentence of about twelve words."""
-    words = rng.choices(WORDS, k=rng.randint(8, 16))
+    words = rng.choices(WORDS, cum_weights=CUMULATIVE, k=rng.randint(8, 16))
     return " ".join(words).capitalize() + f" {rng.randint(1, 10**6)}."
 
 
@@ -46,6 +52,7 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
     """Make a crawl store as a finished crawl would have left it."""
     from builder.build import write_inputs
     from builder.config import to_config
+    from builder.crawl.rounds import Round
     from builder.crawl.searching import query_of
     from builder.derive import Inputs
     from builder.fetch import Fetched
@@ -54,14 +61,16 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
     from edu_rag.gold import Gold
     from edu_rag.records import Question
 
-    config = to_config({"name": "synthetic", "extract": {"extractor": extractor}}, "bench")
+    # Made-up words are of no language: the filter would drop some.
+    settings = {"name": "synthetic", "extract": {"extractor": extractor}, "filter": {"languages": []}}
+    config = to_config(settings, "bench")
     questions, golds = [], []
     with CrawlStore(folder, create=True) as store:
         for number in range(n_questions):
             rng = random.Random(number)
             choices = dict(zip("abcd", rng.sample(WORDS, 4), strict=True))
             question = Question(
-                question_id=f"q{number:06}", text=f"Which {rng.choice(WORDS)} {rng.choice(WORDS)} is {number}?",
+                question_id=f"q{number:06}", text=f"Which {' '.join(rng.sample(WORDS, 6))} is that?",
                 choices=choices, kind="multiple_choice", split="val",
             )  # fmt: skip
             questions.append(question)
@@ -82,7 +91,7 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
                         body=body,
                     )
                 )
-        write_inputs(folder, Inputs(questions=questions, golds=golds, config=config))
+        write_inputs(folder, Inputs(questions=questions, golds=golds, config=config), Round(is_finished=True))
 
 
 def resident_mb(pid: int) -> float:

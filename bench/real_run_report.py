@@ -164,9 +164,16 @@ def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
         "## Time each stage took", f"{_machine()}. Stages under five seconds are left out.", _times(times),
     ]  # fmt: skip
     page = folder / "real-run.md"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    page.write_text("\n\n".join(parts) + "\n" + _section_of_build(page), encoding="utf-8")
     _write_readme(ROOT / "README.md", max(tables, key=lambda pair: pair[1].count("\n")))
     print(f"wrote {page} and the board in README.md")
+
+
+def _section_of_build(page: Path) -> str:
+    """What bench/real_build.py wrote into the page before: it stays."""
+    begin, end = "<!-- build: begin -->", "<!-- build: end -->"
+    before = page.read_text(encoding="utf-8") if page.exists() else ""
+    return f"\n{before[before.index(begin) : before.index(end)]}{end}\n" if begin in before else ""
 
 
 def _write_readme(readme: Path, shown: tuple[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,6 +123,16 @@ def read_inputs(folder: Path) -> Inputs:
     return Inputs(questions=questions, golds=golds, config=config, source=values["source"], started_at=started_at)
 
 
+def _first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The dotted name of the first value in which two trees differ; empty where they are the same."""
+    for name in sorted({*one, *other}):
+        mine, theirs = one.get(name), other.get(name)
+        if mine != theirs:
+            inner = _first_difference(mine, theirs) if isinstance(mine, Mapping) and isinstance(theirs, Mapping) else ""
+            return f"{name}.{inner}" if inner else name
+    return ""
+
+
 def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) -> None:
     """A store holds what one set of crawl settings brought home; another set would mix two datasets.
 
@@ -129,18 +140,19 @@ def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) 
     """
     before = _read_made_with(folder)
     for part, values in _made_with(inputs).items():
-        stored: Mapping[str, Any] = before[part]
-        for name in sorted({*values, *stored}):
-            if values.get(name) != stored.get(name) and not (part == "source" and is_new_round):
-                raise DataError(
-                    folder, f"was crawled with another {name!r}", "add --fresh to crawl anew, or name another --out"
-                )
+        name = _first_difference(values, before[part])
+        if name and not (part == "source" and is_new_round):
+            again = "--refresh to crawl the next version, " if part == "source" else ""
+            remedy = f"add {again}--fresh to crawl anew, or name another --out"
+            raise DataError(folder, f"was crawled with another {name!r}", remedy)
 
 
 def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None) -> Inputs:
     """Put the store into this round of its crawl, durably, before anything is asked."""
     if stored is not None:
         _refuse_other_settings(store.folder, inputs, is_new_round=turn.number != stored.number)
+    if turn.version != inputs.config.version:
+        say(f"version {turn.version}: the crawl store is further than the settings' {inputs.config.version}")
     inputs = replace(inputs, config=replace(inputs.config, version=turn.version))
     store.round = turn.number
     write_inputs(store.folder, inputs, turn)
@@ -173,7 +185,7 @@ def _derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manif
 
 def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
     """The engines, and what they search."""
-    with Stage("index", total=1) as stage:
+    with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
         chain = open_chain(config.search, config.fetch.user_agent)
         source = dict(chain.source()) if chain is not None else {}
         stage.add("done")
@@ -225,7 +237,7 @@ def replay(
     Raises DataError for a store whose crawl is not finished, unless `allow_partial`.
     """
     refuse_foreign(out)
-    with CrawlStore(folder) as store, logging_to(BuildLog()) as log:
+    with CrawlStore(folder, may_forget=False) as store, logging_to(BuildLog()) as log:
         log.open(folder / LOG_FILE)
         inputs = with_changes(read_inputs(folder), extractor, executor)
         check_extractor(inputs.config.extract.extractor)

@@ -26,8 +26,8 @@ from builder.scale import scaled_results
 from builder.search.combine import Combined
 from builder.sources import sources_of
 from builder.store.crawl_store import CrawlStore, Fetch
-from builder.store.takedowns import TakeDowns, read_takedowns
-from builder.urls import canonical_or_none, host_of, is_under
+from builder.store.takedowns import TakeDowns, host_is_listed, read_takedowns
+from builder.urls import canonical_or_none, host_of
 from builder.work_tables import WorkTables
 from edu_rag import __version__
 from edu_rag.dataset_writer import write_dataset
@@ -67,7 +67,7 @@ class _Fates:
         host = host_of(url)
         if self._takedowns.matches(url, host, digest):
             return "taken_down"
-        return "blocked_host" if any(is_under(host, blocked) for blocked in self._filter.blocked_hosts) else None
+        return "blocked_host" if host_is_listed(host, self._filter.blocked_hosts) else None
 
     def of_fetch(self, fetch: Fetch) -> str:
         """The fate that settings and take-downs give a fetch: its own outcome where they say nothing."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from array import array
 from dataclasses import dataclass
 
@@ -34,18 +35,21 @@ def _shingles(words: list[str]) -> set[str]:
     return {" ".join(words[start : start + SHINGLE_WORDS]) for start in range(last)} if words else set()
 
 
-def _content_sha256(words: list[str]) -> bytes:
-    return hashlib.sha256(" ".join(words).encode("utf-8", "replace")).digest()
-
-
 def signature(text: str) -> bytes:
     """The signature of a page's text: SIGNATURE_BYTES bytes, the same on every machine and in every process."""
     from rensa import RMinHash
 
-    words = _words(text)
+    words = " ".join(_words(text)).encode("utf-8", "replace")
     sketch = RMinHash(num_perm=N_HASHES, seed=SEED)
-    sketch.update([shingle.encode("utf-8", "replace") for shingle in sorted(_shingles(words))])
-    return _content_sha256(words) + b"".join(value.to_bytes(4, "little") for value in sketch.digest())
+    sketch.update(_shingle_bytes(words.split()))
+    return hashlib.sha256(words).digest() + struct.pack(f"<{N_HASHES}I", *sketch.digest())
+
+
+def _shingle_bytes(words: list[bytes]) -> list[bytes]:
+    """The word 5-grams as they come: a sketch is the same for any order and for repeats."""
+    if len(words) < SHINGLE_WORDS:
+        return [b" ".join(words)] if words else []
+    return [b" ".join(shingle) for shingle in zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False)]
 
 
 def estimated_similarity(one: bytes, other: bytes) -> float:

@@ -77,15 +77,12 @@ class PageStage:
 
     def __call__(self, job: PageJob) -> PageResult:
         """Extract, mask, filter, cut and label one page. Raises what the parsers raise."""
-        from builder.labels.pii import mask
-
         found = extract_page(job.body, job.charset, self._settings.extract.extractor, job.skip)
         if isinstance(found, ExtractionFailure):
             return PageResult(outcome="extraction_failed", detail=found.reason)
         n_masked = 0
         if self._settings.label.mask_pii:
-            text, n_masked = mask(found.text)
-            found = replace(found, text=text, title=mask(found.title)[0], hidden=mask(found.hidden)[0])
+            found, n_masked = _masked(found)
         outcome = why_dropped(found.title, found.text, found.language, self._settings.filter)
         if outcome is not None:
             return PageResult(outcome=outcome)
@@ -112,6 +109,17 @@ class PageStage:
             extractor=f"{extractor}:{found.tool}" if found.tool else extractor, language=found.language,
             license=found.license, author=found.author, flags=_flags(found, leaks, masked=masked),
         )  # fmt: skip
+
+
+def _masked(found: Extracted) -> tuple[Extracted, int]:
+    """What was extracted without personal data, and how many of what stands in the dataset were masked."""
+    from builder.labels.pii import mask
+
+    (text, in_text), (title, in_title), (author, in_author) = (
+        mask(said) for said in (found.text, found.title, found.author or "")
+    )
+    told = replace(found, text=text, title=title, author=author or None, hidden=mask(found.hidden)[0])
+    return told, in_text + in_title + in_author
 
 
 def _flags(found: Extracted, leaks: Sequence[Leak], *, masked: bool) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Publishing a dataset folder to a Hugging Face Hub: one commit and one tag a version, verified by reading back.
 
-A hidden split's gold stays at home, and so do the tables that give it away: its evidence and its leaks.
+A hidden split's gold stays at home, and so does whatever gives it away (builder.dataset.hidden_splits).
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from builder.dataset.hidden_splits import copy_pages, is_withheld, pages_of_known_keys, published_sources, twins
 from builder.documents.documents import dataset_documents
+from builder.documents.stats import dataset_stats
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError
 from edu_rag.jsonl import write_file
@@ -23,10 +25,9 @@ from edu_rag.progress import Stage
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-TELLS_GOLD = ("gold", "evidence", "leaks")
-"""Tables from which a gold answer can be read: those of a hidden split are never published."""
 MAX_FILES = 100
 """What the Hub advises for one commit."""
+MAX_TWINS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,18 +39,25 @@ class Plan:
     manifest: Manifest
     sizes: Mapping[str, int]
     withheld: tuple[str, ...]
+    open_splits: tuple[str, ...] = ()
+    """Splits whose gold everybody will have."""
+    twins: tuple[tuple[str, str], ...] = ()
+    """(hidden question, published question) of the same text and choices."""
 
     def lines(self) -> list[str]:
         """The plan for people."""
         total = sum(self.sizes.values())
         told = [f"{self.manifest.id} -> {self.repo}, tag {self.tag}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
         told += [f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()]
-        return told + [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
+        told += [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
+        return [*told, f"gold that everybody will have: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
 
-
-def _is_withheld(file: str, hidden: Sequence[str]) -> bool:
-    config, _, rest = file.partition("/")
-    return config in TELLS_GOLD and rest.rsplit("-", 3)[0] in hidden
+    def _twin_lines(self) -> list[str]:
+        if not self.twins:
+            return []
+        named = ", ".join(f"{secret} = {known}" for secret, known in self.twins[:MAX_TWINS])
+        more = " …" if len(self.twins) > MAX_TWINS else ""
+        return [f"hidden questions that a published split repeats, with gold: {len(self.twins):,} ({named}{more})"]
 
 
 @contextmanager
@@ -58,7 +66,8 @@ def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple
     unknown = sorted(set(hidden) - set(dataset.splits()))
     if unknown:
         raise ConfigError("--hidden", f"no split {unknown[0]!r}", f"choose from {', '.join(dataset.splits())}")
-    withheld = tuple(name for name in dataset.manifest.files if _is_withheld(name, hidden))
+    withheld = tuple(name for name in dataset.manifest.files if is_withheld(name, hidden))
+    open_splits = tuple(s for s in dataset.splits() if s not in hidden and dataset.files("gold", s))
     with tempfile.TemporaryDirectory(prefix="edu-rag-push-") as scratch:
         folder = Path(scratch)
         manifest = _copy(dataset, folder, withheld, hidden)
@@ -67,28 +76,38 @@ def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple
         if len(sizes) > MAX_FILES:
             what = f"has {len(sizes):,} files; one commit takes {MAX_FILES}"
             raise DataError(dataset.folder, what, "publish it in parts, as datasets of their own")
-        yield folder, Plan(repo=repo, tag=manifest.version, manifest=manifest, sizes=sizes, withheld=withheld)
+        yield folder, Plan(
+            repo=repo, tag=manifest.version, manifest=manifest, sizes=sizes, withheld=withheld, open_splits=open_splits,
+            twins=tuple(twins(dataset, hidden)),
+        )  # fmt: skip
 
 
 def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Sequence[str]) -> Manifest:
     before = dataset.manifest
     files = {name: entry for name, entry in before.files.items() if name not in withheld}
+    known = pages_of_known_keys(dataset, hidden)
     for name in files:
         (folder / name).parent.mkdir(exist_ok=True)
-        shutil.copyfile(dataset.folder / name, folder / name)
-    if not withheld:
-        write_manifest(folder, before)
-        return before
-    # Card, plots and metadata count what is published, not what stays here.
-    sources = {**before.sources, "hidden_splits": sorted(hidden)}
-    tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
-    documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, tables)
-    for name, body in documents.items():
-        write_file(folder / name, body)
-        files[name] = FileEntry(sha256=file_sha256(folder / name))
-    manifest = replace(before, sources=sources, files=dict(sorted(files.items())))
+        if hidden and name.startswith("pages/"):
+            copy_pages(dataset.folder / name, folder / name, known)
+            files[name] = replace(files[name], sha256=file_sha256(folder / name))
+        else:
+            shutil.copyfile(dataset.folder / name, folder / name)
+    manifest = _retold(before, files, folder, hidden) if hidden else before
     write_manifest(folder, manifest)
     return manifest
+
+
+def _retold(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden: Sequence[str]) -> Manifest:
+    """The manifest, with card, plots and metadata that count what is published, not what stays at home."""
+    tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
+    sources = published_sources(before.sources, dataset_stats(folder, tables), hidden)
+    documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, tables)
+    for name, body in documents.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        write_file(folder / name, body)
+        files[name] = FileEntry(sha256=file_sha256(folder / name))
+    return replace(before, sources=sources, files=dict(sorted(files.items())))
 
 
 @contextmanager

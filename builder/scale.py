@@ -21,6 +21,7 @@ from builder import page_stage
 from builder.page_stage import PageResult, PageSettings, page_results
 from builder.scale_settings import ScaleConfig
 from builder.store.reader import StoreReader
+from edu_rag import __version__
 from edu_rag.errors import DataError, MissingExtraError
 from edu_rag.jsonl import write_file
 
@@ -133,11 +134,22 @@ EXECUTORS: Mapping[str, Callable[[PageTask, ScaleConfig, int, str], Any]] = {
 
 
 def _prepared(store: Path, pages: Iterable[tuple[str, str]], settings: PageSettings, n_tasks: int) -> Path:
-    """The work folder in the crawl store, named by what is to be done: other settings find no results of these."""
+    """The work folder in the crawl store, named by what is to be done.
+
+    Other settings, other responses (after a refresh) and another version of this package find no results of these.
+    """
     packed = msgspec.msgpack.encode(settings)
-    lines = b"".join(msgspec.json.encode(page) + b"\n" for page in pages)
-    name = hashlib.sha256(packed + lines + str(n_tasks).encode()).hexdigest()[:16]
-    folder = store / f"scale-{name}"
+    todo = list(pages)
+    lines = b"".join(msgspec.json.encode(page) + b"\n" for page in todo)
+    name = hashlib.sha256(packed + lines + f"{n_tasks} {__version__}".encode())
+    reader = StoreReader(store)
+    try:
+        for _, fetch_url in todo:
+            fetch = reader.fetch(fetch_url)
+            name.update(f"{fetch.digest} {fetch.fetched_at}\n".encode() if fetch is not None else b"none\n")
+    finally:
+        reader.close()
+    folder = store / f"scale-{name.hexdigest()[:16]}"
     folder.mkdir(exist_ok=True)
     write_file(folder / SETTINGS_FILE, packed)
     write_file(folder / PAGES_FILE, lines)

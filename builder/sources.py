@@ -26,11 +26,14 @@ def _states(store: CrawlStore, inputs: Inputs) -> Iterator[str]:
         yield answer_to(question, store, inputs.config.search).state
 
 
-def _labels(tables: WorkTables) -> dict[str, Any]:
-    return {
-        "page_flags": tables.flags(),
+def _labels(tables: WorkTables, *, leaks: bool) -> dict[str, Any]:
+    found = {
         "leaks": tables.counts("SELECT kind, count(*) FROM kept_leak GROUP BY kind"),
         "questions_leaked": tables.number("SELECT count(DISTINCT question_id) FROM kept_leak"),
+    }
+    return {
+        "page_flags": tables.flags(),
+        **(found if leaks else {}),  # no leak found is not the same as none looked for
         "questions_with_evidence": tables.number("SELECT count(DISTINCT question_id) FROM evidence"),
     }
 
@@ -74,7 +77,7 @@ def sources_of(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> dict[st
         "redirected_urls": tables.number("SELECT count(*) FROM urls WHERE n_redirects > 0"),
         "redirects": tables.number("SELECT coalesce(sum(n_redirects), 0) FROM urls"),
         **_pages(tables, n),
-        **_labels(tables),
+        **_labels(tables, leaks=inputs.config.label.leaks),
         "extractor": inputs.config.extract.extractor,
         "evidence_methods": list(inputs.config.label.evidence),
         "sentence_splitter": SPLITTER,

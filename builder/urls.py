@@ -105,8 +105,3 @@ def canonical_or_none(url: str) -> str | None:
         return canonical_url(url)
     except ValueError:
         return None
-
-
-def is_under(host: str, domain: str) -> bool:
-    """Whether a host is the domain or stands under it."""
-    return host == domain or host.endswith(f".{domain}")

@@ -25,7 +25,7 @@ WALL_LIMIT_S = 60.0
 MEMORY_BYTES = 384 << 20
 """What a job may add to a prepared worker, whose own 100 to 130 MB stay below the rest of 512 MB."""
 WINDOW_PER_WORKER = 8
-JOBS_PER_WORKER = 500
+JOBS_PER_WORKER = 2_000
 """A worker is replaced after so many jobs, so that what a parser leaks does not add up."""
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""

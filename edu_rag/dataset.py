@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 CONFIGS = ("questions", "hits", "pages", "evidence", "leaks", "gold")
+TELLS_GOLD = ("gold", "evidence", "leaks")
+"""Tables from which a gold answer can be read: those of a hidden split are never published."""
 SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "questions": ("question_id",),
     "hits": ("question_id", "rank", "url"),

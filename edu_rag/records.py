@@ -90,6 +90,7 @@ class Question:
         _require(bool(self.text.strip()), "text", "is blank")
         _require(self.kind in KINDS, "kind", f"unknown kind {self.kind!r}")
         _require(_SPLIT.match(self.split) is not None, "split", f"{self.split!r} is not a name like 'val'")
+        _require(self.split != "all", "split", "'all' means every split to `datasets`, which could not load it")
         labels = tuple(self.choices)
         _require(labels == tuple(LABELS[: len(labels)]), "choices", f"labels are {labels}, not a, b, c … in order")
         if self.kind == "free_text":

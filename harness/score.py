@@ -85,10 +85,12 @@ def _values(question: Question, support: Support) -> Iterable[tuple[str, str]]:
     if support.has_pages:
         yield "pages", "has pages" if question_id in support.with_pages else "no pages"
         yield "evidence", "supported" if question_id in support.evidence else "unsupported"
+        if support.leaked is not None:
+            yield "leak", "leaked" if question_id in support.leaked else "clean"
 
 
 def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
-    """Counts by kind, number of choices, lesson, flag, pages and evidence; ordered by attribute, then by value."""
+    """Counts by kind, number of choices, lesson, flag, pages, evidence and leak, ordered by attribute and value."""
     groups: defaultdict[tuple[str, str], Counter[Outcome]] = defaultdict(Counter)
     for question, verdict in zip(exam.questions, verdicts, strict=True):
         for key in _values(question, exam.support):

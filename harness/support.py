@@ -10,11 +10,15 @@ from edu_rag.results import Passage, Prediction, Verdict
 
 
 class Support(NamedTuple):
-    """Ids of questions with pages; evidence spans by question id and page id; whether the split has pages at all."""
+    """Ids of questions with pages; evidence spans by question id and page id; whether the split has pages at all.
+
+    `leaked`: ids of questions that a page of the split holds; None where the builder did not look for them.
+    """
 
     with_pages: frozenset[str]
     evidence: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]]
     has_pages: bool
+    leaked: frozenset[str] | None = None
 
 
 def _columns(dataset: Dataset, config: str, split: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -29,7 +33,7 @@ def _columns(dataset: Dataset, config: str, split: str, names: Sequence[str]) ->
 
 
 def read_support(dataset: Dataset, split: str) -> Support:
-    """Read which questions have pages, and which spans of them are evidence."""
+    """Read which questions have pages, which spans of them are evidence, and which questions the pages leak."""
     hits = _columns(dataset, "hits", split, ("question_id", "page_id"))
     evidence: dict[str, dict[str, list[tuple[int, int]]]] = {}
     for question_id, page_id, start, end in _columns(
@@ -37,7 +41,14 @@ def read_support(dataset: Dataset, split: str) -> Support:
     ):
         evidence.setdefault(question_id, {}).setdefault(page_id, []).append((start, end))
     with_pages = frozenset(question_id for question_id, page_id in hits if page_id is not None)
-    return Support(with_pages, evidence, bool(with_pages))
+    return Support(with_pages, evidence, bool(with_pages), _leaked(dataset, split))
+
+
+def _leaked(dataset: Dataset, split: str) -> frozenset[str] | None:
+    # An empty table is no file, so the manifest's counts say whether leaks were looked for at all.
+    if "leaks" not in dataset.manifest.sources:
+        return None
+    return frozenset(question_id for (question_id,) in _columns(dataset, "leaks", split, ("question_id",)))
 
 
 def holds_evidence(passages: Sequence[Passage], evidence: Mapping[str, Sequence[tuple[int, int]]]) -> bool:

@@ -9,7 +9,7 @@ from builder.clock import Clock
 from builder.config import BuildConfig
 from builder.crawl.fetch_plan import FetchPlan
 from builder.crawl.searching import answer_to
-from builder.fetch import Fetched, fetch_all, was_asked
+from builder.fetch import Fetched, fetch_all, was_given_up
 from builder.search import HostMap
 from builder.store.crawl_store import CrawlStore
 from builder.store.settling import is_due, validators_for
@@ -60,7 +60,7 @@ def fetch_missing(
         def keep(got: Fetched) -> None:
             stage.add(store.add_fetch(got))
             host = host_of(got.final_url)
-            if not was_asked(got) and host not in given_up:
+            if was_given_up(got) and host not in given_up:
                 given_up.add(host)
                 note("host_given_up", host=host, detail=got.detail)
 

@@ -62,5 +62,6 @@ def next_round(
     if refresh and (stored.is_finished or stored.number == 0):
         begun = Round(number=stored.number + 1, version=newer(version, next_minor(_version_before(out, stored))))
     else:
-        begun = replace(stored, version=newer(version, stored.version) if stored.number else version)
+        # A take-down or a refresh may have made a higher one: its number must not be given to other content.
+        begun = replace(stored, version=newer(version, stored.version))
     return replace(begun, version=forced_version or begun.version, is_finished=False)

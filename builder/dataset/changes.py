@@ -12,6 +12,7 @@ from builder.dataset.diff import DatasetDiff, TableDiff
 from builder.dataset.versions import WHY
 from builder.documents.card_tables import outside
 from edu_rag import manifest as manifests
+from edu_rag.dataset import TELLS_GOLD
 from edu_rag.errors import DataError
 from edu_rag.jsonl import write_file
 from edu_rag.manifest import FileEntry
@@ -38,11 +39,14 @@ def _table_line(config: str, table: TableDiff) -> str:
 
 
 def change_lines(found: DatasetDiff) -> list[str]:
-    """The changes as Markdown list items; no part of a page or a URL in them is markup."""
+    """The changes as Markdown list items; no part of a page or a URL in them is markup, and nothing tells a gold."""
     lines = []
     for config, table in found.tables.items():
-        if table.total:
-            lines.append(_table_line(config, table))
+        if not table.total:
+            continue
+        lines.append(_table_line(config, table))
+        # The file is published, and of a hidden split an example tells which page holds the answer.
+        if config not in TELLS_GOLD:
             lines += [f"  - {what}: {outside(name)}" for what, names in table.examples.items() for name in names]
     if found.sentences_added or found.sentences_removed:
         lines.append(f"- **sentences**: {found.sentences_added:,} added, {found.sentences_removed:,} removed")

@@ -80,12 +80,12 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
     seen = {split: read_split(tables, split) for split in splits}
     known: dict[str, bytes] = {}
     secret = _hidden(tables, hidden)
-    for split in seen:
-        n_keys = read_leaks(tables, split, seen)
-        if split in secret:
-            _check_hidden(tables, split, n_keys)
+    keys = {split: read_leaks(tables, split, seen) for split in seen}
+    for split in sorted(secret & keys.keys()):
+        _check_hidden(tables, split, len(keys[split]))
+    told = {page_id for split, ids in keys.items() if split not in secret for page_id in ids}
     for split, tables_of in seen.items():
-        check_pages(tables, split, tables_of, known)
+        check_pages(tables, split, tables_of, known, told if secret else None)
         check_labels(tables, split, tables_of)
     _check_repeats(tables, seen)
     order = {config: number for number, config in enumerate(CONFIGS)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection
 
 from builder.dataset.check_files import REBUILD, Tables
 from builder.dataset.check_tables import PageSpan, Seen
@@ -80,8 +81,20 @@ def _digest(page: WebPage) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def check_pages(tables: Tables, split: str, seen: Seen, known: dict[str, bytes]) -> None:
-    """Check the pages of a split against what points at them; `known` are the pages of the splits before."""
+def _check_key_flag(tables: Tables, page: WebPage, keys: Collection[str] | None) -> None:
+    if keys is not None and "leak_key" in page.flags and page.page_id not in keys:
+        where = f"{tables.folder}: page {page.page_id}"
+        what = "flag leak_key says that the answer on it is the gold of a hidden question"
+        tables.faults.add("hidden gold in flags", where, what, "publish with `edu-rag dataset push --hidden`")
+
+
+def check_pages(
+    tables: Tables, split: str, seen: Seen, known: dict[str, bytes], keys: Collection[str] | None = None
+) -> None:
+    """Check the pages of a split against what points at them; `known` are the pages of the splits before.
+
+    `keys`, where a split is hidden: the pages that may have the flag `leak_key`.
+    """
     found: set[str] = set()
     page: WebPage
     for number, page in enumerate(tables.records("pages", split), 1):
@@ -89,6 +102,7 @@ def check_pages(tables: Tables, split: str, seen: Seen, known: dict[str, bytes])
         _check_spans(tables, page, seen.spans.get(page.page_id, []))
         _check_sentences(tables, page, number)
         _check_text(tables, page)
+        _check_key_flag(tables, page, keys)
         if known.setdefault(page.page_id, _digest(page)) != _digest(page):
             where = f"{tables.folder}: page {page.page_id}"
             tables.faults.add("page of two texts", where, "has another text in another split", REBUILD)

@@ -106,12 +106,16 @@ def read_split(tables: Tables, split: str) -> Seen:
     return seen
 
 
-def read_leaks(tables: Tables, split: str, seen: dict[str, Seen]) -> int:
-    """Check a split's leaks, whose pages may be those of any split, so all must have been read; counts `leak_key`."""
-    splits, n_keys = list(seen.values()), 0
+def read_leaks(tables: Tables, split: str, seen: dict[str, Seen]) -> list[str]:
+    """Check a split's leaks, whose pages may be those of any split, so all must have been read.
+
+    Returns the page of every `leak_key`.
+    """
+    splits, keys = list(seen.values()), []
     leak: Leak
     for leak in tables.records("leaks", split):
-        n_keys += leak.kind == "leak_key"
+        if leak.kind == "leak_key":
+            keys.append(leak.page_id)
         what = f"leak of {leak.question_id} at {leak.page_id} {leak.start}..{leak.end}"
         if not any(leak.question_id in other.questions for other in splits):
             tables.faults.add("leak", f"{tables.folder}: {what}", "leads nowhere: unknown question", REBUILD)
@@ -120,4 +124,4 @@ def read_leaks(tables: Tables, split: str, seen: dict[str, Seen]) -> int:
             home.spans.setdefault(leak.page_id, []).append(PageSpan(leak.start, leak.end, what))
         if not homes:
             tables.faults.add("leak", f"{tables.folder}: {what}", "leads nowhere: unknown page", REBUILD)
-    return n_keys
+    return keys

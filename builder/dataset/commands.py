@@ -169,8 +169,8 @@ def audit(folder: Path, store: Path | None, examples: int, as_json: bool) -> Non
 def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max_characters: int) -> None:
     """Fine-tuning pairs in chat form, as the EDU-RAG paper proposes: JSON lines of `messages`.
 
-    One split a file. Questions that stand in another split too are left out, and so are pages that leak their
-    question. Foreign pages come from other questions and hold neither evidence nor the gold.
+    One split a file. Questions that stand in another split too are left out, and so are pages that leak a question
+    of any split. Foreign pages come from other questions and hold neither evidence nor the gold.
 
     \b
     Example:

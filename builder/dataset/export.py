@@ -19,8 +19,8 @@ from edu_rag.jsonl import to_line
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 
 KINDS = ("qa", "qa-pages", "negatives")
-POISON = frozenset({"injection", "hidden_text"})
-"""Pages with these flags could teach what their authors planted."""
+POISON = frozenset({"injection", "hidden_text", "leak_question", "leak_key"})
+"""Pages with these flags could teach what their authors planted, or a question that systems are measured on."""
 TRIES = 60
 """Pages looked at for one negative before it is given up."""
 LICENCE = (

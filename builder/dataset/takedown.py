@@ -79,12 +79,13 @@ class _Counts:
         self.pairs: set[tuple[str, str]] = set()
         self.characters: dict[str, int] = {}
         self.flags: dict[str, tuple[str, ...]] = {}
+        self.extractors: dict[str, str] = {}
         self.leaks: Counter[str] = Counter()
         self.leaked: set[str] = set()
         self.evidenced: set[str] = set()
 
     def sources(self, before: Mapping[str, Any], n_questions: int, n_gone: int) -> dict[str, Any]:
-        """`sources` with the same keys, counted anew; what the tables do not tell is left out."""
+        """`sources` with the same keys, counted anew as far as the tables tell."""
         kept = {page_id for _, page_id in self.pairs}
         total = sum(self.characters[page_id] for _, page_id in self.pairs)
         counted = {
@@ -94,12 +95,13 @@ class _Counts:
             "pages_per_question": _mean(len(self.pairs), n_questions),
             "characters_per_page": _mean(total, len(self.pairs)),
             "characters_per_distinct_page": _mean(sum(self.characters[page_id] for page_id in kept), len(kept)),
+            "extracted_by": dict(sorted(Counter(self.extractors[page_id] for page_id in kept).items())),
             "page_flags": dict(sorted(Counter(f for page_id in kept for f in self.flags[page_id]).items())),
             "leaks": dict(sorted(self.leaks.items())),
             "questions_leaked": len(self.leaked),
             "questions_with_evidence": len(self.evidenced),
         }
-        same = {key: counted.get(key, value) for key, value in before.items() if key != "extracted_by"}
+        same = {key: counted.get(key, value) for key, value in before.items()}
         gone = int(before.get("pages_taken_down", 0)) + n_gone
         return same | {"hits_taken_down": self.outcomes[OUTCOME], "pages_taken_down": gone}
 
@@ -113,6 +115,7 @@ def _read_pages(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
         for page in dataset.records("pages", split, WebPage):
             counts.characters[page.page_id] = len(page.text)
             counts.flags[page.page_id] = page.flags
+            counts.extractors[page.page_id] = page.extractor
             if plan.asked.matches(page.url, host_of(page.url), page.html_sha256):
                 plan.pages.add(page.page_id)
                 plan.urls.append(page.url)

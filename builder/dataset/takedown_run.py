@@ -52,7 +52,7 @@ def _raise_version(store: Path, version: str) -> None:
     if isinstance(values, dict) and isinstance(values.get("config"), dict):
         config = values["config"] | {"version": version}
         write_json(store / STORE_MARK, values | {"config": config})
-        say(f"{store / STORE_MARK} says version {version} now; raise it in build.toml too")
+        say(f"{store / STORE_MARK} says version {version} now: later builds and replays do not go below it")
 
 
 def _told(plan: Plan, old_id: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def run_takedown(request: Request) -> dict[str, Any]:
         if plan.n_repeats:
             say(
                 f"{plan.n_repeats:,} other hits of these questions are out as repeats, some perhaps of what went now:"
-                " `edu-rag replay` settles that, with the version raised"
+                " the same `edu-rag build` again settles that, with `version` raised"
             )
     if request.results is not None:
         found = results_to_score_again(request.results, before)

@@ -57,18 +57,22 @@ def _section(title: str, text: str) -> list[str]:
 
 
 def _labels(stats: DatasetStats) -> str:
+    total = stats.n_with_gold or stats.n_questions
     rows = [
         [
             f"evidence by `{method}`" if method != "any" else "evidence by any method",
             f"{n:,}",
-            _share(n, stats.n_questions),
+            _share(n, total),
         ]
         for method, n in sorted(stats.evidence.items())
     ]
     if stats.n_pages:
         rows.append(["on a page of the dataset (a leak)", f"{stats.leaked_questions:,}",
-                     _share(stats.leaked_questions, stats.n_questions)])  # fmt: skip
-    return markdown_table(["questions with", "questions", "share"], rows) if rows else ""
+                     _share(stats.leaked_questions, total)])  # fmt: skip
+    table = markdown_table(["questions with", "questions", "share"], rows) if rows else ""
+    if table and total < stats.n_questions:
+        table += f"\nOf the {total:,} questions whose gold is here; what hidden splits hold is not counted.\n"
+    return table
 
 
 def statistics(stats: DatasetStats, plots: Sequence[str]) -> str:

@@ -42,6 +42,8 @@ class DatasetStats:
     evidence: Counter[str] = field(default_factory=Counter)
     """Questions with evidence, by method; `any` for one method or another."""
     n_questions: int = 0
+    n_with_gold: int = 0
+    """Questions whose gold is here: those of hidden splits have no gold, evidence or leaks that could be counted."""
     n_pages: int = 0
 
 
@@ -62,6 +64,7 @@ def _of_questions(stats: DatasetStats, folder: Path, files: Sequence[str]) -> No
     stats.kinds.update(shape.values())
     stats.n_questions = len(shape)
     for row in _rows(folder, files, "gold", ["question_id", "answer"]):
+        stats.n_with_gold += row["question_id"] in shape
         if row["answer"] is not None and row["question_id"] in shape:
             stats.labels[shape[row["question_id"]]][row["answer"]] += 1
 

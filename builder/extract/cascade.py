@@ -5,7 +5,6 @@ What is enough was measured on AEB and WCXB-dev (`bench/extraction.py`); docs/ex
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from builder.extract.page_shape import PageShape
 from builder.extract.page_text import clean_text
 from builder.extract.tools import (
+    drop_unread,
     html_of,
     plain_text,
     resiliparse_main,
@@ -47,6 +47,7 @@ class _Page:
 
         if self.tree is not None:
             apply_prepass(self.tree)
+            drop_unread(self.tree)
         return self.tree
 
     @cached_property
@@ -58,8 +59,8 @@ class _Page:
 
 
 _TOOLS: dict[str, Callable[[_Page], str]] = {
-    FAST: lambda page: without_table_rules(trafilatura_fast(copy.deepcopy(page.prepared))),
-    FULL: lambda page: without_table_rules(trafilatura_full(copy.deepcopy(page.prepared))),
+    FAST: lambda page: without_table_rules(trafilatura_fast(page.prepared)),
+    FULL: lambda page: without_table_rules(trafilatura_full(page.prepared)),
     MAIN: lambda page: resiliparse_main(page.prepared_html),
     PLAIN: lambda page: plain_text(page.prepared_html),
 }
@@ -81,16 +82,28 @@ def _tried(tool: str, page: _Page) -> str:
         return ""
 
 
-def _n_main(page: _Page, tools: tuple[str, ...]) -> int:
-    """Characters of main content, by a tool that takes a tenth of the others' time."""
-    if MAIN not in tools:
-        return 0
-    try:
-        return len(clean_text(resiliparse_main(page.html)))
-    except MemoryError:
-        raise
-    except Exception:  # as above
-        return 0
+class _Main:
+    """How much main content a page has, by a tool that takes a tenth of the others' time."""
+
+    def __init__(self, page: _Page, tools: tuple[str, ...]) -> None:
+        self._raw = ""
+        if MAIN not in tools:
+            return
+        try:
+            self._raw = resiliparse_main(page.html)
+        except MemoryError:
+            raise
+        except Exception:  # as above
+            return
+
+    @cached_property
+    def n_chars(self) -> int:
+        """Its characters."""
+        return len(clean_text(self._raw))
+
+    def is_met(self, text: str) -> bool:
+        """Whether a tool's text is as long as a share of it. Cleaning shortens: most pages are told without."""
+        return len(text) >= SHARE * len(self._raw) or len(text) >= SHARE * self.n_chars
 
 
 def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> tuple[str, str]:
@@ -100,7 +113,7 @@ def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = (
     """
     tools = tools_for(shape, skip)
     page = _Page(html, tree, shape)
-    n_main = _n_main(page, tools)
+    main = _Main(page, tools)
     texts: dict[str, str] = {}
     for tool in tools:
         if tool == PLAIN and any(_n_bytes(text) >= MIN_BYTES for text in texts.values()):
@@ -108,18 +121,18 @@ def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = (
         texts[tool] = _tried(tool, page)
         # A short page may be short: it is taken for longer only where the main content says so.
         long_enough = _n_bytes(texts[tool]) >= MIN_BYTES or (tool == FULL and shape.may_nest)
-        if texts[tool] and tool != MAIN and long_enough and len(texts[tool]) >= SHARE * n_main:
+        if texts[tool] and tool != MAIN and long_enough and main.is_met(texts[tool]):
             return texts[tool], tool
-    return _best(texts, n_main)
+    return _best(texts, main)
 
 
-def _best(texts: dict[str, str], n_main: int) -> tuple[str, str]:
+def _best(texts: dict[str, str], main: _Main) -> tuple[str, str]:
     """Main content over a text that has less than half of it; all text only where no tool found the page's length."""
     for tool in (MAIN, FULL, FAST):
         if _n_bytes(texts.get(tool, "")) >= MIN_BYTES:
             return texts[tool], tool
-    for tool in (FULL, FAST, MAIN) if n_main else ():
-        if texts.get(tool) and len(texts[tool]) >= SHARE * n_main:
+    for tool in (FULL, FAST, MAIN) if main.n_chars else ():
+        if texts.get(tool) and main.is_met(texts[tool]):
             return texts[tool], tool
     tool = max(texts, key=lambda name: len(texts[name]))
     return texts[tool], tool

@@ -101,7 +101,7 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
     `skip` names tools that have failed on this page before; see `skip_after`.
     """
     from builder.extract.decode import decode
-    from builder.extract.page_facts import page_author, page_license
+    from builder.extract.page_facts import page_facts
     from builder.labels.language import language_of
 
     reason = refused(body)
@@ -113,8 +113,8 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
     # The facts first: extractors change the tree.
     title, licence, author, hidden = "", None, None, ""
     if tree is not None:
-        title, licence, author = page_title(tree), page_license(tree), page_author(tree)
-        hidden = hidden_text_of(tree)
+        title, hidden = page_title(tree), hidden_text_of(tree)
+        licence, author = page_facts(tree)
     text, tool = EXTRACTORS[extractor](html, tree, shape, skip)
     if not text:
         return ExtractionFailure(reason="empty" if shape.may_parse else "too_many_attributes")

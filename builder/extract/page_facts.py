@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from builder.extract.page_text import clean_text
@@ -28,17 +29,48 @@ def _web_address(value: object) -> str | None:
     return address if is_web else None
 
 
-def _metas(tree: Any, names: frozenset[str]) -> Iterator[str]:
-    for meta in tree.iter("meta"):
-        if (meta.get("name") or meta.get("property") or "").strip().casefold() in names:
-            yield str(meta.get("content") or "")
+@dataclass(slots=True)
+class _Stated:
+    """What one walk through the page finds: all that licence and author are told from."""
+
+    metas: list[tuple[str, str]] = field(default_factory=list)
+    links: list[tuple[str, Any]] = field(default_factory=list)
+    cc: set[str] = field(default_factory=set)
+    scripts: list[str] = field(default_factory=list)
+
+    def content(self, names: frozenset[str]) -> Iterator[str]:
+        """What the meta elements of these names say."""
+        return (content for name, content in self.metas if name in names)
 
 
-def _linked_data(tree: Any) -> list[dict[str, Any]]:
+def _stated(tree: Any) -> _Stated:
+    found = _Stated()
+    for element in tree.iter("a", "link", "meta", "script"):
+        tag = element.tag
+        if tag == "meta":
+            name = (element.get("name") or element.get("property") or "").strip().casefold()
+            if name in _LICENSE_META or name in _AUTHOR_META:
+                found.metas.append((name, str(element.get("content") or "")))
+        elif tag == "script":
+            if element.get("type") == "application/ld+json":
+                found.scripts.append(element.text or "")
+        else:
+            _add_link(found, element)
+    return found
+
+
+def _add_link(found: _Stated, link: Any) -> None:
+    rel = link.get("rel")
+    if rel:
+        found.links.append((f" {rel} ", link))
+    if link.tag == "a" and (match := _CC.match(link.get("href") or "")):
+        found.cc.add(match[0])
+
+
+def _linked_data(scripts: list[str]) -> list[dict[str, Any]]:
     """The objects of the page's JSON-LD, those inside lists and graphs included; what is no JSON is left out."""
     found: list[dict[str, Any]] = []
-    for script in tree.xpath('//script[@type="application/ld+json"]')[:MAX_BLOCKS]:
-        source = script.text or ""
+    for source in scripts[:MAX_BLOCKS]:
         if len(source) > MAX_JSON:
             continue
         try:
@@ -55,28 +87,24 @@ def _linked_data(tree: Any) -> list[dict[str, Any]]:
     return found
 
 
-def page_license(tree: Any) -> str | None:
-    """The address of the licence that the page names.
+def page_facts(tree: Any) -> tuple[str | None, str | None]:
+    """The address of the licence that the page names, and its author as the page states it."""
+    stated = _stated(tree)
+    items = _linked_data(stated.scripts)
+    return _license(stated, items), _author(stated, items)
 
-    A rel=license link, else its JSON-LD `license`, else its Dublin Core rights, else its only Creative Commons link.
-    """
-    for href in tree.xpath('//*[self::a or self::link][contains(concat(" ", @rel, " "), " license ")]/@href'):
-        address = _web_address(str(href))
-        if address is not None:
-            return address
-    stated = [item.get("license") for item in _linked_data(tree)]
-    stated = [value.get("@id") or value.get("url") if isinstance(value, dict) else value for value in stated]
-    for value in [*stated, *_metas(tree, _LICENSE_META)]:
+
+def _license(stated: _Stated, items: list[dict[str, Any]]) -> str | None:
+    """A rel=license link, else JSON-LD's `license`, else Dublin Core's rights, else the only Creative Commons link."""
+    links = [link.get("href") for rel, link in stated.links if " license " in rel]
+    said = [item.get("license") for item in items]
+    said = [value.get("@id") or value.get("url") if isinstance(value, dict) else value for value in said]
+    for value in [*links, *said, *stated.content(_LICENSE_META)]:
         address = _web_address(value)
         if address is not None:
             return address
-    return _only_cc(tree)
-
-
-def _only_cc(tree: Any) -> str | None:
-    found = {match[0] for href in tree.xpath("//a/@href") if (match := _CC.match(str(href)))}
-    rights = " ".join(_metas(tree, _LICENSE_META))[:MAX_JSON]
-    found |= {match[0] for match in _CC.finditer(rights)}
+    rights = " ".join(stated.content(_LICENSE_META))[:MAX_JSON]
+    found = stated.cc | {match[0] for match in _CC.finditer(rights)}
     return found.pop() if len(found) == 1 else None
 
 
@@ -95,12 +123,13 @@ def _json_authors(item: dict[str, Any]) -> Iterator[object]:
         yield one.get("name") if isinstance(one, dict) else one
 
 
-def page_author(tree: Any) -> str | None:
-    """The author as the page states it: meta, else JSON-LD, else a rel=author link; several joined by commas."""
+def _author(stated: _Stated, items: list[dict[str, Any]]) -> str | None:
+    """Meta, else JSON-LD, else a rel=author link; several names joined by commas."""
+    links = [link for rel, link in stated.links if " author " in rel and link.tag == "a"]
     sources: tuple[Iterator[object], ...] = (
-        _metas(tree, _AUTHOR_META),
-        (name for item in _linked_data(tree) for name in _json_authors(item)),
-        (link.text_content()[:MAX_JSON] for link in tree.xpath('//a[contains(concat(" ", @rel, " "), " author ")]')),
+        stated.content(_AUTHOR_META),
+        (name for item in items for name in _json_authors(item)),
+        (link.text_content()[:MAX_JSON] for link in links),
     )
     for source in sources:
         names = dict.fromkeys(name for name in map(_name, source) if name is not None)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 MAX_TITLE = 300
 MAX_MARKS = 1_000
-_SPACES = re.compile(r"[^\S\n]+")
-_BLANK_LINES = re.compile(r"\n\s*\n\s*")
+_BLANK_LINES = re.compile(r"\n{3,}")
 _ODD_BREAKS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Controls, lone surrogates, zero-width joiners of hidden text, soft hyphens, bidirectional overrides.
 _UNSEEN = re.compile(
@@ -28,8 +29,25 @@ def bounded_marks(text: str) -> str:
 def clean_text(text: str) -> str:
     """Text in NFC without unseen characters, one space between words, at most one blank line between paragraphs."""
     text = _UNSEEN.sub("", _ODD_BREAKS.sub("\n", unicodedata.normalize("NFC", bounded_marks(text))))
-    lines = (line.strip() for line in _SPACES.sub(" ", text).split("\n"))
+    lines = (" ".join(line.split()) for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
+
+
+@cache
+def xpath(path: str) -> Any:
+    """A compiled XPath: called with a tree, it gives what `tree.xpath` would, its strings as plain ones."""
+    import lxml.etree
+
+    return lxml.etree.XPath(path, smart_strings=False)
+
+
+@cache
+def _element_classes() -> Any:
+    """HtmlElement for every tag, told by libxml2: lxml.html's own look-up asks Python once for each element."""
+    import lxml.etree
+    import lxml.html
+
+    return lxml.etree.ElementDefaultClassLookup(element=lxml.html.HtmlElement)
 
 
 def parse_html(html: str) -> Any:
@@ -44,16 +62,39 @@ def parse_html(html: str) -> Any:
     if not data.strip():
         return None
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    parser.set_element_class_lookup(_element_classes())
     try:
         return lxml.html.document_fromstring(data, parser=parser, ensure_head_body=True)
     except lxml.etree.ParserError:  # "Document is empty": nothing but comments, say
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """Which tags and class names a tree has anywhere: a pass that looks for others need not walk it."""
+
+    tags: frozenset[str]
+    classes: frozenset[str]
+
+    def __contains__(self, tag: str) -> bool:
+        return tag in self.tags
+
+
+def signs_of(tree: Any) -> Signs:
+    """The signs of a tree, in one walk. Class names are case folded."""
+    tags, values = set(), set()
+    for element in tree.iter():
+        tags.add(element.tag)
+        values.add(element.get("class"))
+    values.discard(None)
+    names = {name for value in values for name in value.casefold().split()}
+    return Signs(frozenset(tags), frozenset(names))
+
+
 def page_title(tree: Any) -> str:
     """The page's title: <title>, else og:title, else the first heading; empty where there is none."""
     for path in ("//head/title", '//meta[@property="og:title"]/@content', "//h1", "//title"):
-        for found in tree.xpath(path):
+        for found in xpath(path)(tree):
             title = clean_text(found if isinstance(found, str) else str(found.text_content())).replace("\n", " ")
             if title:
                 return " ".join(title.split())[:MAX_TITLE]

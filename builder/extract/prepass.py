@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from builder.extract.page_text import Signs, signs_of, xpath
 from builder.extract.prepass_blocks import open_blocks
 from builder.extract.prepass_math import become, write_formulas
 from builder.extract.prepass_mathml import raised, small
@@ -18,6 +19,8 @@ _NOTE = re.compile(r"\[?(?:\d{1,3}|[a-z*†‡§¶]|note \d+|citation needed)\]?
 _DEGREES = frozenset({"o", "O", "º", "°", "∘", "˚"})
 _SCALE = re.compile(r"\s?[CFKNSEW]?\b|\s|[.,;)]")
 _LEVEL = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.IGNORECASE)
+_STYLED = "//*[self::span or self::font][@style]"
+_STYLED_OR_NAMED = "//*[self::span[@style or @class] or self::font[@style]]"
 _LEVEL_NAMES = {"sup": "sup", "superscript": "sup", "super": "sup", "sub": "sub", "subscript": "sub"}
 
 
@@ -47,14 +50,18 @@ def _before(element: Any) -> str:
     return str(parent.text or "") if parent is not None else ""
 
 
-def _name_levels(tree: Any) -> None:
-    """Raised and lowered by style or class alone: the same as <sup> and <sub>."""
-    for element in tree.xpath("//span[@style or @class] | //font[@style]"):
+def _name_levels(tree: Any, signs: Signs) -> bool:
+    """Raised and lowered by style or class alone: the same as <sup> and <sub>. Whether there are any."""
+    named_so = not signs.classes.isdisjoint(_LEVEL_NAMES)
+    any_level = False
+    for element in xpath(_STYLED_OR_NAMED if named_so else _STYLED)(tree):
         style = _LEVEL.search(element.get("style") or "")
         named = _LEVEL_NAMES.get((element.get("class") or "").strip().casefold())
         level = {"super": "sup", "sub": "sub"}[style[1].casefold()] if style else named
         if level and len(element.text_content()) <= 40:
             element.tag = level
+            any_level = True
+    return any_level
 
 
 def _raise(element: Any) -> None:
@@ -76,8 +83,9 @@ def _lower(element: Any) -> None:
     become(element, small(text) if is_nuclide and follows.isupper() else "".join(text.split()))
 
 
-def _write_levels(tree: Any) -> None:
-    _name_levels(tree)
+def _write_levels(tree: Any, signs: Signs) -> None:
+    if not _name_levels(tree, signs) and "sup" not in signs and "sub" not in signs:
+        return
     # From the innermost: 2^(2^n) is not 2^2n.
     for element in reversed(list(tree.iter("sup", "sub"))):
         nested = next(element.iterancestors("sup"), None) is not None
@@ -90,6 +98,7 @@ def _write_levels(tree: Any) -> None:
 
 def apply_prepass(tree: Any) -> None:
     """Change an lxml HTML tree in place so that science survives text extraction."""
-    write_formulas(tree)
-    _write_levels(tree)
-    open_blocks(tree)
+    signs = signs_of(tree)
+    write_formulas(tree, signs)
+    _write_levels(tree, signs)
+    open_blocks(tree, signs)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
+
+from builder.extract.page_text import Signs
 
 MAX_TERM = 200
 MIN_POINT = 20
@@ -58,14 +61,19 @@ def _names(element: Any) -> set[str]:
     return set((element.get("class") or "").casefold().split()[:20])
 
 
+def _named(tree: Any, signs: Signs, names: frozenset[str], *tags: str) -> list[Any]:
+    """The elements of these tags that have one of the class names."""
+    return [] if names.isdisjoint(signs.classes) else [found for found in tree.iter(*tags) if names & _names(found)]
+
+
 def _is_sentence(caption: Any) -> bool:
     text = " ".join(caption.text_content().split())
     return bool(_FIGURE.match(text)) or (text.count(" ") >= MIN_SPACES and not is_credit(text))
 
 
-def _open_captions(tree: Any) -> None:
+def _open_captions(tree: Any, signs: Signs) -> None:
     """Extractors leave figures out, captions and all: as a paragraph a caption stays."""
-    for caption in list(tree.iter("figcaption")):
+    for caption in list(tree.iter("figcaption")) if "figcaption" in signs else ():
         text = " ".join(caption.text_content().split())
         if not text or is_credit(text):
             continue
@@ -73,18 +81,18 @@ def _open_captions(tree: Any) -> None:
         figure = next(caption.iterancestors("figure"), None)
         if figure is not None:
             _plain(figure, "div")
-    for caption in [*tree.iter("p", "div")]:
-        if _CAPTIONS & _names(caption) and _is_sentence(caption):
+    for caption in _named(tree, signs, _CAPTIONS, "p", "div"):
+        if _is_sentence(caption):
             _plain(caption, "p")
 
 
-def _drop_promotions(tree: Any) -> None:
+def _drop_promotions(tree: Any, signs: Signs) -> None:
     """Short blocks that call themselves advertising for the site, and the marks beside headings."""
-    for mark in [*tree.iter("a", "span")]:
-        if _MARKS & _names(mark) and _attached(mark) and len(mark.text_content()) < MAX_TERM:
+    for mark in _named(tree, signs, _MARKS, "a", "span"):
+        if _attached(mark) and len(mark.text_content()) < MAX_TERM:
             mark.drop_tree()
-    for block in [*tree.iter("section", "div", "aside", "form")]:
-        if _PROMOTIONS & _names(block) and _attached(block) and len(block.text_content()) < MAX_PROMOTION:
+    for block in _named(tree, signs, _PROMOTIONS, "section", "div", "aside", "form"):
+        if _attached(block) and len(block.text_content()) < MAX_PROMOTION:
             block.drop_tree()
 
 
@@ -171,9 +179,9 @@ def _open_lists(tree: Any) -> None:
         _plain(points, "div")
 
 
-def _open_formula_blocks(tree: Any) -> None:
-    for block in [*tree.iter("div", "center")]:
-        if _FORMULAS & _names(block) and next(block.iterchildren("p", "div", "table", "ul"), None) is None:
+def _open_formula_blocks(tree: Any, signs: Signs) -> None:
+    for block in _named(tree, signs, _FORMULAS, "div", "center"):
+        if next(block.iterchildren("p", "div", "table", "ul"), None) is None:
             _plain(block, "p")
 
 
@@ -183,13 +191,20 @@ def _marker(number: int, kind: str) -> str:
     return f"{number}."
 
 
-def open_blocks(tree: Any) -> None:
+_BY_TAG: tuple[tuple[frozenset[str], Callable[[Any], None]], ...] = (
+    (frozenset({"caption"}), _open_table_captions),
+    (frozenset({"dt", "dd", "dl"}), _join_definitions),
+    (frozenset({"details", "summary"}), _open_details),
+    (frozenset({"aside"}), _open_boxes),
+    (frozenset({"ol", "ul"}), _open_lists),
+)
+
+
+def open_blocks(tree: Any, signs: Signs) -> None:
     """Change an lxml HTML tree in place so that captions, definitions, boxes and steps survive extraction."""
-    _drop_promotions(tree)
-    _open_captions(tree)
-    _open_table_captions(tree)
-    _join_definitions(tree)
-    _open_details(tree)
-    _open_boxes(tree)
-    _open_lists(tree)
-    _open_formula_blocks(tree)
+    _drop_promotions(tree, signs)
+    _open_captions(tree, signs)
+    for tags, open_them in _BY_TAG:
+        if tags & signs.tags:
+            open_them(tree)
+    _open_formula_blocks(tree, signs)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
+from builder.extract.page_text import Signs, xpath
 from builder.extract.prepass_mathml import linear_math
 
 MAX_TEX = 2_000
@@ -17,6 +18,8 @@ _MATH_IMAGE = re.compile(r"(?:^|[\s_-])(?:tex|latex|math|equation|formula|mwe-ma
 _MATH_SOURCE = re.compile(r"latex|mathtex|mimetex|codecogs|/math/|mathjax|/tex/|wikipedia.*/render/svg", re.IGNORECASE)
 _TEX_QUERY = re.compile(r"(?:codecogs\.com/\w+\.latex\?|cgi-bin/(?:math|mime)tex\.cgi\?|chart\?cht=tx&chl=)(.+)")
 _TEX_SIGN = re.compile(r"[\\^_{}]")
+_MATHS = frozenset({"math", "m:math", "mml:math"})
+_MATH_SCRIPTS = '//script[starts-with(@type, "math/")]'
 _SIGN_IMAGES = {
     "yields": "→", "right arrow": "→", "rightarrow": "→", "arrow right": "→", "reaction arrow": "→", "produces": "→",
     "gives": "→", "equilibrium": "⇌", "equilibrium arrow": "⇌", "equilibrium arrows": "⇌", "reversible": "⇌",
@@ -76,7 +79,7 @@ def _formula(math: Any) -> str:
 def _drop_rendered(tree: Any) -> None:
     """MathJax 2 leaves its picture of a formula beside the script that holds the source: once is enough."""
     shown = '//*[contains(concat(" ", @class), " MathJax")][not(self::body)][not(.//script)]'
-    for element in tree.xpath(shown):
+    for element in xpath(shown)(tree):
         if _attached(element):
             element.drop_tree()
 
@@ -92,7 +95,7 @@ def _show(element: Any, text: str, *, is_block: bool) -> None:
 
 
 def _write_scripts(tree: Any) -> None:
-    for script in tree.xpath('//script[starts-with(@type, "math/")]'):
+    for script in xpath(_MATH_SCRIPTS)(tree):
         kind, source = (script.get("type") or "").casefold(), script.text or ""
         if kind.startswith("math/tex"):
             _show(script, tex(source), is_block="display" in kind)
@@ -113,12 +116,13 @@ def _parsed_formula(source: str) -> str:
     return "".join(_formula(math) for math in holder.iter("math")) or " "
 
 
-def _write_mathml(tree: Any) -> None:
-    for math in [element for element in tree.iter("math", "m:math", "mml:math") if _attached(element)]:
+def _write_mathml(tree: Any, signs: Signs) -> None:
+    found = list(tree.iter(*_MATHS)) if signs.tags & _MATHS else []
+    for math in [element for element in found if _attached(element)]:
         holder = _holder(math)
         if _attached(holder):
             _show(holder, _formula(math), is_block=math.get("display") == "block")
-    for element in tree.xpath("//*[@data-mathml]"):
+    for element in xpath("//*[@data-mathml]")(tree):
         if _attached(element):
             become(element, _parsed_formula(element.get("data-mathml")))
 
@@ -181,11 +185,13 @@ def _is_equation(alternative: str) -> bool:
     return len(alternative) <= MAX_ALTERNATIVE and _RELATION.search(alternative) is not None and len(words) <= 2
 
 
-def write_formulas(tree: Any) -> None:
+def write_formulas(tree: Any, signs: Signs) -> None:
     r"""TeX wherever a page has it as \( … \); else MathML and drawn formulas as one readable line."""
-    if tree.xpath('boolean(//script[starts-with(@type, "math/")])'):
+    if "script" in signs and xpath(_MATH_SCRIPTS)(tree):
         _drop_rendered(tree)
         _write_scripts(tree)
-    _write_mathml(tree)
-    _write_drawn(tree)
-    _write_images(tree)
+    _write_mathml(tree, signs)
+    if "mjx-container" in signs:
+        _write_drawn(tree)
+    if "img" in signs:
+        _write_images(tree)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as html_entities
 import re
+from functools import cache
 from typing import Any
 
 _BLOCKS_TEXT = (
@@ -17,18 +18,23 @@ _TAG_NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,30})")
 _TABLE_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|)+\s*$\n?", re.MULTILINE)
 
 
+@cache
+def _options(*, fast: bool) -> Any:
+    """Trafilatura's options, read once: its own call reads its configuration file's values for every page."""
+    from trafilatura.settings import Extractor
+
+    return Extractor(output_format="python", fast=fast, comments=False, tables=True, dedup=False, with_metadata=False)
+
+
 def _trafilatura(tree: Any, *, fast: bool) -> str:
     from trafilatura import bare_extraction
 
-    found = bare_extraction(
-        tree, fast=fast, include_comments=False, include_tables=True, deduplicate=False, with_metadata=False,
-        output_format="python",
-    )  # fmt: skip
+    found = bare_extraction(tree, options=_options(fast=fast))
     return str(getattr(found, "text", None) or "")
 
 
 def trafilatura_full(tree: Any) -> str:
-    """Trafilatura with tables, without comments, without its process-wide deduplication."""
+    """Trafilatura with tables, without comments, without its process-wide deduplication. Leaves the tree as it is."""
     return _trafilatura(tree, fast=False)
 
 
@@ -39,7 +45,14 @@ def trafilatura_fast(tree: Any) -> str:
 
 def without_table_rules(text: str) -> str:
     """Text without the lines of dashes under a table's header: they are no sentence."""
-    return _TABLE_RULE.sub("", text)
+    return _TABLE_RULE.sub("", text) if "---" in text else text
+
+
+def drop_unread(tree: Any) -> None:
+    """Take out what no tool reads, but each would copy and search several times: style sheets, drawings, links."""
+    import lxml.etree
+
+    lxml.etree.strip_elements(tree, "style", "svg", "link", with_tail=False)
 
 
 def html_of(tree: Any) -> str:

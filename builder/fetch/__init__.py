@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from builder.clock import Clock
 from builder.fetch.fetched import Fetched, Validators, validators_of
 from builder.fetch.signals import reserves_rights
-from builder.fetch.transient import is_transient, was_asked
+from builder.fetch.transient import is_transient, was_given_up
 from builder.urls import host_of
 from edu_rag.progress import say
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
     from builder.search import HostMap
 
-__all__ = ["Fetched", "Validators", "fetch_all", "is_transient", "reserves_rights", "validators_of", "was_asked"]
+__all__ = ["Fetched", "Validators", "fetch_all", "is_transient", "reserves_rights", "validators_of", "was_given_up"]
 NO_CONTACT = (
     "fetch: no contact is given: set [fetch] contact to your e-mail address or a page about this crawl, so that the"
     " owners of sites can reach you"

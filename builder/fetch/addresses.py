@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from builder.urls import literal_address
+from builder.urls import MAX_URL_CHARACTERS, literal_address
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = {"http": 80, "https": 443}
@@ -51,7 +51,12 @@ def is_public(address: Address) -> bool:
 
 
 def check_url(url: str) -> None:
-    """Raise RefusedAddressError for another scheme, credentials, an odd port, or a literal inside address."""
+    """Raise RefusedAddressError for another scheme, credentials, an odd port, or a literal inside address.
+
+    So it does for a URL that is too long to be a page's: no canonical URL could name what it leads to.
+    """
+    if len(url) > MAX_URL_CHARACTERS:
+        raise RefusedAddressError(f"the URL has {len(url):,} characters")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

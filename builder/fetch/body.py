@@ -98,8 +98,11 @@ class _Inflater:
             self._started = True
             if not self._is_gzip and not _is_zlib(data):
                 self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
-        while data:
-            yield self._stream.decompress(data, SMALL_BYTES)
+        part = b""
+        # A full part may have more behind it even where all bytes are taken in: a deflate stream without a trailer.
+        while data or len(part) == SMALL_BYTES:
+            part = self._stream.decompress(data, SMALL_BYTES)
+            yield part
             data = self._stream.unconsumed_tail or self._next_member()
 
     def _next_member(self) -> bytes:

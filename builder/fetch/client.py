@@ -15,12 +15,13 @@ from builder.clock import Clock
 from builder.fetch.addresses import RefusedAddressError, check_url
 from builder.fetch.fetched import Fetched, Validators
 from builder.fetch.hop import Answer, Hopper
-from builder.fetch.politeness import Breakers, Gates, politeness_key, retry_after_s
+from builder.fetch.politeness import Breakers, Gates, politeness_key
 from builder.fetch.resolver import GuardedResolver, Lookup, guarded_sockets
 from builder.fetch.robots import Robots, robots_of
 from builder.fetch.shares import Share, Shares
 from builder.fetch.transient import BREAKER
 from builder.fetch.writer import Sink, Writer
+from builder.retry_after import retry_after_s
 from builder.urls import host_of
 
 if TYPE_CHECKING:

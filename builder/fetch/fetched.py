@@ -52,6 +52,9 @@ class Validators:
 def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
     """The validators in the headers of a kept response."""
     found = {name.lower(): value for name, value in headers.items()}
+    etag, last_modified = found.get("etag", ""), found.get("last-modified", "")
+    # A piece of a tag is another tag: one that is too long is none.
     return Validators(
-        etag=found.get("etag", "")[:200], last_modified=found.get("last-modified", "")[:100], final_url=final_url
-    )
+        etag=etag if len(etag) <= 200 else "", last_modified=last_modified if len(last_modified) <= 100 else "",
+        final_url=final_url,
+    )  # fmt: skip

@@ -60,7 +60,7 @@ def target_of(here: str, location: str) -> str:
     """
     parts = urlsplit(urljoin(here, location.strip()))
     path, query = (quote(part, safe=_URL_MARKS, errors="surrogateescape") for part in (parts.path, parts.query))
-    return urlunsplit((parts.scheme, _well_formed(parts.netloc), path, query, ""))
+    return urlunsplit((parts.scheme, _well_formed(parts.netloc).lower(), path, query, ""))
 
 
 def _dialled(url: str) -> URL:

@@ -6,8 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 from builder.urls import host_of
@@ -31,18 +29,6 @@ def registered_host(host: str) -> str:
 def politeness_key(url: str) -> str:
     """What shares one budget of politeness: all hosts under one registered name."""
     return registered_host(host_of(url))
-
-
-def retry_after_s(value: str, now: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for (RFC 9110 section 10.2.3), or None where it is none."""
-    value = value.strip()[:100]
-    if value.isascii() and value.isdigit():
-        return float(value[:9])
-    try:
-        when = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - now).total_seconds())
 
 
 class _Gate:

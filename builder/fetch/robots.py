@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ MAX_BYTES = 512_000
 """RFC 9309 section 2.5 asks for at least 500 KiB."""
 MAX_CRAWL_DELAY_S = 10.0
 _PARSED_BYTES = 1_000_000
+_AGENT = re.compile(r"\s*(?:user-agent|useragent|user\s+agent)(?:\s*:|\s)(.*)", re.IGNORECASE | re.DOTALL)
+"""A line that names an agent, in any spelling that protego takes."""
 
 
 class _ParsedFiles:
@@ -22,25 +26,52 @@ class _ParsedFiles:
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, tuple[Any, int]] = OrderedDict()
         self._n_bytes = 0
+        self._turn = threading.Lock()  # long files are parsed in threads
 
     def rules(self, packed: bytes) -> Any:
         """The rules of a packed file, parsed anew where they were dropped meanwhile."""
-        if packed in self._kept:
-            self._kept.move_to_end(packed)
-            return self._kept[packed][0]
+        with self._turn:
+            if packed in self._kept:
+                self._kept.move_to_end(packed)
+                return self._kept[packed][0]
         text = zlib.decompress(packed)
         parsed = _parsed(text)
-        self._kept[packed] = (parsed, len(text))
-        self._n_bytes += len(text)
-        while self._n_bytes > _PARSED_BYTES and len(self._kept) > 1:
-            self._n_bytes -= self._kept.popitem(last=False)[1][1]
+        with self._turn:
+            self._n_bytes += len(text) - self._kept.get(packed, (None, 0))[1]
+            self._kept[packed] = (parsed, len(text))
+            while self._n_bytes > _PARSED_BYTES and len(self._kept) > 1:
+                self._n_bytes -= self._kept.popitem(last=False)[1][1]
         return parsed
 
 
 def _parsed(text: bytes) -> Any:
     from protego import Protego
 
-    return Protego.parse(text.decode("utf-8-sig", "replace"))
+    return Protego.parse(text.decode())
+
+
+def _named(agent: str) -> str:
+    """An agent as protego compares it with ours: `*`, the beginning of our name, or somebody else."""
+    agent = agent.partition("#")[0].strip().lower()
+    bare = agent.replace("*", "")
+    if agent == "*":
+        return agent
+    return bare if bare and PRODUCT_TOKEN.startswith(bare) else "others"
+
+
+def told_to_us(text: str) -> str:
+    """The file with all agents that cannot be us under one name.
+
+    Parsers give every agent of a group its own copy of the group's rules: 500 KB of names and rules, half and half,
+    would take all memory there is.
+    """
+    lines: list[str] = []
+    for written in text.splitlines():
+        agent = _AGENT.match(written)
+        line = written if agent is None else f"user-agent: {_named(agent[1])}"
+        if agent is None or not lines or lines[-1] != line:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 _FILES = _ParsedFiles()
@@ -71,10 +102,11 @@ class Robots:
 def _of_file(body: bytes) -> Robots:
     if not body.strip():
         return Robots()
-    packed = zlib.compress(body, 1)
+    text = told_to_us(body.decode("utf-8-sig", "replace"))
+    packed = zlib.compress(text.encode(), 1)
     delay = _FILES.rules(packed).crawl_delay(PRODUCT_TOKEN)
     bounded = min(max(float(delay or 0), 0.0), MAX_CRAWL_DELAY_S)
-    return Robots(packed=packed, usage=usage_rules(body.decode("utf-8-sig", "replace")), crawl_delay_s=bounded)
+    return Robots(packed=packed, usage=usage_rules(text), crawl_delay_s=bounded)
 
 
 def robots_of(status: int | None, body: bytes, outcome: str, detail: str) -> Robots:

@@ -98,12 +98,12 @@ def usage_rules(text: str) -> tuple[_Rule, ...]:
     if "content-" not in text.lower():
         return ()
     groups: dict[str, list[_Rule]] = {}
-    agents: list[str] = ["*"]
+    agents = {"*"}
     in_names = False
     for name, value in _lines(text):
         if name == "user-agent":
-            agents = [*(agents if in_names else []), value.lower()]
-            groups.setdefault(value.lower(), [])
+            agents = {*(agents if in_names else ()), value.lower()} & {PRODUCT_TOKEN, "*"}
+            groups |= {agent: [] for agent in agents if agent not in groups}
         elif name in ("content-usage", "content-signal"):
             path, _, rest = value.partition(" ") if value.startswith("/") else ("/", "", value)
             for agent in agents:

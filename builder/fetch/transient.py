@@ -21,5 +21,10 @@ def is_transient(outcome: str, status: int | None, detail: str = "") -> bool:
 
 
 def was_asked(got: Fetched) -> bool:
-    """Whether the URL itself was asked for: a breaker's fast failure is no attempt."""
-    return not got.detail.startswith((BREAKER, ROBOTS_UNREAD))
+    """Whether the URL's host was asked, for the page or for its robots.txt: a breaker's fast failure is no attempt."""
+    return not got.detail.removeprefix(ROBOTS_UNREAD).startswith(BREAKER)
+
+
+def was_given_up(got: Fetched) -> bool:
+    """Whether no page of the URL's host is asked for any more in this run."""
+    return got.detail.startswith((BREAKER, ROBOTS_UNREAD))

@@ -16,7 +16,10 @@ MAX_HIDDEN_CHARS = 20_000
 MAX_VISIBLE_CHARS = 2_000_000
 MAX_CSS_CHARS = 200_000
 MAX_RULES = 2_000
+MAX_SELECTORS = 500
+MAX_DECLARED = 2_000
 MAX_ELEMENTS = 20_000
+MAX_TAGS = 20
 CHUNK_WORDS = 10
 MIN_REACHED_WORDS = 20
 """Words of hidden text in the extracted text from which the page is flagged: a sentence, not a label."""
@@ -39,11 +42,16 @@ _FOR_EARS = re.compile(
     r"(?:^|[\s_-])(?:sr-?only|visually-?hidden|screen-?reader|a11y|assistive|mjx|mathjax|katex|skip-?(?:link|to|nav))",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_RULE = re.compile(r"([^{}@;]{1,500})\{([^{}]{0,2000})\}")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_SHOWING = re.compile(r"display\s*:|visibility\s*:\s*visible")
+# What every declaration that hides has somewhere.
+_MAY_HIDE = re.compile(
+    r"none|hidden|collapse|font-size|opacity|:\s*-\d|rect|inset|transparent|scale|clip", re.IGNORECASE
+)
 _SELECTOR = re.compile(r"([a-z][a-z0-9]{0,15})?(?:([.#])([A-Za-z_][\w-]{0,80}))?\Z", re.IGNORECASE)
 _UNREAD_TEXT = "script style noscript template head iframe svg math select option textarea button"
 _UNREAD = frozenset(_UNREAD_TEXT.split())
+_NEVER = _UNREAD | {"html", "body"}
 _WORD = re.compile(r"\w+")
 
 
@@ -81,20 +89,31 @@ def _without_at_rules(css: str) -> str:
     return "".join([*kept, css[at:] if depth == 0 else ""])
 
 
+def _rules(css: str) -> Iterator[tuple[str, str]]:
+    """The (selectors, declarations) of plain style rules, at most MAX_RULES."""
+    pieces = (piece.rpartition("{") for piece in _without_at_rules(css).split("}")[:-1])
+    rules = (
+        (before[max(map(before.rfind, "{@;")) + 1 :], declared)
+        for before, _, declared in pieces
+        if before and len(declared) <= MAX_DECLARED
+    )
+    return islice(((selectors[-MAX_SELECTORS:], declared) for selectors, declared in rules if selectors), MAX_RULES)
+
+
 def _hidden_selectors(tree: Any) -> frozenset[str]:
     """The plain selectors (`.class`, `#id`, `tag`, `tag.class`) that the page's own style sheets hide."""
     css = "\n".join(str(element.text or "") for element in tree.iter("style"))[:MAX_CSS_CHARS]
+    css = _COMMENT.sub(" ", css)
     found: dict[str, bool] = {}
-    for number, match in enumerate(_RULE.finditer(_without_at_rules(_COMMENT.sub(" ", css)))):
-        if number >= MAX_RULES:
-            break
-        for selector in match[1].split(","):
-            if _SELECTOR.match(selector.strip()) and selector.strip():
-                # A later rule may show it again: the last one that speaks of display counts.
-                if hides(match[2]):
-                    found[selector.strip()] = True
-                elif re.search(r"display\s*:|visibility\s*:\s*visible", match[2]):
-                    found[selector.strip()] = False
+    for selectors, declared in _rules(css) if _MAY_HIDE.search(css) else ():
+        plain = [name for part in selectors.split(",") if (name := part.strip()) and _SELECTOR.match(name)]
+        if not plain:
+            continue
+        # A later rule may show it again: the last one that speaks of display counts.
+        if hides(declared):
+            found.update(dict.fromkeys(plain, True))
+        elif _SHOWING.search(declared):
+            found.update(dict.fromkeys(plain, False))
     return frozenset(selector for selector, hidden in found.items() if hidden)
 
 
@@ -110,7 +129,7 @@ def _selectors_of(element: Any) -> Iterator[str]:
 
 
 def _is_hidden(element: Any, selectors: frozenset[str]) -> bool:
-    if element.tag in _UNREAD or element.tag in ("html", "body") or not _hides(element, selectors):
+    if element.tag in _NEVER or not _hides(element, selectors):
         return False
     return _FOR_EARS.search(str(element.get("class") or "")) is None
 
@@ -118,7 +137,7 @@ def _is_hidden(element: Any, selectors: frozenset[str]) -> bool:
 def _hides(element: Any, selectors: frozenset[str]) -> bool:
     if element.get("hidden") is not None and element.get("hidden") != "until-found":
         return True
-    if selectors and any(selector in selectors for selector in _selectors_of(element)):
+    if selectors and not selectors.isdisjoint(_selectors_of(element)):
         return True
     style = str(element.get("style") or "")
     if style and hides(style):
@@ -148,35 +167,42 @@ def _colours(element: Any) -> Mapping[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def _path(selectors: frozenset[str]) -> str:
+    """What may be hidden: libxml2 leaves out the many elements with nothing to hide them by, faster than Python."""
+    path = "//*[@style or @hidden or @color"
+    if any("." in selector for selector in selectors):
+        path += " or @class"
+    if any("#" in selector for selector in selectors):
+        path += " or @id"
+    # Tag names alone are of plain letters and digits: see _SELECTOR.
+    tags = sorted(
+        selector for selector in selectors if selector.isascii() and selector.isalnum() and selector not in _NEVER
+    )
+    return path + "".join(f" or self::{tag}" for tag in tags[:MAX_TAGS]) + "]"
+
+
 def _hidden_elements(tree: Any) -> list[Any]:
     """The outermost hidden elements, in document order."""
     selectors = _hidden_selectors(tree)
-    # Most elements have nothing that could hide them: asking libxml2 for the others is ten times as fast as looking.
-    path = "//*[@style or @hidden or @color]"
-    if selectors:
-        path = (
-            "//*"
-            if any(selector[0] not in ".#" for selector in selectors)
-            else "//*[@style or @hidden or @class or @id]"
-        )
     found: dict[Any, None] = {}
-    for element in islice(tree.xpath(path), MAX_ELEMENTS):
+    for element in islice(tree.xpath(_path(selectors)), MAX_ELEMENTS):
         if _is_hidden(element, selectors) and not any(above in found for above in element.iterancestors()):
             found[element] = None
     return list(found)
 
 
 def _visible_text(tree: Any, hidden: list[Any]) -> str:
-    """The text of a tree apart from its hidden and unread elements."""
-    skipped = set(hidden)
+    """The text of a tree apart from its hidden and unread elements; what follows those is text again."""
+    skipped: set[Any] = set()
+    for element in [*hidden, *tree.iter(*_UNREAD)]:
+        skipped.update(element.iter())
     parts: list[str] = []
     for element in tree.iter():
-        if element in skipped or element.getparent() in skipped or element.tag in _UNREAD:
-            skipped.add(element)
-        elif element.text:
-            parts.append(str(element.text))
-        if element.tail and element.getparent() not in skipped:
-            parts.append(str(element.tail))
+        is_skipped = element in skipped
+        if element.text and not is_skipped:
+            parts.append(element.text)
+        if element.tail and not (is_skipped and element.getparent() in skipped):
+            parts.append(element.tail)
     return " ".join(parts)[:MAX_VISIBLE_CHARS]
 
 

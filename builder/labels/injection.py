@@ -12,18 +12,23 @@ MAX_CHARS = 2_000_000
 _EARLIER = r"(?:previous|prior|above|earlier|preceding|foregoing|system|original|initial|other)"
 _ORDERS = r"(?:instructions?|prompts?|directions|directives|commands|messages|context)"
 _ALL = r"(?:(?:all|any|the|your|of|these|those|my|every|and|everything)\s+)*"
-_MODEL = (
+_KIND = (
     r"(?:AI (?:language )?(?:model|assistant|agent|system)s?|AIs?|artificial intelligence|LLMs?"
     r"|(?:large )?language models?"
-    r"|chat ?bots?|ChatGPT|GPT(?:-\d)?|Claude|Gemini|Copilot|Llama)"
+    r"|chat ?bots?|ChatGPT|GPT(?:-\d)?)"
 )
+_NAME = r"(?:Claude|Gemini|Copilot|Llama)"
+"""Painters, constellations and animals too: a name alone addresses nobody."""
+_MODEL = rf"(?:{_KIND}|{_NAME})"
+_NOTE = r"(?:note|attention|message|instructions?|notice|reminder|warning)"
 _ORDER = re.compile(
     rf"\b(?:ignore|disregard|forget|override|bypass|do not follow|don't follow)\s+{_ALL}{_EARLIER}\s+"
     rf"(?:(?:system|user|developer)\s+)?{_ORDERS}\b"
     rf"|\bignore\s+everything\s+(?:above|before this|you (?:were|have been) told)\b"
-    rf"|\b(?:note|attention|message|instructions?|notice|reminder|warning)(?:\s+(?:to|for)|:|,)?\s+(?:any "
-    rf"|all |the |every )?{_MODEL}\b"
-    rf"(?:\s+\w+){{0,5}}\s*[:,.!-]"
+    # "Note: AI is used in labs" tells a reader something; "Note to all AI models reading this:" speaks to them.
+    rf"|\b{_NOTE}\s+(?:to|for)\s+(?:any |all |the |every )?{_KIND}\b(?:\s+\w+){{0,5}}\s*[:,.!-]"
+    rf"|\b{_NOTE}[:,]?\s+(?:any |all |the |every )?{_KIND}\b(?:\s+\w+){{0,3}}\s*[:!]"
+    rf"|\b(?:{_NOTE}\s+(?:to|for)|attention[:,]?)\s+{_NAME}\s*[:,!]\s+(?!the\b|an?\b|who\b)"
     rf"|\bif you are an?\s+(?:\w+\s+)?{_MODEL}\b[^.\n]{{0,80}}\b(?:answer|respond|reply|say|output|write"
     rf"|choose|select|include|"
     r"mention|state|ignore|recommend|rate|give)\b"
@@ -61,8 +66,57 @@ def _is_quoted(text: str, match: re.Match[str]) -> bool:
     return _TALKS_ABOUT.search(around) is not None and (_QUOTE.search(line) is not None)
 
 
+# What every match holds, in plain words that are found a hundred times as fast as by the patterns above.
+_OVERRIDES = ("ignore", "disregard", "forget", "override", "bypass", "not follow", "don't follow")
+_WHAT = ("instruction", "prompt", "direction", "directive", "command", "message", "context", "everything")
+_MODELS = (
+    "artificial intelligence",
+    "llm",
+    "language model",
+    "chatbot",
+    "chat bot",
+    "gpt",
+    "claude",
+    "gemini",
+    "copilot",
+)
+_MODELS_TOO = re.compile(r"ais?\b|llama")
+_ADDRESSES = ("note", "attention", "message", "instruction", "notice", "reminder", "warning", "if you are a")
+_MUST = re.compile(r"you\s+(?:must|should|shall|have|need|will)")
+_PHRASES = ("you are now", "system prompt")
+_TOLD = re.compile(r"(?:always|only)\s+(?:answer|respond|reply|choose|select|output)")
+_MARKS = ("<|", "<start_of_turn>", "[inst]", "<<sys>>", "##")
+_NEW = re.compile(r"instructions\s*:|system\s+(?:prompt|message|instruction|override)")
+
+
+def _plain(text: str) -> str:
+    """Text as patterns that ignore case see it: to them a dotless i, say, is an i."""
+    return text.casefold() if text.isascii() else text.casefold().replace("i\u0307", "i").replace("ı", "i")
+
+
+def _holds(plain: str, words: tuple[str, ...]) -> bool:
+    return any(word in plain for word in words)
+
+
+def _may_order(plain: str) -> bool:
+    to_models = _holds(plain, _ADDRESSES) or _MUST.search(plain) is not None
+    if to_models and (_holds(plain, _MODELS) or _MODELS_TOO.search(plain)):
+        return True
+    if _holds(plain, _PHRASES):
+        return True
+    return (_holds(plain, _OVERRIDES) and _holds(plain, _WHAT)) or _TOLD.search(plain) is not None
+
+
+def _may_turn(plain: str) -> bool:
+    return _holds(plain, _MARKS) or _NEW.search(plain) is not None
+
+
 def holds_injection(text: str) -> bool:
     """Whether a page's text (visible and hidden) holds instructions addressed to a language model."""
     text = text[:MAX_CHARS]
-    found = [*_ORDER.finditer(text), *_TURN.finditer(text)]
+    plain = _plain(text)
+    found = [
+        *(_ORDER.finditer(text) if _may_order(plain) else ()),
+        *(_TURN.finditer(text) if _may_turn(plain) else ()),
+    ]
     return any(not _is_quoted(text, match) for match in found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from builder.labels.leak_text import weight_of
 
-ROUGH = 55.0
+ROUGH = 62.0
 """Letters in common (0 to 100) below which a passage is not worth a comparison by words."""
 SLACK = 5
 """Words on either side of the roughly aligned passage that may still belong to it."""
@@ -45,7 +45,7 @@ def best_match(stem: Sequence[str], stem_text: str, words: Sequence[str], low: i
 
 
 def _by_words(stem: Sequence[str], part: Sequence[str], offset: int) -> Match | None:
-    pairs = list(_pairs(stem, part))
+    pairs = _pairs(stem, part)
     telling = [place for place, (own, _, _) in enumerate(pairs) if weight_of(stem[own]) > 0.5]
     if not telling:
         return None
@@ -70,15 +70,18 @@ def _neighbours(
         own, at = own + step, at + step
 
 
-def _pairs(stem: Sequence[str], part: Sequence[str]) -> Iterator[tuple[int, int, float]]:
+def _pairs(stem: Sequence[str], part: Sequence[str]) -> list[tuple[int, int, float]]:
     """(word of the stem, word of the passage, how like), in order."""
     from rapidfuzz.distance import LCSseq
 
+    pairs: list[tuple[int, int, float]] = []
     own = at = 0
     for block in LCSseq.editops(stem, part).as_matching_blocks():
-        yield from _misspelt(stem, part, range(own, block.a), range(at, block.b))
-        yield from ((block.a + step, block.b + step, 1.0) for step in range(block.size))
+        if own < block.a and at < block.b:
+            pairs += _misspelt(stem, part, range(own, block.a), range(at, block.b))
+        pairs += [(block.a + step, block.b + step, 1.0) for step in range(block.size)]
         own, at = block.a + block.size, block.b + block.size
+    return pairs
 
 
 def _misspelt(stem: Sequence[str], part: Sequence[str], owns: range, ats: range) -> Iterator[tuple[int, int, float]]:
@@ -87,8 +90,10 @@ def _misspelt(stem: Sequence[str], part: Sequence[str], owns: range, ats: range)
 
     begin = ats.start
     for own in owns:
+        if len(stem[own]) < 4:
+            continue
         for at in range(begin, ats.stop):
-            if min(len(stem[own]), len(part[at])) >= 4 and fuzz.ratio(stem[own], part[at]) >= SAME_WORD:
+            if len(part[at]) >= 4 and fuzz.ratio(stem[own], part[at]) >= SAME_WORD:
                 yield own, at, 0.9
                 begin = at + 1
                 break

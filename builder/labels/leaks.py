@@ -11,11 +11,13 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from builder.labels.leak_index import PairIndex
+import numpy as np
+
+from builder.labels.leak_index import PairIndex, SharedWords, Vocabulary, content_places
 from builder.labels.leak_key import Block, holds_key
 from builder.labels.leak_match import Match, best_match
 from builder.labels.leak_signs import Signs, signs_of, widened
-from builder.labels.leak_text import Words, content_places, n_telling, words_of
+from builder.labels.leak_text import Words, n_telling, words_of
 from builder.question_flags import is_meta_choice
 from edu_rag.gold import Gold
 from edu_rag.records import Question
@@ -30,8 +32,10 @@ LEAST = 0.5
 LEAST_SHARED = 0.62
 LEAST_MATCHING = 0.7
 """The questions of a matching exercise share their choices: more of the text has to be there."""
-LEAST_SHARED_WORDS = 0.45
-"""The share of a question's telling words, spelt alike, without which a passage is not looked at."""
+LEAST_SHARED_WORDS = 0.5
+"""The share of a question's words, by weight and spelt alike, without which a passage is not looked at."""
+BEYOND = 2
+"""How many words longer than the question a passage may be."""
 RELIEF = 0.08
 """On a page that surely holds another question of the dataset, so much less is needed."""
 MAX_CHARS = 400_000
@@ -54,7 +58,6 @@ class _Stem:
     words: Sequence[str]
     text: str
     n_telling: int
-    telling: frozenset[str]
     choices: Mapping[str, str]
     """The folded words of each choice that says something which the stem does not; none for true/false."""
     n_choice_words: int
@@ -67,6 +70,10 @@ class _Stem:
             return True
         return len(self.choices) >= 2 or (self.kind == "true_false" and len(self.words) >= 3)
 
+    def reach(self) -> int:
+        """How many words around its place a passage may begin early or end late."""
+        return 6 if self.n_telling >= SHORT_STEM else 6 + self.n_choice_words
+
     def indexed_words(self) -> list[str]:
         """The words that nominate it: for a stem that tells little, those of its choices too."""
         words = list(self.words)
@@ -78,7 +85,7 @@ class _Stem:
 class LeakIndex:
     """All questions that a page could leak. Built once a process; `find` only reads it.
 
-    `unprotected` are the ids of questions with too little text of their own to be told on any page.
+    `unprotected` are the ids of questions that are found on no page: they have too little text, or none of their own.
     """
 
     def __init__(self, questions: Iterable[Question], golds: Iterable[Gold]) -> None:
@@ -86,44 +93,72 @@ class LeakIndex:
         ordered = sorted(questions, key=lambda question: question.question_id)
         stems = [_stem_of(question, answers[question.question_id]) for question in ordered]
         self._stems = [stem for stem in stems if stem.is_protectable()]
-        self.unprotected = [stem.question_id for stem in stems if not stem.is_protectable()]
-        self._index = PairIndex([stem.indexed_words() for stem in self._stems])
+        vocabulary = Vocabulary([words for stem in self._stems for words in (stem.words, stem.indexed_words())])
+        self._vocabulary = vocabulary
+        self._index = PairIndex([vocabulary.numbers(stem.indexed_words()) for stem in self._stems])
+        silent = {self._stems[number].question_id for number in self._index.silent}
+        found = {stem.question_id for stem in self._stems} - silent
+        self.unprotected = [stem.question_id for stem in stems if stem.question_id not in found]
+        self._shared = SharedWords([vocabulary.numbers(stem.words) for stem in self._stems], vocabulary.weights)
+        self._reach = np.array([stem.reach() for stem in self._stems], dtype=np.int64)
+        self._lengths = np.array([len(stem.words) for stem in self._stems], dtype=np.int64)
 
     def find(self, text: str) -> list[FoundLeak]:
         """Every question that the text holds, once, where it matches best; ordered by place.
 
-        A page that holds one question likely holds more: then it is read again with less doubt. Reads the first
-        MAX_CHARS characters.
+        A page that holds one question likely holds more: then the doubtful ones count too. Reads the first MAX_CHARS
+        characters.
         """
         text = text[:MAX_CHARS]
         page = words_of(text)
-        places = content_places(page.words)
-        nominated = [
-            (self._stems[number], places[max(0, min(start, len(places) - 1))])
-            for number, start in self._index.nominate([page.words[place] for place in places])
-        ]
-        found = _best(_leaks(nominated, text, page, 0.0))
-        if found:
-            found = _best(_leaks(nominated, text, page, RELIEF))
-        return sorted(found, key=lambda leak: (leak.start, leak.question_id))
+        likely = [found for passage in self._passages(page) if (found := _likely_at(*passage, text, page)) is not None]
+        relief = RELIEF if any(one.score >= one.needed for one in likely) else 0.0
+        sure = _best(one for one in likely if one.score >= one.needed - relief)
+        return sorted((_leak(one, text) for one in sure), key=lambda leak: (leak.start, leak.question_id))
+
+    def _passages(self, page: Words) -> Iterator[tuple[_Stem, int, int]]:
+        """(stem, first word, end) of the passages worth a comparison."""
+        numbers = self._vocabulary.numbers(page.words)
+        places = content_places(numbers)
+        stems, starts = self._index.nominate(numbers[places])
+        begins = places[np.clip(starts, 0, len(places) - 1)] if len(stems) else starts
+        lows = np.maximum(0, begins - self._reach[stems])
+        highs = np.minimum(len(numbers), begins + self._lengths[stems] + BEYOND + self._reach[stems])
+        # Most nominated passages share two words and no more: settled on arrays, a hundred times as fast as by letters.
+        kept = self._shared.shares(stems, lows, highs, numbers) >= LEAST_SHARED_WORDS
+        for stem, low, high in zip(stems[kept].tolist(), lows[kept].tolist(), highs[kept].tolist(), strict=True):
+            yield self._stems[stem], low, high
 
 
-def _best(leaks: Iterable[tuple[float, FoundLeak]]) -> list[FoundLeak]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Likely:
+    """A passage like a stem: how like, and how like it has to be there."""
+
+    stem: _Stem
+    score: float
+    needed: float
+    start: int
+    end: int
+    choices: Mapping[str, tuple[int, int]]
+
+
+def _best(found: Iterable[_Likely]) -> Iterable[_Likely]:
     """Of several places of one question the most alike; the first of equals."""
-    best: dict[str, tuple[float, FoundLeak]] = {}
-    for score, leak in leaks:
-        if leak.question_id not in best or score > best[leak.question_id][0]:
-            best[leak.question_id] = (score, leak)
-    return [leak for _, leak in best.values()]
+    best: dict[str, _Likely] = {}
+    for one in found:
+        other = best.get(one.stem.question_id)
+        if other is None or one.score > other.score:
+            best[one.stem.question_id] = one
+    return best.values()
 
 
-def _leaks(
-    nominated: Iterable[tuple[_Stem, int]], text: str, page: Words, relief: float
-) -> Iterator[tuple[float, FoundLeak]]:
-    for stem, place in nominated:
-        found = _leak_at(stem, text, page, place, relief)
-        if found is not None:
-            yield found
+def _leak(found: _Likely, text: str) -> FoundLeak:
+    stem = found.stem
+    block = Block(
+        text=text, start=found.start, end=found.end, choices=found.choices, answer=stem.answer, gold=stem.gold
+    )
+    kind = "leak_key" if holds_key(block) else "leak_question"
+    return FoundLeak(question_id=stem.question_id, start=found.start, end=found.end, kind=kind)
 
 
 def _stem_of(question: Question, gold: Gold) -> _Stem:
@@ -135,31 +170,26 @@ def _stem_of(question: Question, gold: Gold) -> _Stem:
     return _Stem(
         question_id=question.question_id, kind=question.kind, words=words, text=" ".join(words),
         n_telling=n_telling(words),
-        telling=frozenset(word for word in words if n_telling([word])), choices=choices,
+        choices=choices,
         n_choice_words=sum(len(choice.split()) for choice in choices.values()),
         answer=question.choices[gold.answer] if gold.answer is not None else gold.texts[0], gold=gold.answer,
     )  # fmt: skip
 
 
-def _leak_at(stem: _Stem, text: str, page: Words, place: int, relief: float) -> tuple[float, FoundLeak] | None:
-    """The leak of this stem near word `place`, with its similarity, or None."""
-    reach = 8 if stem.n_telling >= SHORT_STEM else 8 + stem.n_choice_words
-    high = min(len(page.words), place + len(stem.words) + 10 + reach)
-    low = max(0, place - reach)
-    # Most nominated passages share two words and no more: settled by a set, a hundred times as fast as by letters.
-    if len(stem.telling.intersection(page.words[low:high])) < LEAST_SHARED_WORDS * len(stem.telling):
-        return None
+def _likely_at(stem: _Stem, low: int, high: int, text: str, page: Words) -> _Likely | None:
+    """The place among the page's words `low` to `high` that is like the stem, or None."""
     match = best_match(stem.words, stem.text, page.words, low, high)
     if match is None or match.score < LEAST:
         return None
     choices = _choices_near(stem, page, match)
+    if match.score < _least_needed(stem, len(choices)) - RELIEF:
+        return None
     start, end = widened(text, page.starts[match.first], page.ends[match.last], max(2, len(stem.words) // 3))
     signs = signs_of(text, start, end, list(choices.values()))
-    if match.score < _needed(stem, signs, _choice_weight(stem, choices)) - relief:
+    needed = _needed(stem, signs, _choice_weight(stem, choices))
+    if match.score < needed - RELIEF:
         return None
-    block = Block(text=text, start=start, end=end, choices=choices, answer=stem.answer, gold=stem.gold)
-    kind = "leak_key" if holds_key(block) else "leak_question"
-    return match.score, FoundLeak(question_id=stem.question_id, start=start, end=end, kind=kind)
+    return _Likely(stem=stem, score=match.score, needed=needed, start=start, end=end, choices=choices)
 
 
 def _choice_weight(stem: _Stem, choices: Iterable[str]) -> int:
@@ -184,6 +214,15 @@ def _needed(stem: _Stem, signs: Signs, choice_weight: int) -> float:
     if signs.n_choices >= 2 and share >= 0.5 and telling >= LONG_STEM and (placed or signs.n_listed >= 2):
         return LEAST_SHARED
     return _needed_alone(stem, signs, telling)
+
+
+def _least_needed(stem: _Stem, n_choices: int) -> float:
+    """What `_needed` gives at the least with so many choices found, whatever the signs: these are dear to read."""
+    if stem.kind == "true_false":
+        return 0.6
+    if stem.kind == "matching" or n_choices < 2:
+        return LEAST_MATCHING
+    return LEAST if n_choices >= 3 else LEAST_SHARED
 
 
 def _needed_true_false(stem: _Stem, signs: Signs, placed: bool) -> float:

@@ -8,18 +8,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import requests
 
 from builder.clock import Clock
+from builder.retry_after import MAX_WAIT_S, retry_after_s
 from builder.search import RawResponse
 
 MAX_BYTES = 4_000_000
 MAX_REDIRECTS = 3
-MAX_WAIT_S = 31 * 86_400.0
 _CHUNK_BYTES = 65_536
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -46,21 +45,6 @@ class Request:
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for, from either of its forms (RFC 9110, 10.2.3); None for others."""
-    text = (value or "").strip()
-    if not text or len(text) > 100:
-        return None
-    if text.isascii() and text.replace(".", "", 1).isdigit():
-        return min(float(text), MAX_WAIT_S)
-    try:
-        when = parsedate_to_datetime(text)
-        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
-        return min(max((when - now).total_seconds(), 0.0), MAX_WAIT_S)
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def _quota_reset_s(headers: Mapping[str, str]) -> float | None:

@@ -60,7 +60,7 @@ def _media_type(record: Any) -> str:
 
 def _status(record: Any) -> int:
     code = record.http_headers.get_statuscode() or ""
-    return int(code) if code.isdigit() and 200 <= int(code) <= 599 else 0
+    return int(code) if code.isascii() and code.isdigit() and 200 <= int(code) <= 599 else 0
 
 
 def _key(uri: str | None) -> str | None:

@@ -152,7 +152,10 @@ class ZimEngine:
 
     def search(self, query: str, n: int) -> SearchResult:
         """The best n articles of all files."""
-        found = fused((site.host, site.search(query, n)) for site in self._sites)
+        try:
+            found = fused((site.host, site.search(query, n)) for site in self._sites)
+        except RuntimeError as error:  # libzim's own, for a file that is damaged inside
+            return SearchResult(state="failed", reason=f"the index cannot be read: {str(error)[:200]}")
         if not found:
             return SearchResult(state="none", reason="no article holds any of the query's words")
         return SearchResult(state="hits", urls=tuple(url for url, _ in found[:n]))

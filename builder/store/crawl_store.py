@@ -28,12 +28,12 @@ from builder.store.index import (
     pack_responses,
     search_row,
 )
-from builder.store.lock import forget_store, is_store, locked, sync_folder
+from builder.store.lock import bring_back_takedowns, forget_store, is_store, locked, sync_folder
 from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, NO_STORE_REMEDY, WARC_FILE, StoreReader
 from builder.store.settling import row_after
 from builder.store.warc import WarcFile, read_record, warc_record
 from edu_rag.errors import DataError
-from edu_rag.progress import note
+from edu_rag.progress import note, say
 
 if TYPE_CHECKING:
     from builder.fetch import Fetched
@@ -56,9 +56,15 @@ class CrawlStore(StoreReader):
 
     `round` is the round of the crawl that rows are written for: 0, and one more with every refresh. After a failed
     write nothing more is written: what a failed fsync left in memory only would look as if it were on the disk.
+
+    Opening it forgets rows whose bytes are gone, so that they are fetched again; where nothing can be fetched,
+    `may_forget` is off, and a file that is too short is an error.
     """
 
-    def __init__(self, folder: Path, *, create: bool = False, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, folder: Path, *, create: bool = False, may_forget: bool = True,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         if not create and not (folder / INDEX_FILE).is_file():
             raise DataError(folder, "is no crawl store", NO_STORE_REMEDY)
         self.round = 0
@@ -71,6 +77,8 @@ class CrawlStore(StoreReader):
         try:
             self._open_files(folder)
             super().__init__(folder)
+            if not may_forget:
+                self._refuse_short_file()
             self._mend()
         except BaseException:
             self._lock.close()
@@ -81,6 +89,7 @@ class CrawlStore(StoreReader):
         for left in folder.glob(".*.tmp"):  # of a write that was killed
             left.unlink(missing_ok=True)
         try:
+            bring_back_takedowns(folder)
             WarcFile(folder / WARC_FILE, writable=True).close()
             index = sqlite3.connect(folder / INDEX_FILE)
             try:
@@ -134,15 +143,23 @@ class CrawlStore(StoreReader):
                 what = getattr(error, "strerror", None) or error
                 raise DataError(self.folder, f"cannot be written: {what}", _REMEDY) from None
 
+    def _refuse_short_file(self) -> None:
+        ((committed,),) = self._rows("SELECT bytes FROM warc")
+        if self._warc.end < committed:
+            what = f"holds {self._warc.end:,} of the {committed:,} bytes that its index knows"
+            raise DataError(self.folder / WARC_FILE, what, "bring back the whole file, or build with --resume")
+
     def _mend(self) -> None:
         """Cut bytes without a row: of a record that was being written. Forget rows without bytes: to be refetched."""
         with self._writing():
             with self._index:
                 (committed,) = self._index.execute("SELECT bytes FROM warc").fetchone()
-                size = self._warc.end
+                size, before = self._warc.end, self._index.total_changes
                 if size < committed:
                     self._index.execute("DELETE FROM fetches WHERE warc_offset + length > ?", (size,))
                 end = self._forget_unreadable(min(committed, size))
+                if forgotten := self._index.total_changes - before:
+                    say(f"{self.folder / WARC_FILE}: {forgotten:,} pages are not there any more, and are fetched again")
                 if end != committed:
                     self._index.execute("UPDATE warc SET bytes = ?", (end,))
             if size > end:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from builder.store.reader import INDEX_FILE, LOCK_FILE, WARC_FILE
+from builder.store.takedowns import TAKEDOWNS_FILE
 from edu_rag.errors import DataError
 
 _FILES = (WARC_FILE, INDEX_FILE, LOCK_FILE)
@@ -44,15 +45,34 @@ def _is_held(lock: IO[str], path: Path) -> bool:
         return False
 
 
+def _old(folder: Path) -> Path:
+    """Where a store that is being forgotten waits for its end."""
+    return folder.with_name(f".{folder.name}.old")
+
+
+def bring_back_takedowns(folder: Path) -> None:
+    """Move the take-down list of a forgotten store into the folder, made where it is missing, if there is one."""
+    kept = _old(folder) / TAKEDOWNS_FILE
+    if kept.is_file() and not (folder / TAKEDOWNS_FILE).exists():
+        _make(folder)
+        kept.rename(folder / TAKEDOWNS_FILE)
+        sync_folder(folder)
+
+
+def _holds_something_else(folder: Path) -> bool:
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    return bool(names - {TAKEDOWNS_FILE}) and not is_store(folder)
+
+
 def locked(folder: Path) -> IO[str]:
     """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError where it cannot."""
-    if folder.is_dir() and any(folder.iterdir()) and not is_store(folder):
+    if _holds_something_else(folder):
         raise DataError(folder, "exists and is no crawl store", "name another --out, or move it away")
     try:
         _make(folder)
         lock = (folder / LOCK_FILE).open("w")
     except OSError as error:
-        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
+        raise DataError(folder, f"cannot be written: {error.strerror}", "mend that, or name another folder") from None
     if not _is_held(lock, folder / LOCK_FILE):
         lock.close()
         raise DataError(folder, "another build is using this crawl store", "wait for it to end")
@@ -60,17 +80,19 @@ def locked(folder: Path) -> IO[str]:
 
 
 def forget_store(folder: Path) -> None:
-    """Delete a crawl store, readable or not. Raises DataError where it is none, in use, or cannot be deleted.
+    """Delete a crawl store, readable or not, but for its take-down list: what an owner asked for outlives a crawl.
 
-    It is moved away first: what a kill leaves of it can never be taken for a store.
+    It is moved away first: what a kill leaves of it can never be taken for a store. Raises DataError where it is none,
+    in use, or cannot be deleted.
     """
-    old = folder.with_name(f".{folder.name}.old")
     try:
-        shutil.rmtree(old, ignore_errors=True)
+        bring_back_takedowns(folder)  # of a deletion that was killed
+        shutil.rmtree(_old(folder), ignore_errors=True)
         if folder.exists():
             with locked(folder):
-                folder.rename(old)
+                folder.rename(_old(folder))
                 sync_folder(folder.parent)
-                shutil.rmtree(old)
+                bring_back_takedowns(folder)
+                shutil.rmtree(_old(folder))
     except OSError as error:
         raise DataError(folder, f"cannot be deleted: {error.strerror}", "delete it yourself") from None

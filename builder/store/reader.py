@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+import msgspec
 
 from builder.search import RawResponse
 from builder.store.index import (
@@ -108,7 +111,11 @@ class StoreReader:
         """The engine's own responses to a question."""
         self._settle()
         rows = self._rows("SELECT raw FROM searches WHERE question_id = ? AND engine = ?", (question_id, engine))
-        return unpack_responses(rows[0][0]) if rows else []
+        try:
+            return unpack_responses(rows[0][0]) if rows else []
+        except (zlib.error, msgspec.MsgspecError) as error:
+            what = f"{engine}'s responses to {question_id} cannot be read: {error}"
+            raise DataError(self.folder / INDEX_FILE, what, "mend the disk, or add --fresh") from None
 
     def _fetch(self, url: str) -> Fetch | None:
         rows = self._rows(f"SELECT {FETCH_COLUMNS} FROM fetches WHERE url = ?", (url,))  # noqa: S608 - ours

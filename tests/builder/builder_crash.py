@@ -143,7 +143,22 @@ class Point:
 
 def points(command: Sequence[str], below: Path, trace: Path) -> Iterator[Point]:
     """Every writing system call on a path below a folder that an undisturbed run of the command makes."""
-    done = run(["strace", "-f", "-y", "-qq", "-e", f"trace={CALLS}", "-e", "signal=none", "-o", str(trace), *command])
+    done = run(
+        [
+            "strace",
+            "-f",
+            "--seccomp-bpf",
+            "-y",
+            "-qq",
+            "-e",
+            f"trace={CALLS}",
+            "-e",
+            "signal=none",
+            "-o",
+            str(trace),
+            *command,
+        ]
+    )
     if done.returncode:
         raise RuntimeError(f"the undisturbed run failed: {done.stderr}")
     counts: dict[tuple[str, str], Counter[str]] = {}

@@ -6,9 +6,11 @@ import re
 import shlex
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,9 @@ from datasets import load_dataset
 from builder.build import build, replay, store_folder
 from builder.config import to_config
 from builder.dataset.check import check_dataset
+from builder.store.crawl_store import CrawlStore
+from builder.store.takedowns import TakeDown, add_takedown, read_takedowns
+from edu_rag.__main__ import main
 from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError
@@ -115,12 +120,12 @@ def build_command(web: Path, out: Path, *more: object, **environment: str) -> su
     )
 
 
-def built(web: Path, out: Path, **changes: object) -> Manifest:
+def built(web: Path, out: Path, *, fresh: bool = False, **changes: object) -> Manifest:
     values = {
         "name": "tiny", "search": {"folder": {"sites": str(web / "sites")}}, "fetch": {"timeout_s": 1.0},
         "filter": {"duplicates": False},
     }  # fmt: skip
-    return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1)
+    return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1, fresh=fresh)
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -177,11 +182,14 @@ def test_a_replay_gives_the_same_bytes_with_the_sites_gone(ds: Path, tmp_path: P
     assert other.config_sha256 != Dataset(ds).manifest.config_sha256
 
 
-def test_a_build_again_asks_nothing_again_and_gives_the_same_bytes(ds: Path, web: Path) -> None:
+def test_a_build_again_asks_nothing_again_and_gives_the_same_bytes(
+    ds: Path, web: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = tree(ds)
     warc = (store_folder(ds) / "responses.warc.gz").read_bytes()
-    again = [build_command(web, ds) for _ in range(3)]
-    told = [line for done in again for line in done.stderr.splitlines() if line.startswith("fetch:")]
+    for _ in range(3):
+        built(web, ds)
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("fetch:")]
     once_more = "fetch: 1 of 1: dropped 1: timeout 1"  # what failed for the moment is tried three times in all
     assert told == [once_more, once_more, "fetch: 0 of 0"]
     assert tree(ds) == before
@@ -205,20 +213,18 @@ def test_a_build_that_was_killed_goes_on_where_it_was(made: Path, web: Path, tmp
     assert not (tmp_path / "ds").exists()
     with (store_folder(tmp_path / "ds") / "responses.warc.gz").open("ab") as warc:
         warc.write(b"\x1f\x8b\x08 torn")
-    done = build_command(web, tmp_path / "ds")
-    assert done.returncode == 0, done.stderr
+    built(web, tmp_path / "ds")
     first, second = Dataset(made / "ds").manifest, Dataset(tmp_path / "ds").manifest
     assert first.content_sha256 == second.content_sha256
 
 
 def test_a_store_is_not_mixed_with_other_settings_or_other_sites(ds: Path, web: Path) -> None:
-    with pytest.raises(DataError, match=r"another 'fetch'.*--fresh"):
+    with pytest.raises(DataError, match=r"another 'fetch.timeout_s': add --fresh"):
         built(web, ds, fetch={"timeout_s": 2.0})
     (web / "sites" / "one.example" / "new.html").write_text(html("lava", 3))
-    with pytest.raises(DataError, match=r"another 'sites'.*--fresh"):
+    with pytest.raises(DataError, match=r"another 'sites.one.example': add --refresh .*--fresh"):
         built(web, ds)
-    done = build_command(web, ds, "--fresh", "--json")
-    assert json.loads(done.stdout)["hits"] > 0
+    assert built(web, ds, fresh=True).sources["hits"] > 0
 
 
 def test_without_an_engine_there_are_questions_and_gold_and_no_pages(web: Path, tmp_path: Path) -> None:
@@ -242,17 +248,20 @@ def test_check_finds_a_changed_byte_and_says_so_in_one_line(ds: Path) -> None:
     assert "differ from the manifest's hash" in bad.stderr
 
 
-def test_what_the_user_got_wrong_is_one_line_and_exit_code_1(web: Path, tmp_path: Path) -> None:
+def test_what_the_user_got_wrong_is_one_line_and_exit_code_1(
+    web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [str(web / "build.toml"), "--questions", str(web / "questions.jsonl"), "--out", str(tmp_path / "ds")]
     for arguments, told in (
         (("--engine", "bing"), "unknown engine 'bing': known are folder"),
         (("--sites", tmp_path / "nowhere"), "no such folder of web sites"),
         (("--extractor", "magic"), "unknown extractor 'magic'"),
         (("--version", "1"), "version"),
     ):
-        done = build_command(web, tmp_path / "ds", *arguments)
-        assert done.returncode == 1
-        assert told in done.stderr.splitlines()[-1]
-        assert "Traceback" not in done.stderr
+        with pytest.raises(SystemExit) as ended:
+            main(["build", *files, *map(str, arguments)])
+        assert ended.value.code == 1
+        assert told in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "ds").exists()
 
 
@@ -263,7 +272,8 @@ def test_an_unknown_extractor_is_refused_before_anything_is_fetched(web: Path, t
 
 
 def test_a_full_disk_is_told_in_one_line_and_the_next_build_resumes(made: Path, web: Path, tmp_path: Path) -> None:
-    arguments = ["build", web / "build.toml", "--questions", web / "questions.jsonl", "--out", tmp_path / "ds"]
+    files = [web / "build.toml", "--questions", web / "questions.jsonl"]
+    arguments = ["build", *files, "--out", tmp_path / "ds", "--workers", 1]
     line = shlex.join([sys.executable, "-m", "edu_rag", *map(str, arguments)])
     full = subprocess.run(
         ["bash", "-c", f"ulimit -f 40; exec {line}"], cwd=REPOSITORY, capture_output=True, text=True, check=False,
@@ -272,15 +282,49 @@ def test_a_full_disk_is_told_in_one_line_and_the_next_build_resumes(made: Path, 
     assert full.returncode == 1
     assert re.search(re.escape(str(tmp_path / "ds")) + r".*: cannot be written: .*resume", full.stderr.splitlines()[-1])
     assert "Traceback" not in full.stderr
-    assert build_command(web, tmp_path / "ds").returncode == 0
+    built(web, tmp_path / "ds")
     assert tree(tmp_path / "ds") == tree(made / "ds")
 
 
-def test_a_replay_of_an_unfinished_crawl_is_refused(ds: Path, tmp_path: Path) -> None:
+def test_a_replay_of_a_store_with_a_piece_missing_is_refused_and_takes_nothing_from_it(
+    ds: Path, tmp_path: Path
+) -> None:
     warc = store_folder(ds) / "responses.warc.gz"
-    warc.write_bytes(warc.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"not finished: 1 URLs.*resume"):
+    whole = warc.read_bytes()
+    warc.write_bytes(whole[:-10])
+    with pytest.raises(DataError, match=r"responses\.warc\.gz.*holds [\d,]+ of the [\d,]+ bytes"):
         replay(store_folder(ds), tmp_path / "again")
+    warc.write_bytes(whole)
+    with CrawlStore(store_folder(ds), may_forget=False) as store:
+        assert store.n_fetches()["kept"] == sum(bool(store.response(row)) for row in store.iter_fetches() if row.digest)
+
+
+def test_a_build_goes_on_from_a_store_with_a_piece_missing_and_says_so(
+    ds: Path, web: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, warc = tree(ds), store_folder(ds) / "responses.warc.gz"
+    warc.write_bytes(warc.read_bytes()[:-10])
+    built(web, ds)
+    assert "responses.warc.gz: 1 pages are not there any more, and are fetched again" in capsys.readouterr().err
+    assert tree(ds) == before
+
+
+def test_what_was_taken_down_stays_so_when_the_crawl_is_made_anew(ds: Path, web: Path) -> None:
+    entry = TakeDown(kind="host", value="one.example", reason="asked by the owner", at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert add_takedown(store_folder(ds), entry)
+    built(web, ds, fresh=True)
+    assert read_takedowns(store_folder(ds)).entries == (entry,)
+    hits = [hit for found in Dataset(ds).hits("val").values() for hit in found]
+    assert {hit.outcome for hit in hits if "one.example" in hit.url} == {"taken_down"}
+
+
+def test_a_full_scratch_disk_is_told_in_one_line(web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(config: object, user_agent: str) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("builder.build.open_chain", full)
+    with pytest.raises(DataError, match="cannot be written: database or disk is full"):
+        built(web, tmp_path / "ds")
 
 
 @pytest.mark.parametrize(

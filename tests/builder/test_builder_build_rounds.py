@@ -64,7 +64,7 @@ def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_
 ) -> None:
     before = {page.url: page for page in Dataset(out).pages("val").values()}
     change(web)
-    with pytest.raises(DataError, match=r"another 'sites'.*--fresh"):
+    with pytest.raises(DataError, match=r"another 'sites\.h1\.example': add --refresh .*--fresh"):
         built(web, out)
     assert built(web, out, refresh=True).version == "1.1.0"
     after = {page.url: page for page in Dataset(out).pages("val").values()}
@@ -130,3 +130,12 @@ def test_a_stage_that_breaks_off_is_in_the_log_with_its_error(out: Path) -> None
         replay(store, out)
     last = [json.loads(line) for line in (store / "build.log.jsonl").read_text().splitlines()][-1]
     assert (last["event"], last["stage"], "record at byte 0" in last["error"]) == ("end", "extract", True)
+
+
+def test_a_blocked_host_with_a_dot_at_its_end_is_blocked_and_the_crawl_comes_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "recorded.jsonl").write_text('{"query": "What is topic0?", "urls": ["http://a.blocked.example./x"]}\n')
+    write_web(tmp_path / "web", 1)
+    search = {"engine": "recorded", "recorded": {"file": str(tmp_path / "recorded.jsonl")}}
+    config = to_config({"search": search, "filter": {"blocked_hosts": ["blocked.example"]}}, "test")
+    made = build([tmp_path / "web" / "questions.jsonl"], tmp_path / "ds", config)
+    assert made.sources["hits_by_outcome"] == {"blocked_host": 1}

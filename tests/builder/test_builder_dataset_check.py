@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from builder_dataset import LAVA, ask, damage, file_hash, hit, list_file, page, tables, write
+from builder_dataset import ICE, LAVA, ask, damage, file_hash, hit, list_file, page, tables, write
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,6 +164,10 @@ def test_the_gold_of_a_hidden_split_must_not_be_there_nor_what_tells_it(tmp_path
     assert "the gold of the hidden split 'val' is here" in found
     assert "evidence, which tells the gold" in found
     assert "1 rows of the hidden split 'val' say where a page tells the gold" in found
+    made["pages"]["val"][1] = page(ICE, flags=("leak_key",))
+    assert "is the gold of a hidden question" in told(check_folder(write(tmp_path / "c", made), hidden=["test"]))
+    made["pages"]["val"] = [page(LAVA, flags=("leak_key",)), page(ICE)]  # of q1, whose gold is published
+    assert "of a hidden question" not in told(check_folder(write(tmp_path / "d", made), hidden=["test"]))
     assert "hidden split 'test'" in told(check_folder(write(tmp_path / "b", sources={"hidden_splits": ["test"]})))
 
 
@@ -252,6 +256,26 @@ def test_a_query_that_holds_the_gold_is_a_fault(tmp_path: Path) -> None:
     }  # fmt: skip
     found = told(check_folder(write(tmp_path / "ds", made)))
     assert "the choice that the search query holds: 60 of 60 right (100.0%; by chance 25.0%" in found
+
+
+@pytest.mark.parametrize(("tell", "is_fault"), [(0.0, None), (0.11, False), (0.9, True)])
+def test_what_a_search_found_is_a_fault_only_where_it_tells_more_than_the_web_could(
+    tmp_path: Path, tell: float, is_fault: bool | None
+) -> None:
+    chance = random.Random(3)
+    made = _many(lambda _: chance.choice("abcd"), n=1_200)
+    made["hits"] = {
+        "val": [
+            hit(gold.question_id, rank, f"http://one.example/{rank}", outcome="robots")
+            for gold in made["gold"]["val"]
+            for n in ["abcd".index(gold.answer) + 1 if chance.random() < tell else chance.randint(1, 4)]
+            for rank in range(1, n + 1)
+        ]
+    }
+    report = check_folder(write(tmp_path / "ds", made))
+    warned = "\n".join(map(str, report.warnings.told()))
+    assert ("commonest gold by number of hits" in told(report)) is bool(is_fault)
+    assert ("commonest gold by number of hits" in warned) is (is_fault is False)
 
 
 def test_what_the_author_of_a_question_gives_away_is_a_warning(tmp_path: Path) -> None:

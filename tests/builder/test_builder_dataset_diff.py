@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.dataset.changes import changes_file, printable, summary_of, write_changes
+from builder.dataset.changes import changes_file, diff_lines, printable, summary_of, write_changes
 from builder.dataset.diff import DatasetDiff, _merged, compare_folders
 from builder.dataset.versions import STEPS, Step, Version, fits, to_version
 from edu_rag.__main__ import root
@@ -224,3 +224,20 @@ def test_a_question_added_is_named(tmp_path: Path) -> None:
         made["gold"]["val"].append(Gold(question_id="q3", answer="a"))
 
     assert compared(tmp_path, more).tables["questions"].examples == {"added": ["val: q3"]}
+
+
+def test_changes_md_counts_evidence_leaks_and_gold_but_names_none(tmp_path: Path) -> None:
+    def tells(made: Tables) -> None:
+        made["evidence"]["val"].append(
+            Evidence(question_id="q2", page_id=page(ICE).page_id, start=0, end=20, method="other-v1")
+        )
+        made["leaks"]["val"].clear()
+        made["gold"]["val"][1] = Gold(question_id="q2", answer="b")
+
+    found = compared(tmp_path, tells)
+    lines = "\n".join(summary_of(found))
+    assert "- **evidence**: 1 added" in lines
+    assert "- **leaks**: 1 removed" in lines
+    assert "- **gold**: 1 changed" in lines
+    assert "q2" not in lines  # a published file: of a hidden split this would tell the page with the answer
+    assert "q2" in "\n".join(diff_lines(found))  # the maintainer's own terminal

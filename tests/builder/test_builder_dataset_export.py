@@ -55,7 +55,7 @@ def test_the_three_kinds_are_chats_that_end_in_the_letter_or_in_i_do_not_know(tm
     assert by["q1", "qa-pages"]["supported"] is True
     assert by["q3", "qa-pages"]["supported"] is False
     assert by["q1", "negatives"]["messages"][2]["content"] == ABSTENTION
-    assert set(by["q1", "negatives"]["page_ids"]) == {page_id_of(ICE), page_id_of(CLOUDS)}
+    assert set(by["q1", "negatives"]["page_ids"]) == {page_id_of(CLOUDS)}
     assert by["q3", "negatives"]["page_ids"]
     assert page_id_of(CLOUDS) not in by["q3", "negatives"]["page_ids"]
 
@@ -75,6 +75,15 @@ def test_pages_with_planted_orders_are_in_no_pair(tmp_path: Path) -> None:
     made["pages"]["val"][0] = page(LAVA, flags=("injection",))
     pairs = exported(write(tmp_path / "ds", made), "--split", "val")
     assert all(page_id_of(LAVA) not in pair["page_ids"] for pair in pairs)
+
+
+@pytest.mark.parametrize("flag", ["leak_question", "leak_key"])
+def test_a_page_that_leaks_a_question_of_another_split_is_in_no_pair(tmp_path: Path, flag: str) -> None:
+    made = tables()
+    made["pages"]["val"][0] = page(LAVA, flags=(flag,))  # of t1, so no table of val names the leak
+    lines = exported(write(tmp_path / "ds", made), "--split", "val")
+    assert lines
+    assert not [line for line in lines if page(LAVA).page_id in line["page_ids"]]
 
 
 def test_splits_are_never_mixed_and_a_question_of_two_splits_is_left_out(tmp_path: Path) -> None:

@@ -177,3 +177,29 @@ def test_a_take_down_in_place_and_a_replay_of_the_store_hold_the_same_rows(tmp_p
     assert (again.content_sha256, again.version) == (after.content_sha256, after.version)
     assert after.content_sha256 != before.content_sha256
     assert [hit.outcome for hit in Dataset(ds).hits("val")["Q1"]].count("taken_down") == 1
+
+
+def test_a_build_after_a_take_down_keeps_its_version_though_the_settings_say_the_old_one(tmp_path: Path) -> None:
+    from builder.build import build
+    from builder.config import read_config
+
+    site = tmp_path / "sites" / "one.example"
+    site.mkdir(parents=True)
+    text = "".join(f"<p>Here is said no. {n} of all that lava does on its mountain.</p>" for n in range(30))
+    (site / "lava.html").write_text(f"<html><title>lava</title><body><article>{text}</article></body></html>")
+    question = {"id": "Q1", "split": "val", "type": "True or False", "question": "Does lava move on a mountain?",
+                "choices": {"a": "true", "b": "false"}, "answer": "a"}  # fmt: skip
+    (tmp_path / "q.jsonl").write_text(json.dumps(question) + "\n")
+    config = read_config(None, {"search": {"engine": "folder", "folder": {"sites": str(tmp_path / "sites")}}})
+    build([tmp_path / "q.jsonl"], tmp_path / "ds", config)
+    assert CliRunner().invoke(root, ["dataset", "takedown", str(tmp_path / "ds"), "one.example"]).exit_code == 0
+    after = Dataset(tmp_path / "ds").manifest
+    again = build([tmp_path / "q.jsonl"], tmp_path / "ds", config)  # build.toml still says 1.0.0
+    assert (again.version, again.content_sha256) == ("1.1.0", after.content_sha256)
+    lower = build([tmp_path / "q.jsonl"], tmp_path / "ds", config, version="1.0.5")
+    assert lower.version == "1.0.5"  # a version named on the command line wins
+
+
+def test_what_extracted_the_pages_that_stay_is_counted_anew(tmp_path: Path) -> None:
+    ds = write(tmp_path / "ds", sources={"extracted_by": {"cascade-v1": 3}})
+    assert taken(ds, FISH).manifest.sources["extracted_by"] == {"cascade-v1": 2}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +16,14 @@ from builder.build import build
 from builder.config import read_config
 from builder.documents.croissant import croissant
 from builder.documents.documents import CROISSANT_FILE, rewrite_documents
-from builder.documents.plots import dataset_plots
+from builder.documents.plots import dataset_plots, fates_plot
 from builder.documents.report import RunLog, read_last_run, report_html
 from builder.documents.stats import DatasetStats, dataset_stats
 from edu_rag.dataset import Dataset
 from edu_rag.manifest import read_manifest
 
-MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
+ROOT = Path(__file__).resolve().parents[2]
+MINI = ROOT / "edu_rag" / "mini"
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -106,3 +110,20 @@ def test_the_report_tells_of_the_last_run_only_and_survives_a_broken_line(tmp_pa
     run = read_last_run(log)
     assert [stage["stage"] for stage in run.stages] == ["new"]
     assert [event["event"] for event in run.events] == ["refusal"]
+
+
+def test_a_persons_own_settings_of_matplotlib_move_no_byte(folder: Path, tmp_path: Path) -> None:
+    rc = "font.size: 20\npatch.linewidth: 5\npatch.force_edgecolor: True\naxes.labelsize: 30\nxtick.labelsize: 22\n"
+    (tmp_path / "matplotlibrc").write_text(rc)
+    code = (
+        "import sys; from pathlib import Path; from builder.documents.plots import fates_plot;"
+        "sys.stdout.buffer.write(fates_plot({'kept': 3, 'short': 2}))"
+    )
+    plain, own = (
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT, env={**os.environ, **more}
+        ).stdout
+        for more in ({}, {"MATPLOTLIBRC": str(tmp_path / "matplotlibrc")})
+    )
+    assert plain == own
+    assert plain == fates_plot({"kept": 3, "short": 2})

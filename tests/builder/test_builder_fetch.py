@@ -43,6 +43,20 @@ def test_a_page_is_kept_with_its_bytes_headers_and_honest_user_agent() -> None:
     assert all(headers["Host"] == HOST and "Cookie" not in headers for headers in web.headers)
 
 
+def test_a_redirect_to_an_address_that_no_page_can_have_is_refused() -> None:
+    long = f"/{'a' * 3_000}"
+    got = fetch_one({"/": redirect(long), long: page("x")})
+    assert (got.outcome, got.detail) == (
+        "refused_address",
+        f"the URL has {len(long) + len(f'http://{HOST}'):,} characters",
+    )
+
+
+def test_a_redirect_may_spell_its_host_in_capitals() -> None:
+    got = fetch_one({"/": redirect(f"HTTP://{HOST.upper()}/End"), "/End": page("x")})
+    assert (got.outcome, got.final_url) == ("kept", f"http://{HOST}/End")
+
+
 def test_redirects_are_followed_and_counted() -> None:
     answers = {"/": redirect("/b"), "/b": redirect(f"http://{HOST}/c#part", 301), "/c": page("end")}
     got = fetch_one(answers)

@@ -11,11 +11,22 @@ import pytest
 from builder_web import HTML, Answer, Writer, page, serving
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 
 from builder.fetch import Fetched, fetch_all, reserves_rights
 from builder.fetch.body import BodyError, _Inflater
+from builder.fetch.robots import robots_of, told_to_us
 from builder.fetch.settings import FetchConfig
-from builder.fetch.signals import RESERVING, VOCABULARY, signals_in_page, signals_of_rules, usage_rules
+from builder.fetch.shares import SMALL_BYTES
+from builder.fetch.signals import (
+    MAX_LINES,
+    PRODUCT_TOKEN,
+    RESERVING,
+    VOCABULARY,
+    signals_in_page,
+    signals_of_rules,
+    usage_rules,
+)
 from builder.urls import canonical_url
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -65,6 +76,14 @@ def test_a_compressed_page_is_read_whole(encoding: str, body: bytes) -> None:
 def test_a_bomb_a_cut_and_a_second_layer_are_no_pages(encoding: str, body: bytes, outcome: str) -> None:
     got = fetch_one((200, {**HTML, "Content-Encoding": encoding}, body), max_bytes=1_000_000)
     assert (got.outcome, got.body) == (outcome, b"")
+
+
+def test_a_body_without_a_trailer_that_ends_at_the_bound_of_a_part_comes_whole() -> None:
+    # 258 bytes of a run are two bits of deflate: the last parts come when all of the input is taken in.
+    for size in range(SMALL_BYTES - 4, SMALL_BYTES + 260):
+        inflater, data = _Inflater("deflate"), raw_deflate(b"<" + b"a" * size)
+        assert sum(map(len, inflater.parts(data))) == size + 1
+        assert inflater.is_done
 
 
 @given(st.binary(max_size=3_000), st.sampled_from(["gzip", "deflate"]), st.integers(1, 700))
@@ -170,6 +189,40 @@ def test_what_robots_txt_says_of_machine_use_is_recorded_by_path() -> None:
     assert reserves_rights(got.signals)
     assert not reserves_rights(("content-usage:search=n", "content-signal:search=no", "noimageai"))
     assert RESERVING <= VOCABULARY
+
+
+def test_a_robots_file_of_agents_and_rules_takes_no_more_than_its_own_size() -> None:
+    # Every agent of a group with a copy of its rules would be 64 million rules.
+    names = b"".join(b"user-agent: a%d\nUser Agent e%s*\n" % (i, b"*" * (i % 50)) for i in range(8_000))
+    rules = b"".join(b"disallow: /%d\ncontent-usage: train-ai=n\n" % i for i in range(8_000))
+    robots = robots_of(200, names + b"user-agent: *\n" + rules, "kept", "")
+    assert not robots.allows("http://h/7999")
+    assert robots.allows("http://h/x")
+    assert len(robots.usage) == MAX_LINES
+
+
+@given(st.text(max_size=200))
+def test_no_robots_file_breaks_its_reader(text: str) -> None:
+    assert robots_of(200, text.encode("utf-8", "surrogatepass"), "kept", "").outcome == "robots"
+
+
+_LINES = st.lists(
+    st.sampled_from([
+        "User-agent: *", "user-agent: edu-rag-bench", "User-Agent: Edu-RAG* # we", "useragent: otherbot",
+        "user agent x", "User-agent: googlebot", "User-agent:", "Sitemap: http://h/s", "Disallow: /a", "Allow: /a/b",
+        "disallow: /", "Crawl-delay: 3", "", "# user-agent: *", "nonsense", "strange: x", "\ufeffDisallow: /b",
+    ]), max_size=14,
+)  # fmt: skip
+
+
+@given(_LINES)
+def test_other_agents_under_one_name_change_nothing_for_us(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    whole, ours = Protego.parse(text), Protego.parse(told_to_us(text))
+    for path in ("/", "/a", "/a/b", "/b", "/c"):
+        url = f"http://h{path}"
+        assert whole.can_fetch(url, PRODUCT_TOKEN) == ours.can_fetch(url, PRODUCT_TOKEN)
+    assert whole.crawl_delay(PRODUCT_TOKEN) == ours.crawl_delay(PRODUCT_TOKEN)
 
 
 def test_the_group_of_our_own_name_goes_before_that_of_all() -> None:

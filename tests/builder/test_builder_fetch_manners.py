@@ -11,10 +11,11 @@ from builder_web import HTML, Answer, Web, Writer, page, redirect, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.fetch import Fetched, Validators, fetch_all, is_transient, validators_of, was_asked
-from builder.fetch.politeness import politeness_key, retry_after_s
+from builder.fetch import Fetched, Validators, fetch_all, is_transient, validators_of
+from builder.fetch.politeness import politeness_key
 from builder.fetch.robots import robots_of
 from builder.fetch.settings import FetchConfig
+from builder.fetch.transient import was_asked
 from edu_rag.errors import RecordError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -100,20 +101,6 @@ def test_a_host_that_asks_for_a_long_wait_or_for_none_is_left_for_the_next_run(w
         got = fetch_urls(web, [f"{SITE}/"])[f"{SITE}/"]
         assert web.n_asked("/") == 1
     assert is_transient(got.outcome, got.status, got.detail)
-
-
-def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
-    assert retry_after_s(" 12 ", NOW) == 12
-    assert retry_after_s("Fri, 02 Jan 2026 00:00:30 GMT", NOW) == 30
-    assert retry_after_s("Thu, 01 Jan 2026 00:00:00 GMT", NOW) == 0
-    assert retry_after_s("Fri, 02 Jan 2026 00:00:30", NOW) == 30
-    assert [retry_after_s(bad, NOW) for bad in ("", "x", "1.5", "²")] == [None] * 4
-
-
-@given(st.text(max_size=60))
-def test_a_retry_after_of_any_characters_is_seconds_or_nothing(value: str) -> None:
-    found = retry_after_s(value, NOW)
-    assert found is None or found >= 0
 
 
 def test_a_host_that_fails_in_a_row_is_not_asked_any_more_in_this_run() -> None:

@@ -7,11 +7,14 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.labels.leak_match import Match, best_match
+from builder.labels.leak_text import words_of
 from builder.labels.leaks import FoundLeak, LeakIndex
 from builder.questions import read_questions
 from edu_rag.gold import Gold
@@ -137,11 +140,63 @@ def test_what_is_leaked_does_not_depend_on_the_gold() -> None:
     assert len(found.pop()) == 2
 
 
-def test_questions_without_words_of_their_own_are_named_as_unprotected() -> None:
-    bare = ask("q9", "Is it so?", "yes", "no")
-    index = LeakIndex([ORGANELLE, bare], [GOLDS[0], Gold(question_id="q9", answer="a")])
-    assert index.unprotected == [] or index.unprotected == ["q9"]
+def test_questions_with_too_few_words_are_named_as_unprotected() -> None:
+    bare = Question(question_id="q9", text="Is it so?", choices={}, kind="free_text", split="val")
+    index = LeakIndex([ORGANELLE, bare], [GOLDS[0], Gold(question_id="q9", texts=("yes",))])
+    assert index.unprotected == ["q9"]
     assert index.find("1. Is it so?\n") == []
+
+
+def test_questions_without_words_of_their_own_are_named_as_unprotected() -> None:
+    alike = [ask(f"a{n}", "Which planet orbits nearest the star?", f"planet {n}", f"moon {n}") for n in range(41)]
+    golds = [Gold(question_id=question.question_id, answer="a") for question in alike]
+    index = LeakIndex([ORGANELLE, *alike], [GOLDS[0], *golds])
+    assert index.unprotected == sorted(question.question_id for question in alike)
+    assert index.find(f"1. {alike[0].text}\na. planet 0\n") == []
+    assert [leak.question_id for leak in index.find(QUIZ)] == ["q1"]
+
+
+def test_without_questions_nothing_leaks() -> None:
+    assert LeakIndex([], []).find(QUIZ) == []
+
+
+def test_a_question_shown_as_a_quiz_is_found_or_named_as_unprotected(shared_data: Path) -> None:
+    questions, golds = read_questions([shared_data / "tqa/val/questions.jsonl"], "val")
+    index = LeakIndex(questions, golds)
+    missed = []
+    for question in questions[::3]:
+        choices = "\n".join(f"{label}. {choice}" for label, choice in question.choices.items())
+        found = {leak.question_id for leak in index.find(f"1. {question.text}\n{choices}\n")}
+        missed += [question.question_id] * (question.question_id not in found)
+    assert set(missed) <= set(index.unprotected)
+
+
+def test_few_passages_of_a_school_page_are_compared(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a page costs: of its 3,000 words no more than 75 passages go to the slow comparison."""
+    questions, golds = read_questions([shared_data / "tqa/val/questions.jsonl"], "val")
+    index = LeakIndex(questions, golds)
+    pages = [path.read_text("utf-8") for path in sorted((shared_data / "web/openstax-physics/gold").glob("*.txt"))]
+    compared = []
+
+    def count(*passage: Any) -> Match | None:
+        compared.append(passage)
+        return best_match(*passage)
+
+    monkeypatch.setattr("builder.labels.leaks.best_match", count)
+    for text in pages:
+        index.find(text)
+    n_words = sum(len(text.split()) for text in pages)
+    assert 0 < len(compared) < n_words / 3_000 * 75
+
+
+@given(st.text(alphabet=st.sampled_from("aZ7é_'’ʼ²𝐀😀中 \n.-")))
+def test_a_long_text_is_cut_as_a_short_one_is(text: str) -> None:
+    padding = ". " * 300
+    long = words_of(padding + text)
+    short = words_of(text)
+    assert long.words == short.words
+    assert [start - len(padding) for start in long.starts] == short.starts
+    assert [end - len(padding) for end in long.ends] == short.ends
 
 
 def test_free_text_questions_are_protected() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,25 @@ ALPHABET = st.sampled_from("0123456789 .-+()@ab:/[]EMAIL\n")
 def test_masking_twice_changes_nothing_more(text: str) -> None:
     once, _ = mask(text)
     assert mask(once) == (once, 0)
+
+
+def test_title_and_author_of_a_page_are_masked_like_its_text() -> None:
+    from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+    from builder.page_stage import PageJob, PageSettings, PageStage
+
+    text = "Lava flows down the slope of the old volcano, and it cools to a dark and heavy rock. " * 12
+    html = (
+        "<html><head><title>Notes by ann@school.example</title><meta name='author' content='bob@school.example'></head>"
+        f"<body><article><h1>Notes</h1><p>{text}</p></article></body></html>"
+    )
+    stage = PageStage(PageSettings(extract=ExtractConfig(), filter=FilterConfig(), label=LabelConfig()))
+    result = stage(
+        PageJob(
+            url="http://one.example/", body=html.encode(), charset="utf-8", fetched_at=datetime(2026, 1, 1, tzinfo=UTC),
+            html_sha256="0" * 64,
+        )
+    )  # fmt: skip
+    assert result.page is not None
+    assert result.page.title == "Notes by [EMAIL]"
+    assert "@" not in (result.page.author or "")
+    assert result.page.flags == ("pii_masked",)

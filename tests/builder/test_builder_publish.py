@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from builder_dataset import FISH, ICE, LAVA, ask, page, tables, write
 from fake_hub import Hub, serving_hub
 
 from builder.build import build
 from builder.config import read_config
+from builder.dataset.check import check_folder
 from builder.publish import Plan, push, staged
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError
+from edu_rag.gold import Gold
 from edu_rag.manifest import read_manifest
+from edu_rag.records import Leak
 
 MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
 REPO = "school/edu-rag-mini"
@@ -109,3 +115,46 @@ def test_a_hub_that_cannot_be_reached_is_one_error(folder: Path) -> None:
 def test_an_unknown_hidden_split_is_refused(folder: Path) -> None:
     with pytest.raises(ConfigError, match="no split 'tset'"), staged(Dataset(folder), REPO, ("tset",)):
         pass
+
+
+@pytest.fixture
+def leaky(tmp_path: Path) -> Path:
+    """q1 and q2 in val, t1 and its twin's twin in test; pages of both flagged as holding a key."""
+    made = tables()
+    leak = partial(Leak, start=0, end=20, kind="leak_key")
+    made["questions"]["test"].append(ask("t2", "Ice floats on water.", split="test"))
+    made["gold"]["test"].append(Gold(question_id="t2", answer="a"))
+    made["pages"]["val"] = [page(LAVA, flags=("leak_key",)), page(ICE, flags=("leak_key", "pii_masked"))]
+    made["pages"]["test"] = [page(FISH, flags=("leak_question", "leak_key"))]
+    made["leaks"] = {
+        "val": [leak(question_id="q1", page_id=page(LAVA).page_id)],
+        "test": [leak(question_id="t1", page_id=page(FISH).page_id)],
+    }
+    counts = {"page_flags": {"leak_key": 3}, "leaks": {"leak_key": 2}, "questions_leaked": 2}
+    return write(tmp_path / "leaky", made, sources=counts)
+
+
+def test_no_page_says_that_the_answer_on_it_is_the_gold_of_a_hidden_question(leaky: Path) -> None:
+    with staged(Dataset(leaky), REPO, ("test",)) as (stage, plan):
+        opened = Dataset(stage)
+        flags = {p.url: p.flags for split in opened.splits() for p in opened.pages(split).values()}
+        # ICE leaks a question of the test split, though no table of the val split says so.
+        assert flags == {
+            LAVA: ("leak_key",), ICE: ("leak_question", "pii_masked"), FISH: ("leak_question",)
+        }  # fmt: skip
+        rest = [replace(p, flags=()) for p in opened.pages("val").values()]
+        assert rest == [replace(p, flags=()) for p in Dataset(leaky).pages("val").values()]
+        assert not check_folder(stage, ["test"]).faults
+        sources = plan.manifest.sources
+        assert sources["page_flags"] == {"leak_key": 1, "leak_question": 2, "pii_masked": 1}
+        assert (sources["leaks"], sources["questions_leaked"]) == ({"leak_key": 1}, 1)
+        assert "Of the 2 questions whose gold is here" in (stage / "README.md").read_text()
+
+
+def test_the_plan_says_whose_gold_goes_out_and_which_hidden_questions_have_a_published_twin(leaky: Path) -> None:
+    with staged(Dataset(leaky), REPO, ("test",)) as (_, plan):
+        told = "\n".join(plan.lines())
+    assert "gold that everybody will have: val" in told
+    assert "repeats, with gold: 1 (t2 = q2)" in told
+    with staged(Dataset(leaky), REPO, ()) as (_, plan):
+        assert "gold that everybody will have: test, val" in "\n".join(plan.lines())

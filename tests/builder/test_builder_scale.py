@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from builder import scale
 from builder.build import build, read_inputs, store_folder
 from builder.config import read_config
 from builder.derive import derive
+from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+from builder.page_stage import PageSettings
 from builder.scale_settings import ScaleConfig
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import DataError
@@ -93,3 +96,22 @@ def test_slurm_is_asked_for_what_the_settings_say(tmp_path: Path) -> None:
     for line in ("--partition=long", "--time=3-00:00:00", "--mem-per-cpu=3G"):
         assert line in script
     assert executor.world_size == 7
+
+
+def test_results_of_other_responses_are_never_taken_for_those_of_these(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = PageSettings(extract=ExtractConfig(), filter=FilterConfig(), label=LabelConfig())
+    store = store_folder(built)
+    with CrawlStore(store) as opened:
+        url = next(fetch.url for fetch in opened.iter_fetches() if fetch.outcome == "kept")
+    before = scale._prepared(store, [(url, url)], settings, 2)
+    assert scale._prepared(store, [(url, url)], settings, 2) == before
+    fetch_of = scale.StoreReader.fetch
+    monkeypatch.setattr(  # as a refresh leaves it: the same address, another body
+        scale.StoreReader, "fetch", lambda self, asked: replace(fetch_of(self, asked), digest="f" * 64)
+    )
+    after = scale._prepared(store, [(url, url)], settings, 2)
+    assert after != before
+    for folder in (before, after):
+        shutil.rmtree(folder)

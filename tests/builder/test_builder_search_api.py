@@ -13,9 +13,10 @@ from builder_web import Answer, Web, Writer, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder.retry_after import MAX_WAIT_S, retry_after_s
 from builder.search import RawResponse, SearchEngine, SearchResult
 from builder.search.api import ApiEngine, reading
-from builder.search.asking import MAX_WAIT_S, Asker, AskingError, Request, retry_after_s
+from builder.search.asking import Asker, AskingError, Request
 from builder.search.brave import Brave, read_brave
 from builder.search.google import GoogleEngine, read_google
 from builder.search.searxng import Searxng, read_searxng
@@ -333,9 +334,10 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("0", 0.0), ("120", 120.0), ("1.5", 1.5), ("Sun, 22 Nov 2026 12:01:00 GMT", 60.0),
-     ("Sunday, 22-Nov-26 12:01:00 GMT", 60.0), ("Sun, 22 Nov 2020 12:01:00 GMT", 0.0), ("99999999999", MAX_WAIT_S),
-     ("", None), (None, None), ("soon", None), ("-5", None), ("\u0661\u0662", None), ("1" * 200, None)],
+    [("0", 0.0), ("120", 120.0), (" 12 ", 12.0), ("1.5", 1.5), ("Sun, 22 Nov 2026 12:01:00 GMT", 60.0),
+     ("Sunday, 22-Nov-26 12:01:00 GMT", 60.0), ("Sun, 22 Nov 2026 12:01:00", 60.0),
+     ("Sun, 22 Nov 2020 12:01:00 GMT", 0.0), ("99999999999", MAX_WAIT_S), ("", None), (None, None), ("soon", None),
+     ("-5", None), ("1.5.5", None), ("²", None), ("\u0661\u0662", None), ("1" * 200, None)],
 )  # fmt: skip
 def test_retry_after_is_read_in_both_of_its_forms(value: str | None, seconds: float | None) -> None:
     assert retry_after_s(value, NOW) == seconds

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -21,7 +22,7 @@ from builder.clock import LOCAL_INSTANT
 from builder.config import read_config, to_config
 from builder.search.folder import FolderEngine
 from builder.search.settings import FolderConfig, ZimConfig
-from builder.search.warc_pages import WarcPages
+from builder.search.warc_pages import WarcPages, _status
 from builder.search.zim import ZimEngine, ZimSite, word_sets
 from builder.urls import canonical_url
 from edu_rag.dataset import Dataset
@@ -264,3 +265,19 @@ def test_paths_in_build_toml_are_taken_from_its_folder(tmp_path: Path) -> None:
     assert (search.zim.files, search.folder.warcs) == ((str(tmp_path / "a.zim"),), (str(tmp_path / "w"),))
     assert (search.folder.sites, search.recorded.file) == (None, str(tmp_path / "r.jsonl"))
     assert json.dumps(search.of_results()).find(str(tmp_path)) == -1
+
+
+def test_a_zim_file_that_is_damaged_inside_fails_and_says_no_results_never() -> None:
+    class Damaged:
+        host = "damaged.zim"
+
+        def search(self, query: str, n: int) -> list[str]:
+            raise RuntimeError("Error reading block 7")
+
+    result = ZimEngine([Damaged()]).search("why", 10)  # type: ignore[list-item]
+    assert (result.state, result.reason) == ("failed", "the index cannot be read: Error reading block 7")
+
+
+def test_a_status_in_other_digits_is_none() -> None:
+    headers = StatusAndHeaders("\u00b2\u2070\u2070 OK", [], protocol="HTTP/1.1")
+    assert _status(SimpleNamespace(http_headers=headers)) == 0

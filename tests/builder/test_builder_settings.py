@@ -11,6 +11,7 @@ from builder.clock import LOCAL_INSTANT, build_clock
 from builder.config import BuildConfig, config_sha256, read_config, to_config
 from builder.urls import canonical_url
 from edu_rag.errors import ConfigError, FaultsError
+from edu_rag.records import HIT_OUTCOMES
 
 
 def test_the_defaults_are_the_papers_profile() -> None:
@@ -114,3 +115,8 @@ def test_a_fault_of_an_option_is_not_laid_to_the_file(tmp_path: Path) -> None:
 def test_a_clock_outside_of_all_years_is_a_fault() -> None:
     with pytest.raises(FaultsError, match=r"clock: .*before the year 1"):
         to_config({"clock": "0001-01-01T00:00:00+23:00"}, "test")
+
+
+def test_the_page_about_building_names_every_fate_of_a_hit() -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "build.md").read_text(encoding="utf-8")
+    assert [outcome for outcome in HIT_OUTCOMES if f"`{outcome}`" not in text] == []

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from builder.fetch import Fetched
 from builder.search import RawResponse, SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, forget_store
+from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, add_takedown, read_takedowns
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -143,3 +146,30 @@ def test_a_store_is_forgotten_whole_unless_it_is_in_use_or_no_store(tmp_path: Pa
     with pytest.raises(DataError, match="is no crawl store"):
         CrawlStore(folder, create=True)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+
+
+def test_a_take_down_list_outlives_its_crawl_even_where_forgetting_is_killed(tmp_path: Path) -> None:
+    folder, entry = tmp_path / "s", TakeDown(kind="host", value="bad.example", reason="asked", at=NOW)
+    filled(folder)
+    add_takedown(folder, entry)
+    forget_store(folder)
+    assert [path.name for path in folder.iterdir()] == [TAKEDOWNS_FILE]
+    filled(folder)
+    # What a kill between the two moves leaves behind:
+    folder.rename(folder.with_name(".s.old"))
+    with CrawlStore(folder, create=True) as store:
+        assert read_takedowns(folder).entries == (entry,)
+        assert store.fetches() == {}
+    forget_store(folder)
+    assert read_takedowns(folder).entries == (entry,)
+    assert not folder.with_name(".s.old").exists()
+
+
+def test_responses_of_an_engine_that_rot_are_told_in_one_line(tmp_path: Path) -> None:
+    raw = (RawResponse(url="http://engine.example/", status=200, body=b"{}"),)
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        store.add_search("q1", "brave", "why", SearchResult(state="none", raw=raw), NOW)
+    with contextlib.closing(sqlite3.connect(tmp_path / "s" / INDEX_FILE)) as index, index:
+        index.execute("UPDATE searches SET raw = x'0102'")
+    with CrawlStore(tmp_path / "s") as store, pytest.raises(DataError, match="brave's responses to q1"):
+        store.raw_responses("q1", "brave")

@@ -107,6 +107,14 @@ def test_what_fails_for_the_moment_is_tried_on_three_runs_and_what_is_definite_o
         assert web.n_asked("/gone") == 1
 
 
+def test_a_host_that_is_never_there_is_tried_on_three_runs_too(tmp_path: Path) -> None:
+    with CrawlStore(tmp_path / "s", create=True) as store, serving({"/robots.txt": (503, {}, b"")}) as web:
+        searched(store, "/same", "/gone")
+        attempts = [crawl(store, web, FIRST)["/same"].attempts for _ in range(5)]
+        assert attempts == [1, 2, 3, 3, 3]
+        assert web.asked == ["/robots.txt"] * 3
+
+
 def test_blocked_hosts_and_take_downs_are_not_asked_for(tmp_path: Path) -> None:
     with CrawlStore(tmp_path / "s", create=True) as store, serving(answers()) as web:
         searched(store, "/same", "/gone")

@@ -55,6 +55,7 @@ def hit(**changes: Any) -> SearchHit:
         ("split", {"split": "Val"}),
         ("split", {"split": "val\n"}),
         ("split", {"split": "../val"}),
+        ("split", {"split": "all"}),
         ("flags", {"flags": ("odd",)}),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.gold import Gold
-from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
+from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 TEXT = "Cells divide by mitosis. Water boils at 100 degrees. Ice floats."
@@ -58,8 +58,9 @@ def build(
     name: str = "tiny",
     version: str = "1.0.0",
     pages: bool = False,
+    leaked: int | None = None,
 ) -> Dataset:
-    """Write a dataset through the real writer and open it."""
+    """Write a dataset through the real writer and open it; `leaked` questions stand on its first page."""
     split = questions[0].split
     golds = [Gold(question_id=question_id, answer=label) for question_id, label in answers.items()]
     tables: dict[str, dict[str, Sequence[object]]] = {"questions": {split: questions}, "gold": {split: golds}}
@@ -89,6 +90,12 @@ def build(
                 for q in asked[::2]
             ]
         }
+        tables["leaks"] = {
+            split: [
+                Leak(question_id=q.question_id, page_id=web[0].page_id, start=0, end=24, kind="leak_question")
+                for q in questions[: leaked or 0]
+            ]
+        }
     write_dataset(
         folder,
         tables,
@@ -97,7 +104,7 @@ def build(
         created_at="2000-01-01T00:00:00Z",
         builder="test",
         config_sha256="0" * 64,
-        sources={},
+        sources={} if leaked is None else {"leaks": {"leak_question": leaked}},
         documents=lambda folder, files: {"README.md": b"# tiny\n"},
     )
     return Dataset(folder)

@@ -175,6 +175,17 @@ def test_a_dataset_without_pages_has_no_slices_about_pages(
     assert {part.attribute for part in card_of(exam, gold).slices} == {"kind", "n_choices", "lesson", "flag"}
 
 
+@pytest.mark.parametrize(("leaked", "told"), [(None, {}), (0, {"clean": 40}), (7, {"clean": 33, "leaked": 7})])
+def test_leaked_and_clean_are_told_apart_where_leaks_were_looked_for(
+    build_dataset: Callable[..., Dataset], questions: list[Question], gold: dict[str, str], tmp_path: Path,
+    leaked: int | None, told: dict[str, int],
+) -> None:  # fmt: skip
+    exam = open_exam(build_dataset(tmp_path / "d", questions, gold, pages=True, leaked=leaked), "test", None)
+    card = card_of(exam, gold)
+    assert {part.value: part.counts.n for part in card.slices if part.attribute == "leak"} == told
+    assert card.counts.n == 40
+
+
 def test_a_full_file_is_scored_on_a_sample_alone(
     tiny: Dataset, gold: dict[str, str], write_answers: Callable[..., Path]
 ) -> None:
