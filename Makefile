@@ -13,7 +13,7 @@ demo: .venv/.ready-demo ## build, run, score and show the bundled mini benchmark
 
 test: .venv/.ready-dev ## run all tests
 	@.ci/environment system
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 site: .venv/.ready-demo ## the board of the committed results, in site/
 	$(BIN)/edu-rag board leaderboard/results --out site
