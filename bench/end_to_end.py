@@ -1,15 +1,18 @@
-"""End to end: a live build over loopback against the paper's chain, on the same pages, in one run.
+"""End to end: a live build over loopback against the paper's chain, on the same real pages, in one run.
 
 Usage: .venv/bin/python bench/end_to_end.py --data ../shared/data
 
-Ours is `edu-rag build` with the default extractor: search, robots, guard, fetch, store, extract, filter, label, write.
-The peer is the EDU-RAG paper's chain: requests and newspaper3k, one page after another, sentences by a full stop.
+All pages of the extraction sets and of the two web sites are served by sixty hosts, each answer 200 ms late. Ours is
+`edu-rag build` with the default settings: search, robots, guard, fetch, store, extract, filter, label, write. The peer
+is the EDU-RAG paper's chain: requests and newspaper3k, one page after another, sentences by a full stop.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -17,24 +20,54 @@ import tempfile
 import time
 from pathlib import Path
 
-HOSTS = {"siyavula": "www.mstworkbooks.co.za", "openstax-physics": "physics.school-reader.example"}
+N_HOSTS = 60
+LATENCY_S = 0.2
+_TITLE = re.compile(rb"<title[^>]*>([^<]{3,200})", re.IGNORECASE)
 
 
-def ours(data: Path, n_questions: int, scratch: Path) -> dict[str, float]:
-    """Build from the first questions of the validation set; pages a second over the whole command."""
-    lines = (data / "tqa/val/questions.jsonl").read_text(encoding="utf-8").splitlines()[:n_questions]
-    (scratch / "questions.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    hosts = "".join(f'{json.dumps(name)} = "{host}"\n' for name, host in HOSTS.items())
-    config = scratch / "build.toml"
-    # All pages are fetched and extracted, also those in Afrikaans: the filter comes after the work.
-    config.write_text(
-        f"[search.folder]\nsites = {json.dumps(str((data / 'web').resolve()))}\n[search.folder.hosts]\n{hosts}"
-    )
-    words = ("build", "--questions", scratch / "questions.jsonl", "--out", scratch / "d", config, "--json")
+def pages_of(data: Path) -> list[bytes]:
+    """The HTML of every page of the test data, in a fixed order."""
+    packed = [
+        *sorted((data / "extraction/aeb/html").glob("*.gz")),
+        *sorted((data / "extraction/wcxb-dev/html").glob("*.gz")),
+    ]
+    plain = sorted((data / "web").rglob("*.html"))
+    return [gzip.decompress(path.read_bytes()) for path in packed] + [path.read_bytes() for path in plain]
+
+
+def lay_out(pages: list[bytes], scratch: Path) -> None:
+    """Sites as folders, every page late, and a question file with one question a page title."""
+    routes: dict[int, list[str]] = {}
+    questions = []
+    for number, html in enumerate(pages):
+        host = number % N_HOSTS
+        folder = scratch / "sites" / f"h{host}.bench.example"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"p{number}.html").write_bytes(html)
+        routes.setdefault(host, []).append(f'[[route]]\npath = "/p{number}.html"\ndelay_s = {LATENCY_S}\n')
+        found = _TITLE.search(html)
+        title = " ".join(found[1].decode("utf-8", "replace").split()) if found else ""
+        if any(char.isalpha() for char in title):
+            values = {"id": f"e{number}", "split": "val", "type": "Multiple Choice", "question": title}
+            questions.append(values | {"choices": {"a": "yes", "b": "no"}, "answer": "a"})
+    for host, lines in routes.items():
+        (scratch / "sites" / f"h{host}.bench.example" / "site.toml").write_text("".join(lines))
+    (scratch / "questions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in questions), encoding="utf-8")
+
+
+def ours(scratch: Path) -> dict[str, float]:
+    """URLs a second over the whole command, its start and the writing of the dataset included."""
+    words = (
+        "build", "--questions", scratch / "questions.jsonl", "--engine", "folder", "--sites", scratch / "sites",
+        "--out", scratch / "d", "--json",
+    )  # fmt: skip
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-m", "edu_rag", *map(str, words)], check=True, stdout=subprocess.PIPE)
     wall = time.monotonic() - started
     sources = json.loads(done.stdout)
+    log = (scratch / "d.crawl" / "build.log.jsonl").read_text(encoding="utf-8")
+    ended = [line for line in map(json.loads, log.splitlines()) if line["event"] == "end"]
+    print("Stages of ours:", ", ".join(f"{line['stage']} {line['seconds']:.1f} s" for line in ended), end=".\n\n")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "urls": sources["urls"], "pages": sources["pages"], "seconds": wall, "urls_per_s": sources["urls"] / wall,
@@ -42,15 +75,15 @@ def ours(data: Path, n_questions: int, scratch: Path) -> dict[str, float]:
     }  # fmt: skip
 
 
-def papers_chain(data: Path, n_pages: int) -> dict[str, float]:
-    """The paper's chain on a sample of the same pages, served by the same loopback server."""
+def papers_chain(scratch: Path, n_pages: int) -> dict[str, float]:
+    """The paper's chain on a sample of the same pages, served by the same late server."""
     import requests
     from newspaper import Article
 
     from builder.site_server import serve_sites
     from builder.sites import read_sites
 
-    sites = read_sites(data / "web", HOSTS)
+    sites = read_sites(scratch / "sites", {})
     pages = [(site.host, url) for site in sites for url, _ in site.pages()]
     step = max(1, len(pages) // n_pages)
     sample, kept = pages[::step][:n_pages], 0
@@ -73,13 +106,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     root = Path(__file__).resolve().parents[1]
     parser.add_argument("--data", type=Path, default=root.parent / "shared" / "data")
-    parser.add_argument("--questions", type=int, default=600)
     parser.add_argument("--peer-pages", type=int, default=100)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        mine = ours(given.data, given.questions, Path(scratch))
-    peer = papers_chain(given.data, given.peer_pages)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        lay_out(pages_of(given.data), scratch)
+        mine = ours(scratch)
+        peer = papers_chain(scratch, given.peer_pages)
     print("| chain | URLs | pages kept | seconds | URLs/s |")
     print("|---|---|---|---|---|")
     for name, row in (("edu-rag build", mine), ("requests + newspaper3k", peer)):

@@ -33,7 +33,7 @@ ABOUT = """\
 data); {seconds:.0f} s for the whole command on {cores} cores. A replay under another hash seed, time zone and number of
 workers gave {replayed}. `edu-rag dataset check`: no fault, {warnings} warnings (the golds are unevenly spread over the
 letters, and some choices can be guessed without reading). The systems above were asked on 2.0.0 and were not asked
-again."""
+again. All of this section is written by `python bench/real_build.py`."""
 BEGIN, END = "<!-- build: begin -->", "<!-- build: end -->"
 
 

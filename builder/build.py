@@ -18,11 +18,15 @@ from builder.crawl.crawl import crawl
 from builder.crawl.rounds import Round, next_round, round_of
 from builder.crawl.searching import Sleep
 from builder.derive import Inputs, derive, with_changes
-from builder.documents.report import write_report
+from builder.documents.report import REPORT_FILE, write_report
+from builder.evidence import check_methods
 from builder.extract.extract import EXTRACTORS
+from builder.question_changes import question_changes, refuse_changes, stored_questions
 from builder.questions import read_questions
+from builder.scale import check_executor
 from builder.search.chain import Chain, open_chain
 from builder.search.settings import forget_paths
+from builder.standing import dataset_at, refuse_other_name, say_replaced
 from builder.store.crawl_store import LOG_FILE, CrawlStore, forget_store, is_store
 from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
@@ -45,6 +49,12 @@ def store_folder(out: Path) -> Path:
     return place.with_name(f"{place.name}.crawl")
 
 
+def report_file(store: Path, out: Path) -> Path:
+    """Where the report goes: into the store, but beside a dataset that is a replay to another place."""
+    own = store_folder(out).absolute() == store.absolute()
+    return store / REPORT_FILE if own else out.with_name(f"{out.name}.report.html")
+
+
 def n_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -54,6 +64,12 @@ def check_extractor(extractor: str) -> None:
     """Raise ConfigError for an extractor that does not exist, before anything is fetched for it."""
     if extractor not in EXTRACTORS:
         raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
+
+
+def _check_names(config: BuildConfig) -> None:
+    check_extractor(config.extract.extractor)
+    check_methods(config.label.evidence)
+    check_executor(config.scale)
 
 
 @contextmanager
@@ -86,6 +102,10 @@ def write_inputs(folder: Path, inputs: Inputs, turn: Round) -> None:
     The settings come first: they say that this round is not finished, whatever a kill leaves of the rest.
     """
     _write_config(folder, inputs, turn)
+    _write_questions(folder, inputs)
+
+
+def _write_questions(folder: Path, inputs: Inputs) -> None:
     with _writing(folder):
         write_records(folder / QUESTIONS_FILE, inputs.questions)
         write_records(folder / GOLD_FILE, inputs.golds)
@@ -147,10 +167,26 @@ def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) 
             raise DataError(folder, f"was crawled with another {name!r}", remedy)
 
 
+def _take_other_questions(folder: Path, inputs: Inputs, turn: Round, stored: Round) -> None:
+    """Other questions are another dataset: they need a higher major version, and another name another folder."""
+    name = inputs.config.name
+    refuse_other_name(folder, _read_made_with(folder)["config"].get("name", name), name)
+    before = stored_questions(folder / QUESTIONS_FILE, folder / GOLD_FILE)
+    changes = question_changes(before, (inputs.questions, inputs.golds)) if before is not None else None
+    if changes is None:
+        return
+    refuse_changes(folder, changes, stored.version, turn.version)
+    say(f"questions changed: {changes}")
+    # The lower version stays until they are all written: a kill in between must not make the next run a refusal.
+    _write_config(folder, replace(inputs, config=replace(inputs.config, version=stored.version)), turn)
+    _write_questions(folder, inputs)
+
+
 def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None) -> Inputs:
     """Put the store into this round of its crawl, durably, before anything is asked."""
     if stored is not None:
         _refuse_other_settings(store.folder, inputs, is_new_round=turn.number != stored.number)
+        _take_other_questions(store.folder, inputs, turn, stored)
     if turn.version != inputs.config.version:
         say(f"version {turn.version}: the crawl store is further than the settings' {inputs.config.version}")
     inputs = replace(inputs, config=replace(inputs.config, version=turn.version))
@@ -174,12 +210,14 @@ def _crawl(
 
 
 def _derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manifest:
+    before = dataset_at(out)
     with _writing(out):
         manifest = derive(store, inputs, out, workers)
+    say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
     with _writing(store.folder):
-        say(f"report: {write_report(store.folder, store.folder / LOG_FILE, out, manifest)}")
+        say(f"report: {write_report(report_file(store.folder, out), store.folder / LOG_FILE, out, manifest)}")
     return manifest
 
 
@@ -203,9 +241,11 @@ def build(
     makes the next minor version, or `version`. Raises our errors for what a user can mend: unreadable questions,
     unknown engines, an engine that stops answering, a disk that is full.
     """
-    check_extractor(config.extract.extractor)
+    _check_names(config)
     refuse_foreign(out)
     folder = store_folder(out)
+    if not fresh and (before := dataset_at(out)) is not None:
+        refuse_other_name(out, before.name, config.name)
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
         raise DataError(folder, "is no crawl store", f"leave out {option} to begin one")
@@ -240,7 +280,7 @@ def replay(
     with CrawlStore(folder, may_forget=False) as store, logging_to(BuildLog()) as log:
         log.open(folder / LOG_FILE)
         inputs = with_changes(read_inputs(folder), extractor, executor)
-        check_extractor(inputs.config.extract.extractor)
+        _check_names(inputs.config)
         turn = read_round(folder)
         if turn is not None and not turn.is_finished and not allow_partial:
             remedy = "run the same `edu-rag build` again with --resume, or add --allow-partial"

@@ -22,7 +22,7 @@ from builder.page_stage import PageResult, PageSettings, page_results
 from builder.scale_settings import ScaleConfig
 from builder.store.reader import StoreReader
 from edu_rag import __version__
-from edu_rag.errors import DataError, MissingExtraError
+from edu_rag.errors import ConfigError, DataError, MissingExtraError
 from edu_rag.jsonl import write_file
 
 PAGES_FILE, SETTINGS_FILE = "pages.jsonl", "settings.msgpack"
@@ -131,6 +131,13 @@ def _slurm(task: PageTask, config: ScaleConfig, workers: int, logs: str) -> Any:
 EXECUTORS: Mapping[str, Callable[[PageTask, ScaleConfig, int, str], Any]] = {
     "local": _local, "ray": _ray, "slurm": _slurm,
 }  # fmt: skip
+
+
+def check_executor(config: ScaleConfig) -> None:
+    """Raise ConfigError for an executor that this machine lacks, before anything is fetched for it."""
+    if config.executor == "slurm" and shutil.which("sbatch") is None:
+        remedy = "run this where Slurm's commands are, or use --executor local"
+        raise ConfigError("[scale] executor slurm", "sbatch was not found", remedy)
 
 
 def _prepared(store: Path, pages: Iterable[tuple[str, str]], settings: PageSettings, n_tasks: int) -> Path:

@@ -139,6 +139,22 @@ def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> Proce
     )  # fmt: skip
 
 
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """While entered, threads and processes that start here never see Ctrl-C: it is the caller's to handle.
+
+    Blocked, not ignored: an interrupt of the caller waits until the end instead of being lost.
+    """
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # its own start would unblock the signal again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _settle(future: Any, job: J, schedule: Callable[[J, int], Any], retry: Callable[..., J | None]) -> Any:
     """The job's result, after as many retries as there are shares of its time."""
     result = _result(future)
@@ -172,7 +188,8 @@ def map_killable(
 
     def schedule(job: J, attempt: int) -> Any:
         try:
-            return pool.schedule(_run, args=(work, job, cpu_limit_s * shares[attempt]), timeout=WALL_LIMIT_S)
+            with _deaf_to_interrupts():  # the first job starts the pool, whose threads start all other workers
+                return pool.schedule(_run, args=(work, job, cpu_limit_s * shares[attempt]), timeout=WALL_LIMIT_S)
         except RuntimeError as error:  # pebble's, where the workers end before they have a job
             raise BrokenProcessPool(str(error)) from None
 

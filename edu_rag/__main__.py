@@ -32,6 +32,17 @@ COMMANDS: Mapping[str, _Entry] = {
 }
 
 
+RESUMABLE = ("build", "run")
+"""Commands that go on where they stopped when they are given again."""
+
+
+def _interrupted(arguments: Sequence[str]) -> str:
+    if not arguments or arguments[0] not in RESUMABLE:
+        return "edu-rag: interrupted"
+    fresh = " without --fresh" if "--fresh" in arguments else ""
+    return f"edu-rag: interrupted: run the same command again{fresh} to resume"
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one only to run it or to show its help."""
 
@@ -93,7 +104,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("edu-rag: interrupted", err=True)
+        click.echo(_interrupted(sys.argv[1:] if argv is None else argv), err=True)
         sys.exit(130)
     except EduRagError as error:
         click.echo(str(error), err=True)

@@ -88,7 +88,16 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 def check_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError for the first listed file that is missing or whose bytes differ from the manifest's hash."""
-    for name, entry in manifest.files.items():
+    _check_entries(folder, manifest.files)
+
+
+def check_tables(folder: Path, manifest: Manifest) -> None:
+    """As check_files, of the tables alone: what is made from them may be missing or changed."""
+    _check_entries(folder, {name: entry for name, entry in manifest.files.items() if name.endswith(".parquet")})
+
+
+def _check_entries(folder: Path, files: Mapping[str, FileEntry]) -> None:
+    for name, entry in files.items():
         path = folder / name
         if not path.is_file() or path.is_symlink():
             raise DataError(path, "is listed in the manifest but missing", "download or build the dataset again")

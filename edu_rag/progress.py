@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from edu_rag.errors import DataError
+from edu_rag.errors import DataError, EduRagError
 
 GOOD = ("kept", "done")
 _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}]{postfix}"
@@ -166,7 +166,8 @@ class Stage:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        print(self.line(), file=self._stream, flush=True)
+        if self.counts or not isinstance(error, EduRagError):  # where nothing was begun, the error says it all
+            print(self.line(), file=self._stream, flush=True)
         if kind is None:
             self._log_end()
             return

@@ -20,6 +20,8 @@ from edu_rag.manifest import FileEntry
 FILE_NAME = "CHANGES.md"
 MAX_BYTES = 5_000_000
 MAX_SHOWN = 160
+TAKEN_DOWN = "- **taken down**"
+"""How the line of a take-down begins."""
 _HEAD = "# Changes\n\nMajor: questions or gold changed. Minor: pages, evidence or labels. Patch: metadata alone.\n"
 _SECTION = re.compile(r"^## ", re.MULTILINE)
 
@@ -96,9 +98,33 @@ def _sections(folder: Path) -> list[str]:
     return [text[start:end].rstrip() + "\n" for start, end in pairwise([*starts, len(text)])]
 
 
+def _is_of(version: str, section: str) -> bool:
+    return section.startswith(f"## {version} ")
+
+
+def _own_sections(folder: Path, history: Path, version: str) -> tuple[list[str], list[str]]:
+    """What only the folder's own file tells: sections of versions that the history lacks, and take-downs of this one.
+
+    A section counts as the history's by its heading's version: two files may tell one version in other words.
+    """
+    told = {_version_in(text) for text in _sections(history)}
+    sections = _sections(folder)
+    own = [text for text in sections if not _is_of(version, text) and _version_in(text) not in told]
+    lines = [line for text in sections if _is_of(version, text) for line in text.splitlines()]
+    return own, [line for line in lines if line.startswith(TAKEN_DOWN)]
+
+
+def _version_in(section: str) -> str:
+    return section.split(maxsplit=2)[1] if len(section.split(maxsplit=2)) > 1 else ""
+
+
 def changes_file(version: str, created_at: str, history: Path, lines: Sequence[str]) -> bytes:
     """CHANGES.md with a section for this version on top of those in the history's folder, of other versions."""
-    older = [text for text in _sections(history) if not text.startswith(f"## {version} ")]
+    older = [text for text in _sections(history) if not _is_of(version, text)]
+    return _with_section(version, created_at, lines, older)
+
+
+def _with_section(version: str, created_at: str, lines: Sequence[str], older: Sequence[str]) -> bytes:
     section = "\n".join([f"## {version} ({created_at[:10]})", "", *lines]) + "\n"
     return "\n".join([_HEAD, section, *older]).encode("utf-8")
 
@@ -106,10 +132,14 @@ def changes_file(version: str, created_at: str, history: Path, lines: Sequence[s
 def write_changes(folder: Path, history: Path, lines: Sequence[str]) -> None:
     """Put a section for the folder's version on top of the history's, and list the file in the folder's manifest.
 
-    The content hash stays: it is over the tables' rows. Writing again replaces the section of the same version.
+    What the folder's own file tells and the history does not is kept: a take-down's line and reason stand nowhere
+    else. The content hash stays: it is over the tables' rows. Writing again replaces the lines that it wrote.
     """
     manifest = manifests.read_manifest(folder)
-    write_file(folder / FILE_NAME, changes_file(manifest.version, manifest.created_at, history, lines))
+    own, mine = _own_sections(folder, history, manifest.version)
+    older = [text for text in _sections(history) if not _is_of(manifest.version, text)]
+    body = _with_section(manifest.version, manifest.created_at, [*lines, *mine], [*own, *older])
+    write_file(folder / FILE_NAME, body)
     entry = FileEntry(sha256=manifests.file_sha256(folder / FILE_NAME))
     files = dict(sorted({**manifest.files, FILE_NAME: entry}.items()))
     manifests.write_manifest(folder, replace(manifest, files=files))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from builder.dataset.changes import FILE_NAME as CHANGES
-from builder.dataset.changes import changes_file
+from builder.dataset.changes import TAKEN_DOWN, changes_file
 from builder.dataset.versions import to_version
 from builder.documents.card_tables import outside
 from builder.documents.documents import dataset_documents
@@ -58,6 +58,8 @@ class Plan:
     n_hits: int = 0
     n_evidence: int = 0
     n_leaks: int = 0
+    n_out: int = 0
+    """Hits at the named address or host that an earlier take-down took out."""
     n_repeats: int = 0
     """Hits of the same questions that were dropped as repeats: one may have repeated what goes now."""
     questions: set[str] = field(default_factory=set)
@@ -67,8 +69,20 @@ class Plan:
         """Whether a hit is taken down: its own address is meant, or the page that it led to."""
         if hit.page_id in self.pages:
             return True
+        return hit.outcome != OUTCOME and self._names(hit)
+
+    def took(self, hit: SearchHit) -> bool:
+        """Whether a hit at the named address or host was taken out before."""
+        return hit.outcome == OUTCOME and self._names(hit)
+
+    def _names(self, hit: SearchHit) -> bool:
         url = canonical_or_none(hit.url)
-        return hit.outcome != OUTCOME and url is not None and self.asked.matches(url, host_of(url), None)
+        return url is not None and self.asked.matches(url, host_of(url), None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of the dataset would go."""
+        return not self.n_hits and not self.pages
 
 
 class _Counts:
@@ -127,6 +141,7 @@ def _read_hits(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
     for split in dataset.splits():
         for hit in dataset.records("hits", split, SearchHit):
             taken = plan.takes(hit)
+            plan.n_out += plan.took(hit)
             counts.outcomes[OUTCOME if taken else hit.outcome] += 1
             if taken:
                 plan.n_hits += 1
@@ -218,11 +233,16 @@ def _tables(dataset: Dataset, plan: Plan) -> dict[str, dict[str, Any]]:
 def change_note(plan: Plan) -> list[str]:
     """The lines of CHANGES.md for a take-down."""
     entry = plan.entry
-    line = f"- **taken down**: {entry.kind} {outside(entry.value)} ({outside(entry.reason)}): "
+    line = f"{TAKEN_DOWN}: {entry.kind} {outside(entry.value)} ({outside(entry.reason)}): "
     return [
         line
         + f"{len(plan.pages):,} pages, {plan.n_hits:,} hits, {plan.n_evidence:,} evidence spans, {plan.n_leaks:,} leaks"
     ]
+
+
+def nothing_matches(folder: Path, entry: TakeDown) -> DataError:
+    """The refusal of a target that is nowhere."""
+    return DataError(folder, f"nothing here matches {entry.kind} {entry.value}", "check it; nothing was written")
 
 
 def take_down(dataset: Dataset, plan: Plan, out: Path) -> Manifest:
@@ -231,8 +251,8 @@ def take_down(dataset: Dataset, plan: Plan, out: Path) -> Manifest:
     Rows are streamed; card, plots and metadata are made anew, CHANGES.md is carried on. Raises DataError where the
     plan takes nothing.
     """
-    if not plan.n_hits and not plan.pages:
-        raise DataError(dataset.folder, f"nothing here matches {plan.entry.kind} {plan.entry.value}", "check it")
+    if plan.is_empty:
+        raise nothing_matches(dataset.folder, plan.entry)
     before, created_at = dataset.manifest, plan.entry.at.isoformat()
     version = str(to_version(before.version).raised("minor"))
     history = changes_file(version, created_at, dataset.folder, change_note(plan))

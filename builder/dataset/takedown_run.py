@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from builder.dataset.changes import printable
-from builder.dataset.takedown import Plan, plan_takedown, results_to_score_again, take_down, to_takedown
-from builder.store.takedowns import TAKEDOWNS_FILE, add_takedown
+from builder.dataset.takedown import (
+    Plan,
+    nothing_matches,
+    plan_takedown,
+    results_to_score_again,
+    take_down,
+    to_takedown,
+)
+from builder.store.reader import INDEX_FILE, StoreReader
+from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, TakeDowns, add_takedown, read_takedowns
+from builder.urls import canonical_or_none, host_of
 from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
 from edu_rag.jsonl import read_json, write_json
@@ -63,8 +72,56 @@ def _told(plan: Plan, old_id: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _urls_match(asked: TakeDowns, urls: Iterable[str]) -> bool:
+    canonical = (canonical_or_none(url) for url in urls)
+    return any(url is not None and asked.matches(url, host_of(url), None) for url in canonical)
+
+
+def _store_holds(store: Path, entry: TakeDown) -> bool:
+    """Whether a hit or a fetch of the crawl store is meant: a later build could bring its page in."""
+    if not (store / INDEX_FILE).is_file():
+        return False
+    reader, asked = StoreReader(store), TakeDowns([entry])
+    try:
+        for fetch in reader.iter_fetches():
+            if asked.matches(fetch.url, host_of(fetch.url), fetch.digest) or _urls_match(asked, [fetch.final_url]):
+                return True
+        return any(_urls_match(asked, row.urls) for engine in reader.engines() for row in reader.iter_searches(engine))
+    finally:
+        reader.close()
+
+
+def _is_listed(store: Path | None, entry: TakeDown) -> bool:
+    """Whether the store's list already covers what is asked, itself or by its host."""
+    if store is None:
+        return False
+    url, host, sha256 = (entry.value if entry.kind == kind else "" for kind in ("url", "host", "sha256"))
+    return read_takedowns(store).matches(url, host_of(url) if url else host, sha256)
+
+
+def _nothing_to_take(request: Request, store: Path | None, plan: Plan, version: str) -> dict[str, Any]:
+    """Say of a target that is not in the dataset whether it is out already; note it where only the store holds it.
+
+    Raises DataError, with nothing written, where it is nowhere: a tombstone of a mistyped name helps nobody.
+    """
+    listed = _is_listed(store, plan.entry)
+    if not listed and not plan.n_out and not (store is not None and _store_holds(store, plan.entry)):
+        raise nothing_matches(request.folder, plan.entry)
+    if store is not None and not listed and not request.dry_run:
+        _note(store, plan.entry)
+        if plan.n_out:
+            _raise_version(store, version)
+    return {"already": listed or plan.n_out > 0}
+
+
+def _note(store: Path, entry: TakeDown) -> None:
+    add_takedown(store, entry)
+    say(f"noted in {store / TAKEDOWNS_FILE}")
+
+
 def run_takedown(request: Request) -> dict[str, Any]:
     """Do what the request asks and say what was done, as JSON-ready values. Raises DataError where nothing matches.
+    What is out already is no fault: `already` says so.
 
     The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring
     the page back.
@@ -74,10 +131,11 @@ def run_takedown(request: Request) -> dict[str, Any]:
     plan = plan_takedown(dataset, entry)
     told = _told(plan, dataset.id)
     before = dataset.manifest
+    if plan.is_empty:
+        return told | _nothing_to_take(request, store, plan, before.version)
     if not request.dry_run:
         if store is not None:
-            add_takedown(store, entry)
-            say(f"noted in {store / TAKEDOWNS_FILE}")
+            _note(store, entry)
         manifest = take_down(dataset, plan, request.out or request.folder)
         told["new"] = manifest.id
         if store is None:
@@ -97,6 +155,9 @@ def run_takedown(request: Request) -> dict[str, Any]:
 
 def told_lines(told: Mapping[str, Any]) -> list[str]:
     """What was done, for a terminal."""
+    if "already" in told:
+        said = "already taken down" if told["already"] else "not in this dataset, but in its crawl store"
+        return [f"{told['kind']} {printable(told['value'])}: {said}", f"{told['dataset']} stays as it is"]
     lines = [
         f"{told['kind']} {printable(told['value'])}: {told['pages']:,} pages, {told['hits']:,} hits of"
         f" {told['questions']:,} questions, {told['evidence']:,} evidence spans, {told['leaks']:,} leaks"

@@ -11,10 +11,10 @@ from builder.documents.card import dataset_card
 from builder.documents.croissant import croissant
 from builder.documents.plots import dataset_plots
 from builder.documents.stats import dataset_stats
-from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import Documents
 from edu_rag.jsonl import write_file
-from edu_rag.manifest import FileEntry, Manifest, file_sha256, write_manifest
+from edu_rag.manifest import FileEntry, Manifest, check_tables, file_sha256, read_manifest, write_manifest
+from edu_rag.progress import say
 
 CROISSANT_FILE = "croissant.json"
 
@@ -36,17 +36,38 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
     return documents
 
 
+def _other_files(folder: Path, before: Manifest, documents: Mapping[str, bytes]) -> dict[str, FileEntry]:
+    """The manifest's entries of what is not made here, as the files lie now; old plots and what is lost left out."""
+    files = {}
+    for name, entry in before.files.items():
+        path = folder / name
+        if name.endswith(".parquet"):
+            files[name] = entry
+        elif name in documents or name.startswith("plots/"):
+            continue
+        elif path.is_file() and not path.is_symlink():
+            files[name] = replace(entry, sha256=file_sha256(path))
+        else:
+            say(f"{path} is missing and cannot be made anew: the manifest lists it no more")
+    return files
+
+
 def rewrite_documents(folder: Path) -> Manifest:
-    """Make card, Croissant metadata and plots of a dataset folder anew; tables, version and content hash stay."""
-    before = Dataset(folder).manifest
+    """Make card, Croissant metadata and plots of a dataset folder anew; tables, version and content hash stay.
+
+    Raises DataError where a table is not what the manifest says. Other files may be missing or changed: those made
+    here are made anew, and one that is made elsewhere is listed as it lies, or no more.
+    """
+    before = read_manifest(folder)
+    check_tables(folder, before)
     documents = dataset_documents(before.name, before.version, before.created_at, before.sources)(folder, before.files)
-    files = {name: entry for name, entry in before.files.items() if name in documents or not name.startswith("plots/")}
+    files = _other_files(folder, before, documents)
     for name, body in documents.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write_file(folder / name, body)
         files[name] = FileEntry(sha256=file_sha256(folder / name))
     manifest = replace(before, files=dict(sorted(files.items())))
     write_manifest(folder, manifest)
-    for name in set(before.files) - set(files):
-        (folder / name).unlink()
+    for name in {name for name in before.files if name.startswith("plots/")} - set(files):
+        (folder / name).unlink(missing_ok=True)
     return manifest

@@ -1,4 +1,4 @@
-"""The closing report of a build: one static page in the crawl store's folder, for the person who ran it."""
+"""The closing report of a build: one static page beside the dataset, for the person who ran it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _tiles(manifest: Manifest, stats: DatasetStats, run: RunLog) -> dict[str, st
         tiles |= {
             "search results kept": f"{stats.outcomes['kept'] / hits:.1%}",
             "pages per question": f"{sources.get('pages_per_question', 0):,}",
-            "characters per page": f"{sources.get('characters_per_page', 0):,.0f}",
+            "characters per kept result": f"{sources.get('characters_per_page', 0):,.0f}",
             "questions with evidence": f"{stats.evidence['any']:,}",
             "questions leaked": f"{stats.leaked_questions:,}",
         }
@@ -87,9 +87,8 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
     )  # fmt: skip
 
 
-def write_report(store: Path, log: Path, dataset: Path, manifest: Manifest) -> Path:
-    """Write the page beside the log of the run; return where it lies."""
+def write_report(path: Path, log: Path, dataset: Path, manifest: Manifest) -> Path:
+    """Write the page of the log's last run; return where it lies."""
     stats = dataset_stats(dataset, manifest.files)
-    path = store / REPORT_FILE
     write_file(path, report_html(manifest, stats, read_last_run(log)).encode("utf-8", "replace"))
     return path

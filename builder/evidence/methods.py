@@ -34,9 +34,15 @@ DEFAULT_METHODS = ("answer-string-v1",)
 """On the test half of the hand labels no other method is established to be better (docs/evidence.md)."""
 
 
+def check_methods(names: Iterable[str]) -> None:
+    """Raise ConfigError for the first name that is no method."""
+    for name in names:
+        if name not in METHODS:
+            raise ConfigError("[label] evidence", f"unknown method {name!r}", f"use some of {', '.join(METHODS)}")
+
+
 def _method(name: str, model: str) -> EvidenceMethod:
-    if name not in METHODS:
-        raise ConfigError("[label] evidence", f"unknown method {name!r}", f"use some of {', '.join(METHODS)}")
+    check_methods([name])
     method = METHODS[name]
     return method.with_model(model) if isinstance(method, Embedding) else method
 

@@ -17,7 +17,7 @@ _NAVIGATION = frozenset({"references", "reference", "breadcrumb", "breadcrumbs",
 _FORMULAS = frozenset({"equation", "formula", "math", "display-math", "math-display", "reaction"})
 _CAPTIONS = frozenset({"wp-caption-text", "thumbcaption", "figure-caption", "fig-caption", "caption", "caption-text"})
 _PROMOTIONS = frozenset({"promo", "newsletter", "newsletter-signup", "signup", "subscribe", "cta", "upsell"})
-_MARKS = frozenset({"mw-editsection", "headerlink", "header-anchor", "anchor-link", "permalink"})
+_MARKS = frozenset({"mw-editsection", "editsection", "headerlink", "header-anchor", "anchor-link", "permalink"})
 MAX_PROMOTION = 600
 _CREDIT = re.compile(
     r"^\W*(?:photos?|images?|pictures?|foto|credits?|source|courtesy|illustration)\b\s*(?:by|of|from|:|/|credit|courtesy)"

@@ -81,6 +81,11 @@ class StoreReader:
                 return
             last = rows[-1][-1]
 
+    def engines(self) -> list[str]:
+        """The names of the engines that were asked, sorted."""
+        self._settle()
+        return [name for (name,) in self._rows("SELECT DISTINCT engine FROM searches ORDER BY engine")]
+
     def iter_searches(self, engine: str) -> Iterator[Search]:
         """All searches of an engine, ordered by question, in bounded memory."""
         self._settle()

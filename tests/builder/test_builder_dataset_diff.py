@@ -241,3 +241,20 @@ def test_changes_md_counts_evidence_leaks_and_gold_but_names_none(tmp_path: Path
     assert "- **gold**: 1 changed" in lines
     assert "q2" not in lines  # a published file: of a hidden split this would tell the page with the answer
     assert "q2" in "\n".join(diff_lines(found))  # the maintainer's own terminal
+
+
+def test_what_only_the_new_folder_tells_is_kept(tmp_path: Path) -> None:
+    old = write(tmp_path / "old")
+    made = tables()
+    _page_text(made)
+    new = write(tmp_path / "new", made, version="1.2.0")
+    gone, now = "- **taken down**: host one.example (law)", "- **taken down**: host two.example (owner asked)"
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "CHANGES.md").write_bytes(changes_file("1.1.0", "2026-01-01", tmp_path, [gone]))
+    (new / "CHANGES.md").write_bytes(changes_file("1.2.0", "2026-01-02", tmp_path / "before", [now]))
+    for _ in range(2):
+        write_changes(new, old, ["- a diff"])
+        text = (new / "CHANGES.md").read_text()
+        assert text.index("## 1.2.0") < text.index("- a diff") < text.index(now) < text.index("## 1.1.0")
+        assert (text.count(gone), text.count(now), text.count("- a diff")) == (1, 1, 1)
+    assert Dataset(new).manifest.version == "1.2.0"

@@ -14,6 +14,7 @@ from builder.dataset.check import check_folder
 from builder.dataset.diff import compare_folders
 from builder.dataset.takedown import plan_takedown, results_to_score_again, take_down, to_takedown
 from builder.dataset.takedown_run import STORE_MARK
+from builder.store.reader import StoreReader
 from builder.store.takedowns import read_takedowns
 from edu_rag.__main__ import root
 from edu_rag.dataset import Dataset
@@ -203,3 +204,61 @@ def test_a_build_after_a_take_down_keeps_its_version_though_the_settings_say_the
 def test_what_extracted_the_pages_that_stay_is_counted_anew(tmp_path: Path) -> None:
     ds = write(tmp_path / "ds", sources={"extracted_by": {"cascade-v1": 3}})
     assert taken(ds, FISH).manifest.sources["extracted_by"] == {"cascade-v1": 2}
+
+
+def _store_beside(ds: Path) -> Path:
+    store = ds.with_name(f"{ds.name}.crawl")
+    store.mkdir()
+    (store / STORE_MARK).write_text('{"config": {"version": "1.0.0"}, "crawl": {}}')
+    return store
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_name_that_matches_nothing_is_refused_and_leaves_no_tombstone(tmp_path: Path, more: list[str]) -> None:
+    ds = write(tmp_path / "ds")
+    store = _store_beside(ds)
+    done = CliRunner().invoke(root, ["dataset", "takedown", str(ds), "wo.example", *more])
+    assert isinstance(done.exception, DataError)
+    assert "nothing here matches host wo.example" in str(done.exception)
+    assert not (store / "takedowns.jsonl").exists()
+
+
+@pytest.mark.parametrize("target", [LAVA, "one.example", file_hash(LAVA)])
+def test_a_take_down_done_twice_says_so_and_changes_nothing(tmp_path: Path, target: str) -> None:
+    ds = write(tmp_path / "ds")
+    store = _store_beside(ds)
+    call = ["dataset", "takedown", str(ds), target]
+    assert CliRunner().invoke(root, call).exit_code == 0
+    before = {path: path.read_bytes() for at in (ds, store) for path in at.rglob("*") if path.is_file()}
+    for more in ([], ["--dry-run"]):
+        done = CliRunner().invoke(root, [*call, *more])
+        assert done.exit_code == 0, done.output
+        assert "already taken down" in done.stdout
+    assert {path: path.read_bytes() for at in (ds, store) for path in at.rglob("*") if path.is_file()} == before
+
+
+def test_a_store_that_did_not_hear_of_a_take_down_is_told_when_it_is_repeated(tmp_path: Path) -> None:
+    ds = write(tmp_path / "ds")
+    taken(ds, "one.example")
+    store = _store_beside(ds)
+    done = CliRunner().invoke(root, ["dataset", "takedown", str(ds), "one.example"])
+    assert (done.exit_code, "already taken down" in done.stdout) == (0, True)
+    assert [entry.value for entry in read_takedowns(store).entries] == ["one.example"]
+    assert json.loads((store / STORE_MARK).read_text())["config"]["version"] == "1.1.0"
+
+
+def test_what_only_the_store_holds_is_noted_for_later_builds(tmp_path: Path) -> None:
+    from builder.build import build
+    from builder.config import read_config
+
+    mini = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
+    build([mini / "questions.jsonl"], tmp_path / "mini", read_config(mini / "build.toml", {}))
+    reader = StoreReader(tmp_path / "mini.crawl")
+    url = next(iter(reader.fetches()))
+    reader.close()
+    call = ["dataset", "takedown", str(write(tmp_path / "ds")), "--store", str(tmp_path / "mini.crawl")]
+    assert isinstance(CliRunner().invoke(root, [*call, "no.such.example"]).exception, DataError)
+    done = CliRunner().invoke(root, [*call, url])
+    assert done.exit_code == 0, done.output
+    assert "not in this dataset, but in its crawl store" in done.stdout
+    assert [entry.value for entry in read_takedowns(tmp_path / "mini.crawl").entries] == [url]

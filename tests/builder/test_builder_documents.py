@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,12 +15,14 @@ import pytest
 
 from builder.build import build
 from builder.config import read_config
+from builder.dataset.changes import write_changes
 from builder.documents.croissant import croissant
 from builder.documents.documents import CROISSANT_FILE, rewrite_documents
 from builder.documents.plots import dataset_plots, fates_plot
 from builder.documents.report import RunLog, read_last_run, report_html
 from builder.documents.stats import DatasetStats, dataset_stats
 from edu_rag.dataset import Dataset
+from edu_rag.errors import DataError
 from edu_rag.manifest import read_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +85,28 @@ def test_documents_made_anew_are_the_same_and_the_dataset_stays_sound(folder: Pa
     assert Dataset(folder).manifest == manifest
 
 
+def test_what_is_lost_or_changed_beside_the_tables_is_made_anew(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "README.md").write_text("changed")
+    shutil.rmtree(copy / "plots")
+    assert rewrite_documents(copy) == read_manifest(folder)
+    assert Dataset(copy).manifest == Dataset(folder).manifest
+    table = next(copy.rglob("*.parquet"))
+    table.write_bytes(table.read_bytes() + b" ")
+    with pytest.raises(DataError, match="differ from the manifest's hash"):
+        rewrite_documents(copy)
+
+
+def test_a_history_that_is_lost_is_listed_no_more(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    write_changes(copy, copy, ["- first"])
+    (copy / "CHANGES.md").unlink()
+    assert "CHANGES.md" not in rewrite_documents(copy).files
+    assert Dataset(copy).manifest == Dataset(folder).manifest
+
+
 def test_the_report_shows_hostile_strings_as_text_and_loads_nothing(folder: Path) -> None:
     stats = DatasetStats(n_questions=1, n_pages=1)
     stats.hosts[SCRIPT] = 1
@@ -127,3 +152,13 @@ def test_a_persons_own_settings_of_matplotlib_move_no_byte(folder: Path, tmp_pat
     )
     assert plain == own
     assert plain == fates_plot({"kept": 3, "short": 2})
+
+
+def test_a_replay_to_another_place_leaves_the_report_of_the_build_alone(folder: Path, tmp_path: Path) -> None:
+    from builder.build import replay, store_folder
+
+    store = store_folder(folder)
+    before = (store / "report.html").read_bytes()
+    replay(store, tmp_path / "again")
+    assert (store / "report.html").read_bytes() == before
+    assert "edu-rag-mini@1.0.0" in (tmp_path / "again.report.html").read_text(encoding="utf-8")

@@ -340,7 +340,7 @@ def test_a_recording_is_a_jsonl_file_too(web: Web, tmp_path: Path) -> None:
     manifest = build(questions_in(tmp_path, 2), tmp_path / "ds", config)
     assert manifest.sources["searches"] == {"hits": 1, "none": 1}
     with pytest.raises(EngineError, match="holds no answer to this query"):
-        build(questions_in(tmp_path, 3), tmp_path / "ds", config)
+        build(questions_in(tmp_path, 3), tmp_path / "two", config)
 
 
 @pytest.mark.parametrize(

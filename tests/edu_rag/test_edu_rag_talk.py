@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.errors import DataError, EduRagError, FaultsError
+from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
 from edu_rag.progress import Stage, say
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,6 +59,13 @@ def test_a_stage_without_items_and_one_that_breaks_off_still_print_their_line() 
     with pytest.raises(RuntimeError):
         break_off()
     assert stream.getvalue().splitlines() == ["none: 0 of 0", "run: 1 of 3: done 1"]
+
+
+def test_a_stage_that_could_not_begin_leaves_the_word_to_its_error() -> None:
+    stream = io.StringIO()
+    with pytest.raises(ConfigError), Stage("index", total=1, stream=stream):
+        raise ConfigError("engine", "is unknown")
+    assert stream.getvalue() == ""
 
 
 def test_talk_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
