@@ -64,13 +64,39 @@ class Web:
         with self._lock:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
+        out = _Counted(handler.wfile, self._answered)
+        handler.wfile = out  # type: ignore[assignment]
         try:
             self._answer(handler)
         except (BrokenPipeError, ConnectionResetError):
             handler.close_connection = True
         finally:
-            with self._lock:
-                self.at_once -= 1
+            out.told()
+            handler.wfile = out.file
+
+    def _answered(self) -> None:
+        with self._lock:
+            self.at_once -= 1
+
+
+class _Counted:
+    """A response's stream that says when its first byte goes out: the client may ask again before we have returned."""
+
+    def __init__(self, file: BinaryIO, told: Callable[[], None]) -> None:
+        self.file = file
+        self._told: Callable[[], None] | None = told
+
+    def told(self) -> None:
+        told, self._told = self._told, None
+        if told is not None:
+            told()
+
+    def write(self, data: bytes) -> int:
+        self.told()
+        return self.file.write(data)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.file, name)
 
 
 @contextmanager
