@@ -1,4 +1,5 @@
-"""Hostile pages through the killable workers: outcome, processor seconds and memory of each kind; peers beside them.
+"""Hostile pages through the whole page stage of a build, in its killable workers: extraction, masking, filters,
+sentences, leaks, labels. Outcome, processor seconds and memory of each kind; peers (extraction alone) beside them.
 
 Run: `PYTHONPATH=. python bench/hostile_html.py [--json FILE] [--peers] [--only WORDS]`. Peers run each in a process of
 its own under the same limit of five processor seconds: `hangs` means that they were stopped there.
@@ -7,6 +8,7 @@ its own under the same limit of five processor seconds: `hangs` means that they 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import os
@@ -21,8 +23,14 @@ from typing import Any
 from extraction import PEERS
 from hostile_kinds import KINDS
 
-from builder.extract.extract import ExtractionFailure, PageJob, extract_page, prepare, retry_page
+from builder import page_stage
+from builder.clock import LOCAL_INSTANT
+from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+from builder.page_stage import PageJob, PageSettings
+from builder.questions import read_questions
 from builder.workers import CPU_LIMIT_S, WorkFailure, map_killable
+
+MINI = Path(__file__).resolve().parents[1] / "edu_rag" / "mini" / "questions.jsonl"
 
 
 class Measured:
@@ -32,14 +40,31 @@ class Measured:
         self.outcome, self.n_chars, self.cpu_s, self.peak_mb = outcome, n_chars, cpu_s, peak_mb
 
 
+def settings() -> PageSettings:
+    """The stage with every filter off, so that every label is put on every page, and the mini benchmark's questions."""
+    questions, golds = read_questions([MINI], None)
+    every_page = FilterConfig(min_bytes=0, languages=(), error_pages=False, walls=False)
+    return PageSettings(
+        extract=ExtractConfig(), filter=every_page, label=LabelConfig(), questions=questions, golds=golds
+    )
+
+
+def job_of(name: str, body: bytes) -> PageJob:
+    """A stored response as the stage gets it."""
+    return PageJob(
+        url=f"http://hostile.example/{name}", body=body, charset=None, fetched_at=LOCAL_INSTANT,
+        html_sha256=hashlib.sha256(body).hexdigest(),
+    )  # fmt: skip
+
+
 def _measured(job: PageJob) -> Measured:
     before = time.process_time()
-    found = extract_page(job.body, job.charset, job.extractor, job.skip)
+    found = page_stage.work(job)
     took = time.process_time() - before
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    if isinstance(found, ExtractionFailure):
-        return Measured(found.reason, 0, took, peak)
-    return Measured(found.tool, len(found.text), took, peak)
+    if found.page is None:
+        return Measured(found.detail or found.outcome, 0, took, peak)
+    return Measured(found.page.extractor, len(found.page.text), took, peak)
 
 
 def _children_s() -> float:
@@ -51,15 +76,13 @@ def ours(only: str = "") -> dict[str, dict[str, Any]]:
     """Each kind in a pool of its own, a good page before and after it: did the pool go on?"""
     good = b"<html><body><article>" + b"<p>Plants make their food from light, water and air.</p>" * 30 + b"</article>"
     rows: dict[str, dict[str, Any]] = {}
+    prepare, retry = partial(page_stage.prepare, settings()), partial(page_stage.retry, ExtractConfig().extractor)
     for name, make in KINDS.items():
         if only not in name:
             continue
-        jobs = [
-            (key, PageJob(body=body, charset=None, extractor="cascade-v1"))
-            for key, body in (("before", good), (name, make()), ("after", good))
-        ]
+        jobs = [(key, job_of(key, body)) for key, body in (("before", good), (name, make()), ("after", good))]
         started = _children_s()
-        found = dict(map_killable(jobs, _measured, partial(prepare, "cascade-v1"), workers=1, retry=retry_page))
+        found = dict(map_killable(jobs, _measured, prepare, workers=1, retry=retry))
         rows[name] = _row(found, name, _children_s() - started)
     return rows
 

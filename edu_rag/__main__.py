@@ -23,11 +23,11 @@ COMMANDS: Mapping[str, _Entry] = {
     "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
     "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
     "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
-    "check": _Entry("harness.commands", "everything wrong with a submission, at once"),
-    "run": _Entry("harness.commands", "a runnable submission + a dataset -> predictions.jsonl"),
-    "score": _Entry("harness.commands", "predictions -> scorecard and verdicts"),
-    "compare": _Entry("harness.commands", "do two systems differ? paired tests and the flips"),
-    "explain": _Entry("harness.commands", "one question: what the system read, said, and got for it"),
+    "check": _Entry("harness.commands.check", "everything wrong with a submission, at once"),
+    "run": _Entry("harness.commands.run", "a runnable submission + a dataset -> predictions.jsonl"),
+    "score": _Entry("harness.commands.score", "predictions -> scorecard and verdicts"),
+    "compare": _Entry("harness.commands.compare", "do two systems differ? paired tests and the flips"),
+    "explain": _Entry("harness.commands.explain", "one question: what the system read, said, and got for it"),
     "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
 }
 

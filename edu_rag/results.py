@@ -182,7 +182,8 @@ class ScoreCard:
     """One system's result on one dataset split (or a seeded sample of it).
 
     Invariants: `outcomes` holds one letter (see OUTCOME_LETTERS) a question, in the order of question ids, and its
-    letters are the counts; each slice has at most n questions; intervals are (low, high) pairs.
+    letters are the counts; each slice has at most n questions; intervals are (low, high) pairs; `lessons` is empty
+    where no lesson is known, else the number of each question's lesson, in the same order, -1 for one without a lesson.
     """
 
     system: SystemFacts
@@ -193,10 +194,14 @@ class ScoreCard:
     answers_rule: str
     counts: Counts
     outcomes: str
+    lessons: tuple[int, ...] = ()
     slices: tuple[Slice, ...] = ()
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     interval_method: str = ""
     retrieval: Mapping[str, Any] = field(default_factory=dict)
+    attribution: Mapping[str, int] = field(default_factory=dict)
+    confidence: Mapping[str, Any] = field(default_factory=dict)
+    judges: Mapping[str, Any] = field(default_factory=dict)
     cost: Mapping[str, Any] = field(default_factory=dict)
     probes: Mapping[str, Any] = field(default_factory=dict)
     predictions_sha256: str = ""
@@ -208,6 +213,8 @@ class ScoreCard:
                 raise RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")
         if len(self.outcomes) != self.counts.n:
             raise RecordError("outcomes", f"{len(self.outcomes)} letters for {self.counts.n} questions")
+        if self.lessons and len(self.lessons) != self.counts.n:
+            raise RecordError("lessons", f"{len(self.lessons)} numbers for {self.counts.n} questions")
         for part in self.slices:
             if part.counts.n > self.counts.n:
                 raise RecordError("slices", f"{part.attribute} = {part.value} has more questions than the split")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -15,7 +16,6 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
 from edu_rag.records import Question
 from edu_rag.scorecards import read_scorecard, write_scorecard
-from harness import commands
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("check", "run", "score", "compare", "explain")
@@ -28,7 +28,8 @@ serve(answer)
 
 
 def call(name: str, *words: object) -> Result:
-    result = CliRunner().invoke(getattr(commands, name), [str(word) for word in words])
+    command = getattr(importlib.import_module(f"harness.commands.{name}"), name)
+    result = CliRunner().invoke(command, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
         raise result.exception
     return result

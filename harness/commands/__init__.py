@@ -1,0 +1,1 @@
+"""The commands of a submission's life, one module each, imported only when asked for."""

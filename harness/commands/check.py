@@ -1,0 +1,43 @@
+"""`edu-rag check`: everything wrong with a submission, at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.commands.options import PATH, dataset_option, open_dataset, split_option
+
+
+@click.command()
+@click.argument("path", type=PATH)
+@dataset_option(required=False)
+@split_option
+def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
+    """Say everything that is wrong with a submission folder or a predictions file, at once.
+
+    The same reading as `score` and the CI use. Without --dataset only the form is checked; with it, also the
+    question ids, and how each answer reads (a choice, an abstention, or neither).
+
+    \b
+    Example:
+      edu-rag check demo/submissions/bm25-overlap --dataset demo/dataset
+      edu-rag check demo/submissions/bm25-overlap/predictions/edu-rag-mini-1.0.0/test.jsonl
+    """
+    from edu_rag.errors import FaultsError, SubmissionError
+    from harness.check import check_predictions, check_submission
+
+    if not path.exists():
+        raise SubmissionError(path, "no such file or folder", "give a submission folder or a predictions file")
+    dataset = open_dataset(dataset_folder) if dataset_folder else None
+    if path.is_dir():
+        findings = check_submission(path, dataset)
+    else:
+        questions = (
+            None if dataset is None else {q.question_id: q for q in dataset.questions(dataset.only_split(split))}
+        )
+        findings = check_predictions(path, questions)
+    if findings.faults:
+        raise FaultsError(findings.faults)
+    for note in findings.notes:
+        click.echo(note)
