@@ -123,20 +123,12 @@ def peer(text_of: Callable[[str], str], body: bytes) -> str:
 def table(rows: dict[str, dict[str, Any]], peers: dict[str, dict[str, str]]) -> str:
     """The rows as a Markdown table."""
     names = list(next(iter(peers.values()), {}))
-    lines = [
-        f"| page | answer | characters | CPU s | worker's peak MB | {' | '.join(names)}{' |' if names else ''}",
-        "|---|---|---|---|---|" + "---|" * len(names),
-    ]
+    head = ["page", "answer", "characters", "CPU s", "worker's peak MB", *names]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, row in rows.items():
         cpu = "killed" if row["cpu_s"] is None else f"{row['cpu_s']:.2f}"
-        cells = [
-            name,
-            row["outcome"],
-            f"{row['chars']:,}",
-            cpu,
-            str(row["peak_mb"] or ""),
-            *peers.get(name, {}).values(),
-        ]
+        cells = [name, row["outcome"], f"{row['chars']:,}", cpu, str(row["peak_mb"] or "")]
+        cells += peers.get(name, {}).values()
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

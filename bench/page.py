@@ -26,8 +26,7 @@ def main() -> None:
     name, *arguments = sys.argv[1:] or [""]
     script = SCRIPTS.get(name, f"bench/{name}.py")
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    page = PAGE.read_text(encoding="utf-8")
-    if begin not in page:
+    if begin not in PAGE.read_text(encoding="utf-8"):
         raise SystemExit(f"{PAGE} has no part {name!r}")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     load = os.getloadavg()[0]
@@ -39,7 +38,7 @@ def main() -> None:
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
     told = f"`python {script} {shlex.join(arguments)}`".replace(" `", "`")
-    before, rest = page.split(begin)
+    before, rest = PAGE.read_text(encoding="utf-8").split(begin)  # as it is now: a measurement takes minutes
     about = f"{told}, {day}, {machine}; load {load:.1f} when it began."
     text = f"{before}{begin}\n{about}\n\n{done.stdout.strip()}\n{end}{rest.split(end)[1]}"
     PAGE.write_text(text, encoding="utf-8")

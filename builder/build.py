@@ -20,7 +20,7 @@ from builder.crawl.searching import Sleep
 from builder.derive import Inputs, derive, with_changes
 from builder.documents.report import REPORT_FILE, write_report
 from builder.evidence import check_methods
-from builder.extract.extract import EXTRACTORS
+from builder.extract.extract import check_extractor
 from builder.question_changes import question_changes, refuse_changes, stored_questions
 from builder.questions import read_questions
 from builder.scale import check_executor
@@ -58,12 +58,6 @@ def report_file(store: Path, out: Path) -> Path:
 def n_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def check_extractor(extractor: str) -> None:
-    """Raise ConfigError for an extractor that does not exist, before anything is fetched for it."""
-    if extractor not in EXTRACTORS:
-        raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
 
 
 def _check_names(config: BuildConfig) -> None:

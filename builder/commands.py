@@ -48,7 +48,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
 @click.option(
     "--engine",
-    help="folder (the default), zim, google, searxng, brave, wikipedia, recorded, none; or A,B: a chain.",
+    help="folder (the default), zim, google, searxng, brave, wikipedia, recorded, crag, none; or A,B: a chain.",
 )
 @click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write; its crawl store lies beside it.")
 @click.option("--sites", type=_FOLDER, help="For the folder engine: the folder of web sites.")
@@ -87,6 +87,7 @@ def build(
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset --refresh
       edu-rag build --questions questions.jsonl --engine none --out closed-book
+      edu-rag build --questions dev_sample.jsonl.bz2 --engine crag --name crag-sample --out crag
     """
     from builder.build import build as run
     from builder.build import n_cores
@@ -96,6 +97,7 @@ def build(
         name=name, version=dataset_version, search__engine=engine,
         search__engines=[] if engine is not None else None, extract__extractor=extractor,
         search__folder__sites=str(sites) if sites is not None else None, scale__executor=executor,
+        search__crag__files=[str(path) for path in questions] if "crag" in (engine or "").split(",") else None,
     )  # fmt: skip
     if fresh and (resume or refresh):
         raise click.UsageError("--fresh forgets what --resume and --refresh go on with; give one of them.")

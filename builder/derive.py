@@ -34,7 +34,7 @@ from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.manifest import Manifest
-from edu_rag.progress import Stage
+from edu_rag.progress import Stage, note, say
 from edu_rag.records import Evidence, Question, SearchHit, WebPage
 from edu_rag.typed import to_plain
 
@@ -121,7 +121,7 @@ def _make_pages(tables: WorkTables, store: CrawlStore, inputs: Inputs, workers: 
     settings = PageSettings(
         extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
     )
-    pages, failures = tables.page_fetches(), Counter[str]()
+    pages, failures, raised = tables.page_fetches(), Counter[str](), Counter[str]()
     with Stage("extract", total=tables.n_pages()) as stage:
         if config.scale.executor == "none":
             results = page_stage.page_results(page_stage.jobs(pages, store), settings, workers)
@@ -130,10 +130,14 @@ def _make_pages(tables: WorkTables, store: CrawlStore, inputs: Inputs, workers: 
         for page_url, result in results:
             tables.add_result(page_url, result)
             stage.add(result.outcome)
+            raised.update(result.raised)
             failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
     if failures and "none" not in failures and failures.total() >= MIN_FAILURES:
         why = ", ".join(f"{reason} {n:,}" for reason, n in failures.most_common(3))
         raise DataError(store.folder, f"not one of {failures.total():,} pages could be extracted ({why})", _BROKEN)
+    for tool, n in sorted(raised.items()):
+        note("tool_raised", tool=tool, pages=n)
+        say(f"extract: {tool} raised on {n:,} pages: their text is from another tool")
     tables.end_of_pages()
 
 

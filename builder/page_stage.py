@@ -11,8 +11,9 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from builder.clock import LOCAL_INSTANT
 from builder.duplicates import signature
-from builder.extract.extract import Extracted, ExtractionFailure, extract_page, skip_after
+from builder.extract.extract import SAMPLE, Extracted, ExtractionFailure, check_tools, extract_page, skip_after
 from builder.labels.leaks import LeakIndex
 from builder.page_filters import why_dropped
 from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
@@ -50,13 +51,22 @@ class PageJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
-    """What came of a response: a page with its signature and leaks, or the outcome that dropped it, and why."""
+    """What came of a response: a page with its signature and leaks, or the outcome that dropped it, and why.
+
+    `raised` are the tools of extraction that raised on it.
+    """
 
     outcome: str
     page: WebPage | None = None
     signature: bytes = b""
     leaks: tuple[Leak, ...] = ()
     detail: str = ""
+    raised: tuple[str, ...] = ()
+
+
+_SAMPLE_JOB = PageJob(
+    url="http://sample.example/", body=SAMPLE.encode(), charset=None, fetched_at=LOCAL_INSTANT, html_sha256="0" * 64
+)
 
 
 class PageStage:
@@ -67,13 +77,14 @@ class PageStage:
         self._leaks = LeakIndex(settings.questions, settings.golds) if settings.label.leaks else None
 
     def warm_up(self) -> None:
-        """Load the libraries of extraction, before the clock of the first page runs."""
-        from builder.sentences import split_sentences
+        """Load all libraries, and see that they work, before the clock of the first page runs.
 
-        body = b"<html><body><p>A page to load all libraries with. It has two sentences.</p></body></html>"
-        found = extract_page(body, None, self._settings.extract.extractor)
+        Raises MissingExtraError where a tool of extraction is missing or broken; what else a library raises.
+        """
+        check_tools(self._settings.extract.extractor)
+        found = extract_page(_SAMPLE_JOB.body, None, self._settings.extract.extractor)
         if isinstance(found, Extracted):
-            split_sentences(found.text)
+            self._kept(_SAMPLE_JOB, _masked(found)[0], masked=False)
 
     def __call__(self, job: PageJob) -> PageResult:
         """Extract, mask, filter, cut and label one page. Raises what the parsers raise."""
@@ -85,10 +96,13 @@ class PageStage:
             found, n_masked = _masked(found)
         outcome = why_dropped(found.title, found.text, found.language, self._settings.filter)
         if outcome is not None:
-            return PageResult(outcome=outcome)
+            return PageResult(outcome=outcome, raised=found.raised)
+        return self._kept(job, found, masked=n_masked > 0)
+
+    def _kept(self, job: PageJob, found: Extracted, *, masked: bool) -> PageResult:
         leaks = self._leaks_of(found.text, page_id_of(job.url))
-        page = self._page(job, found, leaks, masked=n_masked > 0)
-        return PageResult(outcome="kept", page=page, signature=signature(found.text), leaks=leaks)
+        page = self._page(job, found, leaks, masked=masked)
+        return PageResult(outcome="kept", page=page, signature=signature(found.text), leaks=leaks, raised=found.raised)
 
     def _leaks_of(self, text: str, page_id: str) -> tuple[Leak, ...]:
         if self._leaks is None:

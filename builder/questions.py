@@ -1,4 +1,4 @@
-"""Reading question files: TQA's own nested JSON and flat JSON lines, into records or a list of every fault.
+"""Reading question files: TQA's nested JSON, CRAG's records and flat JSON lines, into records or a list of every fault.
 
 Real files are dirty. The rules, each counted in `Reading.mended`:
 * a blank choice, or a letter left out (a, c, d), is no choice: the letters after it move up, and the gold with them;
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.crag import crag_records, is_crag
 from builder.question_flags import flag_questions
 from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
 from edu_rag.gold import Gold
@@ -159,6 +160,23 @@ def _flat_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
             yield _Entry(where=where, flat=flat)
 
 
+def _crag_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+    """The questions of CRAG's own file; faults of a line go to the reading."""
+    for number, record in crag_records(path):
+        where = f"{path}:{number}"
+        if isinstance(record, RecordError):
+            reading.faults.append(DataError(f"{where}: {record.where}", first_line(record)))
+            continue
+        if record.is_lost:
+            reading.mend("gold is a lost value, which no answer equals", record.interaction_id)
+        yield _Entry(where=where, flat=FlatQuestion(**record.flat_values()))
+
+
+def _line_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+    """The questions of a JSON lines file: CRAG's where its first record is one of CRAG's, else flat."""
+    return _crag_entries(path, reading) if is_crag(path) else _flat_entries(path, reading)
+
+
 def _part(values: Any, name: str, wanted: type) -> Any:
     """A member of an object of TQA's JSON. Raises RecordError naming the member."""
     if not isinstance(values, Mapping):
@@ -226,7 +244,9 @@ def _split_of_name(path: Path) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-READERS: Mapping[str, Callable[[Path, Reading], Iterator[_Entry]]] = {".jsonl": _flat_entries, ".json": _tqa_entries}
+READERS: Mapping[str, Callable[[Path, Reading], Iterator[_Entry]]] = {
+    ".jsonl": _line_entries, ".json": _tqa_entries, ".bz2": _crag_entries,
+}  # fmt: skip
 
 
 def _refuse_repeat(question_id: str, reading: Reading) -> None:

@@ -94,9 +94,9 @@ def _merged(folder: Path, n_tasks: int) -> Iterator[tuple[str, PageResult]]:
 
 
 def _local(task: PageTask, config: ScaleConfig, workers: int, logs: str) -> Any:
-    from datatrove.executor.local import LocalPipelineExecutor
+    from builder.scale_local import QuietLocalExecutor
 
-    return LocalPipelineExecutor([task], tasks=config.tasks, workers=workers, logging_dir=logs)
+    return QuietLocalExecutor([task], tasks=config.tasks, workers=workers, logging_dir=logs)
 
 
 def _ray(task: PageTask, config: ScaleConfig, workers: int, logs: str) -> Any:
@@ -172,6 +172,8 @@ def scaled_results(
     """
     folder = _prepared(store.absolute(), pages, settings, config.tasks)
     task = PageTask(store=str(store.absolute()), folder=str(folder))
+    # Read when datatrove's logger is imported, here and in the processes that it starts: our stages talk already.
+    os.environ.setdefault("LOGURU_LEVEL", "WARNING")
     try:
         executor = EXECUTORS[config.executor](task, config, workers, str(folder / "logs"))
     except ImportError as error:

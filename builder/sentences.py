@@ -21,6 +21,8 @@ _SCIENCE_ABBREVIATIONS_TEXT = (
 SCIENCE_ABBREVIATIONS = frozenset(_SCIENCE_ABBREVIATIONS_TEXT.split())
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # Punkt looks at tokens that end in one of these: a line without any is one sentence, told without Punkt.
+MAX_ENDS = 100_000
+"""Possible ends that Punkt weighs on one page, at up to 14 microseconds each: more than 5 MB of prose have."""
 _MAY_END = re.compile(r"[.?!][\s\")'\]’”»]")
 
 
@@ -48,13 +50,17 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 def split_sentences(text: str) -> tuple[Span, ...]:
     """The sentences of a text as offsets: trimmed, in order, never overlapping, together holding all that is no space.
 
-    A line break always ends a sentence (headings and list items have no full stop).
+    A line break always ends a sentence (headings and list items have no full stop). A line with which a page has more
+    than MAX_ENDS possible ends is one sentence.
     """
     spans: list[Span] = []
+    n_ends = 0
     for line in _LINE.finditer(text):
         start, end = line.span()
         pieces = [(0, end - start)]
-        if _MAY_END.search(text, start, end):
+        n_here = sum(1 for _ in _MAY_END.finditer(text, start, end))
+        if n_here and n_ends + n_here <= MAX_ENDS:
+            n_ends += n_here
             pieces = list(_tokenizer().span_tokenize(line[0]))
         last = start
         for _, piece_end in pieces:

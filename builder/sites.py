@@ -123,15 +123,44 @@ def _routes_of(folder: Path) -> dict[str, Route]:
     return routes
 
 
-def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
-    """Every folder under `root` as a site, sorted by host. Raises ConfigError where there is none or two share a host.
+def _is_host_folder(folder: Path) -> bool:
+    """Whether a folder looks like a site: it has a site's own files, or pages and the name of a host on the web."""
+    name = folder.name.lower()
+    top = name.rpartition(".")[2]  # "v1.2" and "notes.2024" name no host
+    named = name != top and top.isalpha() and len(top) > 1 and is_host_name(name)
+    return _has_own_files(folder) or (named and _has_page(folder))
 
+
+def _has_own_files(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in PRIVATE_FILES)
+
+
+def _has_page(folder: Path) -> bool:
+    """Whether a page lies in the folder itself, not below."""
+    return any(path.suffix.lower() in PAGE_SUFFIXES for path in folder.iterdir())
+
+
+def _refuse_parent_of_sites(folder: Path, hosts: Mapping[str, str]) -> None:
+    """Raise ConfigError for a folder of sites where a site was expected: its pages would get made-up addresses."""
+    if folder.name in hosts or _has_own_files(folder) or _has_page(folder):
+        return
+    sites = sorted(path.name for path in folder.iterdir() if path.is_dir() and _is_host_folder(path))
+    if sites:
+        what = f"has no page of its own, but a folder {sites[0]} that looks like a site"
+        raise ConfigError(folder, what, f"give {folder} as --sites, or name its host under [search.folder.hosts]")
+
+
+def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
+    """Every folder under `root` as a site, sorted by host.
+
+    Raises ConfigError where there is none, two share a host, or a folder holds sites instead of being one.
     The host is, in this order: what `hosts` says for the folder's name, the folder's CNAME file, the folder's name.
     """
     if not root.is_dir():
         raise ConfigError(root, "no such folder of web sites", "give one with --sites")
     sites: dict[str, Site] = {}
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        _refuse_parent_of_sites(folder, hosts)
         site = Site(host=_host_of(folder, hosts), folder=folder, routes=_routes_of(folder))
         if site.host in sites:
             other = sites[site.host].folder.name

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from edu_rag.errors import MissingExtraError
+from edu_rag.errors import EduRagError, MissingExtraError
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -43,9 +43,9 @@ class WorkFailure:
 
 @dataclass(frozen=True, slots=True)
 class _Unprepared:
-    """The worker's libraries could not be loaded."""
+    """The worker's libraries could not be loaded, or do not work."""
 
-    what: str
+    error: EduRagError
 
 
 _unprepared: _Unprepared | None = None
@@ -88,8 +88,10 @@ def _start(prepare: Callable[[], None], memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         prepare()
-    except ImportError as error:
-        _unprepared = _Unprepared(str(error))
+    except EduRagError as error:
+        _unprepared = _Unprepared(error)
+    except Exception as error:  # a broken library may raise anything
+        _unprepared = _Unprepared(_cannot_start(str(error) if isinstance(error, ImportError) else repr(error)))
     _bound_memory(memory_bytes)
 
 
@@ -119,7 +121,7 @@ def _result(future: Any) -> Any:
     except ProcessExpired as error:
         return WorkFailure(reason="timeout" if error.exitcode == -signal.SIGPROF else "crash")
     if isinstance(result, _Unprepared):
-        raise _cannot_start(result.what)
+        raise result.error
     return result
 
 
@@ -181,7 +183,7 @@ def map_killable(
     `prepare` runs once in each new worker, unbounded: let it load the libraries. `work`, `prepare`, jobs and results
     must be picklable. A job ends with its result or, at its limit of processor seconds or bytes, with a WorkFailure;
     `retry` may turn that into another job, at most twice, and all attempts share `cpu_limit_s`. Memory holds a window
-    of jobs only. Raises MissingExtraError where the workers' libraries cannot be loaded.
+    of jobs only. Raises what `prepare` raises: our own errors as they are, others as a MissingExtraError.
     """
     pool = _pool(prepare, max(1, workers), memory_bytes)
     shares = (1.0,) if retry is never else SHARES

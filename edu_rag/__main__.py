@@ -25,14 +25,17 @@ COMMANDS: Mapping[str, _Entry] = {
     "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
     "check": _Entry("harness.commands.check", "everything wrong with a submission, at once"),
     "run": _Entry("harness.commands.run", "a runnable submission + a dataset -> predictions.jsonl"),
+    "probe": _Entry("harness.commands.probe", "the questions again: no pages, noise, other order; what changes?"),
     "score": _Entry("harness.commands.score", "predictions -> scorecard and verdicts"),
-    "compare": _Entry("harness.commands.compare", "do two systems differ? paired tests and the flips"),
+    "judge": _Entry("harness.commands.judge", "judges of free text, held against human verdicts"),
+    "compare": _Entry("harness.commands.compare", "do systems differ? paired tests, ranks, and the flips"),
+    "power": _Entry("harness.commands.power", "what so many questions can find, and how many a difference needs"),
     "explain": _Entry("harness.commands.explain", "one question: what the system read, said, and got for it"),
     "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
 }
 
 
-RESUMABLE = ("build", "run")
+RESUMABLE = ("build", "run", "probe")
 """Commands that go on where they stopped when they are given again."""
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,7 +30,8 @@ SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "leaks": ("question_id", "page_id", "start", "end", "kind"),
     "gold": ("question_id",),
 }
-BATCH_ROWS = 200
+PAGE_ROWS, SMALL_ROWS = 200, 2_000
+"""Rows held at a time: few of pages, which are long, and more of all other tables."""
 
 
 def schema(config: str) -> pa.Schema:
@@ -64,13 +66,38 @@ def schema(config: str) -> pa.Schema:
     return pa.schema(columns[config])
 
 
-def _values(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the plain values of its record: the inverse of what edu_rag.dataset_writer does."""
-    if "choices" in row:
-        row["choices"] = {choice["label"]: choice["text"] for choice in row["choices"]}
-    if "sentences" in row:
-        row["sentences"] = [(span["start"], span["end"]) for span in row["sentences"]]
-    return row
+def _pairs(rows: list[Any], first: str, second: str) -> list[Any]:
+    nothing = {first: None, second: None}
+    return [row and [((item or nothing)[first], (item or nothing)[second]) for item in row] for row in rows]
+
+
+def _lists(column: pa.Array) -> list[Any]:
+    """A column of lists, far faster than `to_pylist`; structs become pairs: the inverse of edu_rag.dataset_writer."""
+    import pyarrow as pa
+
+    inner = column.type.value_type
+    fields = [field.name for field in inner] if pa.types.is_struct(inner) else []
+    if column.null_count or len(fields) not in (0, 2):
+        rows = column.to_pylist()
+        return _pairs(rows, *fields) if len(fields) == 2 else rows
+    bounds = column.offsets.to_pylist()
+    # Not `column.flatten()`, which imports pyarrow.compute: that alone costs what a small dataset does.
+    flat = column.values[bounds[0] : bounds[-1]]
+    values = list(zip(*(part.to_pylist() for part in flat.flatten()), strict=True)) if fields else flat.to_pylist()
+    return [values[start - bounds[0] : end - bounds[0]] for start, end in pairwise(bounds)]
+
+
+def _plain_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Rows as the plain values of their record."""
+    import pyarrow as pa
+
+    names = batch.schema.names
+    columns = [_lists(one) if pa.types.is_list(one.type) else one.to_pylist() for one in batch.columns]
+    if "choices" in names:
+        at = names.index("choices")
+        columns[at] = [row if row is None else dict(row) for row in columns[at]]
+    for values in zip(*columns, strict=True):
+        yield dict(zip(names, values, strict=True))
 
 
 @contextmanager
@@ -84,13 +111,28 @@ def reading_parquet(path: Path) -> Iterator[None]:
         raise DataError(path, f"cannot be read as Parquet: {error}", "download or build the dataset again") from None
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table, one row group in memory."""
+def _batch_rows(path: Path) -> int:
+    return PAGE_ROWS if path.parent.name == "pages" else SMALL_ROWS
+
+
+def _rows(path: Path, page_ids: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table with their numbers from 1, one row group in memory; or only those of some pages."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    done = 0
     with reading_parquet(path):
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=BATCH_ROWS):
-            yield from batch.to_pylist()
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=_batch_rows(path), use_threads=False):
+            numbers: Sequence[int] = range(done + 1, done + 1 + len(batch))
+            done += len(batch)
+            kept = batch
+            if page_ids is not None:
+                import pyarrow.compute as pc
+
+                wanted = pc.is_in(batch.column("page_id"), value_set=pa.array(list(page_ids), pa.string()))
+                numbers = [n for n, is_wanted in zip(numbers, wanted.to_pylist(), strict=True) if is_wanted]
+                kept = batch.filter(wanted)
+            yield from zip(numbers, _plain_rows(kept), strict=True)
 
 
 class Dataset:
@@ -130,17 +172,33 @@ class Dataset:
             )
         return asked
 
-    def records(self, config: str, split: str, record_type: type[R]) -> Iterator[R]:
-        """The rows of a config and split as records, in file order; memory is one row group."""
+    def records(
+        self, config: str, split: str, record_type: type[R], page_ids: Collection[str] | None = None
+    ) -> Iterator[R]:
+        """The rows of a config and split as records, in file order; memory is one row group.
+
+        With `page_ids`, only rows of these pages are made into records, which a large dataset needs.
+        """
         for path in self.files(config, split):
-            for number, row in enumerate(_rows(path), 1):
+            for number, row in _rows(path, page_ids):
                 try:
-                    record = msgspec.convert(_values(row), record_type)
+                    record = msgspec.convert(row, record_type)
                 except (msgspec.ValidationError, TypeError, KeyError) as error:
                     raise DataError(f"{path}: row {number}", str(error)) from None
                 except RecordError as error:
                     raise DataError(f"{path}: row {number}", f"{error.where}: {first_line(error)}") from None
                 yield record
+
+    def columns(self, config: str, split: str, names: Sequence[str]) -> pa.Table | None:
+        """Some columns of a config and split, where records of all rows would cost seconds; None without rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = []
+        for path in self.files(config, split):
+            with reading_parquet(path):  # not pq.read_table, which loads another megabyte of library
+                tables.append(pq.ParquetFile(path).read(columns=list(names), use_threads=False))
+        return pa.concat_tables(tables) if tables else None
 
     def questions(self, split: str) -> list[Question]:
         """The questions of a split, ordered by id. Raises DataError where there is none."""
@@ -158,9 +216,9 @@ class Dataset:
             by_question.setdefault(hit.question_id, []).append(hit)
         return by_question
 
-    def pages(self, split: str) -> dict[str, WebPage]:
-        """Pages by page id."""
-        return {page.page_id: page for page in self.records("pages", split, WebPage)}
+    def pages(self, split: str, page_ids: Collection[str] | None = None) -> dict[str, WebPage]:
+        """Pages by page id; with `page_ids` those of them that the split has."""
+        return {page.page_id: page for page in self.records("pages", split, WebPage, page_ids)}
 
     def evidence(self, split: str) -> dict[str, list[Evidence]]:
         """Evidence by question id."""

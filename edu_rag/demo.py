@@ -55,7 +55,7 @@ def _run_and_score(slug: str, out: Path) -> None:
     shutil.copytree(
         submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
     )
-    _edu_rag("run", submission, "--dataset", out / "dataset")
+    _edu_rag("run", submission, "--dataset", out / "dataset", "--no-cache")
     _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--brief")
 
 

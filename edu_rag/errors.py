@@ -24,6 +24,16 @@ class RecordError(EduRagError):
     """A value that breaks an invariant of its record; `where` is the field's name."""
 
 
+class RecordFaultsError(RecordError):
+    """A record that breaks several invariants; `faults` names each, the error itself the first."""
+
+    def __init__(self, faults: Sequence[RecordError]) -> None:
+        if not faults:
+            raise ValueError("RecordFaultsError needs at least one fault")
+        super().__init__(faults[0].where, faults[0].what, faults[0].remedy)
+        self.faults = tuple(faults)
+
+
 class DataError(EduRagError):
     """A data file (JSONL, Parquet, manifest, question file) that cannot be read as what it claims to be."""
 

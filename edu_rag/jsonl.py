@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,11 +27,8 @@ class _FaultError(ValueError):
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _FaultError(f"{key}: the key is repeated")
-            seen.add(key)
+        repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise _FaultError(f"{repeated}: the key is repeated")
     return result
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from edu_rag.errors import RecordError
+from edu_rag.errors import RecordError, RecordFaultsError
 
 Outcome = Literal["correct", "incorrect", "abstained", "unparseable", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("correct", "incorrect", "abstained", "unparseable", "failed")
@@ -46,6 +46,7 @@ class Prediction:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    energy_j: float | None = None
     status: str = "ok"
 
     def __post_init__(self) -> None:
@@ -53,7 +54,7 @@ class Prediction:
             raise RecordError("status", f"unknown status {self.status!r}; known are {', '.join(STATUSES)}")
         if self.status != "ok" and self.answer is not None:
             raise RecordError("answer", f"must be null where status is {self.status!r}")
-        for name in ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd"):
+        for name in ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
                 raise RecordError(name, f"{value} is not a finite number >= 0")
@@ -183,7 +184,11 @@ class ScoreCard:
 
     Invariants: `outcomes` holds one letter (see OUTCOME_LETTERS) a question, in the order of question ids, and its
     letters are the counts; each slice has at most n questions; intervals are (low, high) pairs; `lessons` is empty
-    where no lesson is known, else the number of each question's lesson, in the same order, -1 for one without a lesson.
+    where no lesson is known, else the number of each question's lesson, in the same order, counted from 0 in the order
+    in which lessons first occur, -1 for a question without one; `attribution` adds up to the questions not correct.
+
+    `exam` holds fingerprints (SHA-256) of what was asked: `ids`, `questions`, `gold` and `support`. `made_on` is the
+    dataset that the predictions were made for, where that is another version than `dataset`, else empty.
     """
 
     system: SystemFacts
@@ -204,20 +209,46 @@ class ScoreCard:
     judges: Mapping[str, Any] = field(default_factory=dict)
     cost: Mapping[str, Any] = field(default_factory=dict)
     probes: Mapping[str, Any] = field(default_factory=dict)
+    exam: Mapping[str, str] = field(default_factory=dict)
+    made_on: str = ""
     predictions_sha256: str = ""
     scored_at: str = ""
 
     def __post_init__(self) -> None:
-        for outcome, letter in OUTCOME_LETTERS.items():
-            if self.outcomes.count(letter) != getattr(self.counts, outcome):
-                raise RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")
-        if len(self.outcomes) != self.counts.n:
-            raise RecordError("outcomes", f"{len(self.outcomes)} letters for {self.counts.n} questions")
-        if self.lessons and len(self.lessons) != self.counts.n:
-            raise RecordError("lessons", f"{len(self.lessons)} numbers for {self.counts.n} questions")
-        for part in self.slices:
-            if part.counts.n > self.counts.n:
-                raise RecordError("slices", f"{part.attribute} = {part.value} has more questions than the split")
-        for name, (low, high) in self.intervals.items():
-            if not low <= high:
-                raise RecordError("intervals", f"{name}: {low} is above {high}")
+        faults = list(_card_faults(self))
+        if faults:
+            raise RecordFaultsError(faults)
+
+
+def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
+    n = card.counts.n
+    for outcome, letter in OUTCOME_LETTERS.items():
+        if card.outcomes.count(letter) != getattr(card.counts, outcome):
+            yield RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")
+    if len(card.outcomes) != n:
+        yield RecordError("outcomes", f"{len(card.outcomes)} letters for {n} questions")
+    if card.lessons and len(card.lessons) != n:
+        yield RecordError("lessons", f"{len(card.lessons)} numbers for {n} questions")
+    if card.lessons != _renumbered(card.lessons):
+        yield RecordError("lessons", "are not counted from 0 in the order in which they first occur")
+    for part in card.slices:
+        if part.counts.n > n:
+            yield RecordError("slices", f"{part.attribute} = {part.value} has more questions than the split")
+    for name, (low, high) in card.intervals.items():
+        if not low <= high:
+            yield RecordError("intervals", f"{name}: {low} is above {high}")
+    yield from _attribution_faults(card)
+
+
+def _attribution_faults(card: ScoreCard) -> Iterator[RecordError]:
+    for cause, times in card.attribution.items():
+        if times < 0:
+            yield RecordError("attribution", f"{cause} is negative")
+    lost, told = card.counts.n - card.counts.correct, sum(card.attribution.values())
+    if card.attribution and told != lost:
+        yield RecordError("attribution", f"adds up to {told} questions, but {lost} are not correct")
+
+
+def _renumbered(lessons: tuple[int, ...]) -> tuple[int, ...]:
+    numbers: dict[int, int] = {-1: -1}
+    return tuple(numbers.setdefault(lesson, len(numbers) - 1) for lesson in lessons)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edu_rag.errors import DataError, RecordError
+from edu_rag.errors import DataError, FaultsError
 from edu_rag.jsonl import read_json, write_json
 from edu_rag.results import ScoreCard
-from edu_rag.typed import first_line, to_plain, to_record
+from edu_rag.typed import faults_and_record, first_line, to_plain
 
 FILE_NAME = "scorecard.json"
 
@@ -39,13 +39,15 @@ def _same(claimed: object, derived: Mapping[str, float | None]) -> bool:
 
 
 def read_scorecard(path: Path) -> ScoreCard:
-    """Read scorecard.json. Raises DataError where it breaks an invariant or its rates are not those of its counts."""
+    """Read scorecard.json. Raises FaultsError naming every field that breaks an invariant, and derived rates that are
+    not those of the counts; DataError where it is no JSON.
+    """
     values = read_json(path)
     rates = values.pop("rates", None) if isinstance(values, dict) else None
-    try:
-        card = to_record(values, ScoreCard)
-    except RecordError as error:
-        raise DataError(path, f"{error.where}: {first_line(error)}") from None
-    if not _same(rates, card.counts.rates()):
-        raise DataError(path, "rates: are not those of the counts", "score the predictions again")
+    found, card = faults_and_record(values, ScoreCard)
+    faults = [DataError(path, f"{fault.where}: {first_line(fault)}") for fault in found]
+    if card is not None and not _same(rates, card.counts.rates()):
+        faults.append(DataError(path, "rates: are not those of the counts", "score the predictions again"))
+    if card is None or faults:
+        raise FaultsError(faults)
     return card

@@ -40,7 +40,7 @@ class SystemQuestion:
 class SystemAnswer:
     """What a system may say: `answer` is a label, a text, or None for "I don't know"; the rest is optional.
 
-    `passages` are (page_id, start, end) of what it read; `confidence` is in [0, 1].
+    `passages` are (page_id, start, end) of what it read; `confidence` is in [0, 1]; `energy_j` is in joules.
     """
 
     answer: str | None
@@ -50,6 +50,7 @@ class SystemAnswer:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    energy_j: float | None = None
 
 
 def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:

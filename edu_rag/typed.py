@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edu_rag.errors import EduRagError, RecordError
+from edu_rag.errors import EduRagError, RecordError, RecordFaultsError
 
 R = TypeVar("R")
 
@@ -30,7 +30,15 @@ def _field_types(record_type: type) -> Mapping[str, tuple[Any, bool]]:
 def _fault_of(error: Exception) -> str:
     """The message of msgspec in our words: without its `$` path where it points at the value itself."""
     text = str(error)
-    return text.removesuffix(" - at `$`")
+    return text.removesuffix(" - at `$`").replace("Invalid enum value", "unknown value")
+
+
+def _allowed(wanted: Any) -> list[str]:
+    """The values of the enumerations in a type, in order; none where there is none."""
+    inner = typing.get_args(wanted)
+    if typing.get_origin(wanted) is typing.Literal:
+        return [str(value) for value in inner]
+    return [name for part in inner for name in _allowed(part)]
 
 
 def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> Any:
@@ -43,7 +51,8 @@ def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> A
     try:
         return msgspec.convert(value, wanted, strict=True)
     except msgspec.ValidationError as error:
-        faults.append(RecordError(name, _fault_of(error)))
+        known = _allowed(wanted)
+        faults.append(RecordError(name, _fault_of(error), f"known are {', '.join(known)}" if known else ""))
     except RecordError as error:
         faults.append(RecordError(f"{name}.{error.where}", error.what, error.remedy))
     return None
@@ -68,7 +77,8 @@ def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: li
     try:
         return record_type(**given)
     except RecordError as error:
-        faults.append(RecordError(f"{prefix}{error.where}", error.what, error.remedy))
+        found = error.faults if isinstance(error, RecordFaultsError) else [error]
+        faults += [RecordError(f"{prefix}{fault.where}", fault.what, fault.remedy) for fault in found]
     return None
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
-from harness.doubts import HEDGE, abstains, against_truth, other_label
 from harness.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 from harness.reading import Reading, named, unparseable
 
 Levels = tuple[Callable[[str], str], ...]
 STRICT: Levels = (str.strip, fold_writing, fold_edges)
 LOOSE: Levels = (fold_punctuation, fold_article)
-_TRUTHS = {"true": ("true", "t", "yes", "y"), "false": ("false", "f", "no", "n")}
-_TRUTH_AND = re.compile(
-    r"[*_\"']*(?P<said>true|false|yes|no)[*_\"']*"
-    r"(?:[.,:;!][*_\"']*| -(?= )|(?= (?:because|since)\b)) *(?P<rest>\S.*)"
-)
+TRUTHS = {
+    "true": "true", "t": "true", "yes": "true", "y": "true", "false": "false", "f": "false", "no": "false", "n": "false"
+}  # fmt: skip
 
 
 def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | None:
@@ -31,36 +27,13 @@ def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | 
     return None
 
 
-def _truth_labels(choices: Mapping[str, str]) -> dict[str, str] | None:
-    folded = {fold_punctuation(choice): label for label, choice in choices.items()}
-    return folded if set(folded) == set(_TRUTHS) and len(choices) == len(_TRUTHS) else None
-
-
 def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
     """`T`, `yes`, `F`, `no` where the choices are true and false, and nothing else."""
-    labels, said = _truth_labels(choices), fold_punctuation(text)
-    for truth, words in _TRUTHS.items():
-        if labels and said in words:
-            return named(labels[truth], f"{said!r} says {truth}")
+    truth = TRUTHS.get(fold_punctuation(text))
+    labels = {fold_punctuation(choice): label for label, choice in choices.items()} if truth else {}
+    if truth and len(choices) == 2 and labels.keys() == {"true", "false"}:
+        return named(labels[truth], f"says {truth}")
     return None
-
-
-def by_truth_and_why(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """`True, because …`, `False. …`: an explanation may negate anything but the truth value itself.
-
-    `False. The sun is not a planet.` names false; `True. That is wrong.`, `True, false` and `True, or maybe not` name
-    nothing. Without a mark or `because` behind it (`true that …`) the word is part of a sentence.
-    """
-    labels, match = _truth_labels(choices), _TRUTH_AND.fullmatch(text)
-    if labels is None or match is None:
-        return None
-    truth = "true" if match["said"] in _TRUTHS["true"] else "false"
-    label, rest = labels[truth], match["rest"]
-    if abstains(rest) or HEDGE.search(rest):
-        return unparseable(f"{match['said']!r}, then hedged")
-    if against_truth(truth, rest) or other_label(rest, label, choices):
-        return unparseable(f"{match['said']!r}, then the opposite")
-    return named(label, f"{match['said']!r} says {truth}, with an explanation")
 
 
 def _continues(label: str, choice: str, text: str) -> bool:
@@ -81,9 +54,10 @@ def _continues(label: str, choice: str, text: str) -> bool:
 
 
 def _shortens(choice: str, text: str) -> bool:
-    """Whether the text is the beginning of the choice: whole words, three or more, at least half of it."""
+    """Whether the text is the beginning of the choice: three whole words or more, at least half of it."""
     short, long = fold_punctuation(text), fold_punctuation(choice)
-    return len(short.split()) >= 3 and long.startswith(short + " ") and 2 * len(short) >= len(long)
+    whole_words = short.count(" ") + long.startswith(f"{short} ")
+    return whole_words >= 3 and len(short) < len(long) <= 2 * len(short) and long.startswith(short)
 
 
 def by_part(text: str, choices: Mapping[str, str]) -> Reading | None:

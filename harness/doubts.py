@@ -1,77 +1,68 @@
-"""Words that take a choice back: abstentions, negations, hedges, retractions, and the name of another choice."""
+"""What takes a choice back: abstentions, hedges, retractions, and another choice named as the answer."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from harness.folding import fold_punctuation
+from harness.answer_patterns import (
+    AGAINST_FALSE,
+    AGAINST_TRUE,
+    ANOTHER,
+    ANSWERED,
+    HEDGED,
+    HEDGED_CLAUSE,
+    NEGATION,
+    NOT_TRUE,
+    RETRACTION,
+)
+from harness.folding import fold_punctuation, fold_writing
 
-NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b"
-)
-HEDGE = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure|either|or)\b"
-)  # fmt: skip
-_WRONG = r"(?:wrong|incorrect|false|mistaken|a mistake|untrue)"
-_RIGHT = r"(?:right|correct|true|so|the (?:right|correct|answer))"
-_RETRACTION = re.compile(
-    rf"\b(?:(?:that|this|it)s?|im|(?:which|answer|choice|option|that|this|it|i) (?:is|was|am|would be|must be))"
-    rf" (?:\w+ )?(?:{_WRONG}|not {_RIGHT})\b"
-    rf"|\b(?:isnt|wasnt) {_RIGHT}\b|\b(?:not|isnt|wasnt) it$|^(?:it|that)(?:s| is)? (?:not|isnt)$"
-    r"|^(?:not?|nope|no (?:wait|sorry|its|it is|that).*)$|^(?:wait|actually|scratch|oops|correction)\b"
-    r"|\bi take (?:it|that) back\b"
-)
-_NOT_TRUE = re.compile(r"\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b")
-_AGAINST = {
-    "true": re.compile(r"\b(?:false|wrong|incorrect|untrue)\b|^not\b|^no$"),
-    "false": re.compile(r"\b(?:true|correct)\b|^not\b|^yes$|\b(?:thats|that is|this is|it is|its) right\b"),
-}
-_BRACKETED = r"[(\[{](?P<bracketed>[a-z])[)\]}]|(?<![\w'])(?P<closed>[a-z])\)"
-_MARKED = r"(?<![*_])[*_]{1,3}(?P<starred>[a-z])[*_]{1,3}|\"(?P<quoted>[a-z])\"|(?<!\w)'(?P<ticked>[a-z])'"
-_POINTED = (
-    r"(?:\b(?:answer|choice|option|letter|label|is|be|and|or|but|because|also|actually|not|than|to"
-    r"|choose|pick|select|with)|'s|[^\w\s]|^)"
-    r" ?[:=]? ?(?P<pointed>[a-z])"
-    r"(?=[.,;:!?<]|$| (?:is|would be) (?:the )?(?:correct|right|best|answer)\b)"
-)
-_ANSWERED = re.compile(
-    r"\b(?:answer|choice|option)[*_\"'>]{0,4}(?: (?:is|would be|must be))?[:=]? ?"
-    r"[(\[*_\"']{0,4}(?P<pointed>[a-z])(?=[)\]*_\"'.,;:!?<]|$)"
-)
-_FEW_WORDS = 10
-_OTHER = re.compile(f"{_BRACKETED}|{_MARKED}|{_POINTED}")
+_AGAINST = {"true": AGAINST_TRUE, "false": AGAINST_FALSE}
+FEW_WORDS = 10
+"""A line beside the answer that has no more words than this need only name another label to give it as the answer."""
+
+
+def _spelled_out(line: str) -> Iterator[str]:
+    """Every phrase of a line in which brackets hold alternatives: `(cannot|can't) say`."""
+    parts = [part.split("|") for part in re.split(r"[()]", line)]
+    for words in itertools.product(*parts):
+        yield fold_punctuation("".join(words))
 
 
 @cache
-def _abstentions() -> tuple[frozenset[str], re.Pattern[str]]:
-    """Whole answers that abstain, and a pattern for phrases that abstain wherever they stand."""
+def lexicon() -> tuple[frozenset[str], frozenset[str]]:
+    """Whole answers that abstain, and the phrases that abstain wherever they stand, all folded."""
     text = files("harness").joinpath("data/abstentions-v1.txt").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    whole = frozenset(fold_punctuation(line[1:]) for line in lines if line.startswith("="))
-    phrases = sorted({re.escape(fold_punctuation(line)) for line in lines if not line.startswith("=")})
-    return whole, re.compile(rf"(?<!\w)(?:{'|'.join(phrases)})(?!\w)")
+    whole = frozenset(phrase for line in lines if line.startswith("=") for phrase in _spelled_out(line[1:]))
+    return whole, frozenset(phrase for line in lines if not line.startswith("=") for phrase in _spelled_out(line))
+
+
+@cache
+def _lengths() -> dict[str, set[int]]:
+    """The numbers of words of the phrases that begin with a word."""
+    lengths: dict[str, set[int]] = {}
+    for words in map(str.split, lexicon()[1]):
+        lengths.setdefault(words[0], set()).add(len(words))
+    return lengths
 
 
 def wholly_abstains(text: str) -> bool:
     """Whether the text is nothing but a word such as `unknown` or `none`."""
-    return fold_punctuation(text) in _abstentions()[0]
+    return fold_punctuation(text) in lexicon()[0]
 
 
 def abstains(text: str) -> bool:
     """Whether a text says "I don't know" in the words of abstentions-v1.txt; it says nothing about choices."""
-    return wholly_abstains(text) or _abstentions()[1].search(fold_punctuation(text)) is not None
-
-
-def against_truth(truth: str, text: str) -> bool:
-    """Whether the text says the opposite of `true` or `false`.
-
-    `That is wrong.` does of true; `It is not true.` does of true, not of false.
-    """
-    folded = _NOT_TRUE.sub("wrong", fold_punctuation(text))
-    return _AGAINST[truth].search(folded) is not None
+    folded, (whole, phrases), lengths = fold_punctuation(text), lexicon(), _lengths()
+    words = folded.split()
+    return folded in whole or any(
+        " ".join(words[i : i + n]) in phrases for i, word in enumerate(words) for n in lengths.get(word, ())
+    )
 
 
 def _own_as_it(folded: str, own: str) -> str:
@@ -80,37 +71,50 @@ def _own_as_it(folded: str, own: str) -> str:
     return f"{folded[: -len(own)]}it" if own and folded.endswith(f" {own}") else folded
 
 
-def retracts(line: str, label: str, text: str) -> bool:
-    """Whether a line takes back the choice `label`, whose text is `text`.
+def retracts(text: str, label: str, own: str) -> bool:
+    """Whether a text takes back the choice `label`, whose text is `own`.
 
-    `That is wrong.`, `I was mistaken`, `b is incorrect`, `It is not mitosis.`, `Wait, no` do; a line that says of
-    something else that it is wrong (`Meiosis is not right`, `It is not meiosis`) does not.
+    `That is wrong.`, `I was mistaken`, `b is incorrect`, `It is not mitosis.`, `Wait, no` do; a text that says of
+    something else that it is wrong (`Meiosis is not right`, `It is not meiosis`) does not. For the choices `true` and
+    `false` it is the opposite that takes back: `It is not true.` does so of true, not of false.
     """
-    own = fold_punctuation(text)
+    folded, own = fold_punctuation(text), fold_punctuation(own)
     if own in _AGAINST:
-        return against_truth(own, line)
-    folded = _own_as_it(_own_as_it(fold_punctuation(line), label), own)
-    return _RETRACTION.search(folded) is not None
+        return _AGAINST[own].search(NOT_TRUE.sub("wrong", folded)) is not None
+    return RETRACTION.search(_own_as_it(_own_as_it(folded, label), own)) is not None
 
 
-def answers_another(written: str, label: str, choices: Mapping[str, str]) -> bool:
-    """Whether a line says anywhere that the answer is another label: `So I now say that the answer is c`.
-
-    A line of few words need only name it: `, c`.
-    """
-    if NEGATION.search(written):
-        return False
-    said = {match["pointed"] for match in _ANSWERED.finditer(written)} & set(choices) - {label}
-    return bool(said) or (len(written.split()) <= _FEW_WORDS and other_label(written, label, choices) is not None)
-
-
-def other_label(written: str, label: str, choices: Mapping[str, str]) -> str | None:
-    """A label other than `label` that an explanation names: `(c)`, `**c**`, `… the answer is c.`; not `vitamin c`.
+def other_label(written: str, label: str, choices: Mapping[str, str]) -> bool:
+    """Whether a text names a label other than `label`: `(c)`, `**c**`, `… the answer is c.`; not `vitamin c`.
 
     A bare letter in running prose is not told from vitamin c, so `a) because cells divide b` stays a.
     """
-    for match in _OTHER.finditer(written):
-        found = match[match.lastgroup or 0]
-        if found in choices and found != label:
-            return found
-    return None
+    found = {match[match.lastgroup or 0] for match in ANOTHER.finditer(written)}
+    return not found.isdisjoint(choices.keys() - {label})
+
+
+def takes_back_beside(remark: str, label: str, choices: Mapping[str, str]) -> bool:
+    """Whether a remark on the line that names `label` hedges, abstains, takes it back or names another label."""
+    written = fold_writing(remark)
+    return (
+        abstains(remark)
+        or HEDGED_CLAUSE.search(written) is not None
+        or retracts(remark, label, choices[label])
+        or retracts(f"it {remark}", label, choices[label])
+        or other_label(written, label, choices)
+    )
+
+
+def takes_back_after(line: str, label: str, choices: Mapping[str, str]) -> bool:
+    """Whether a line behind the one that names `label` abstains, hedges, takes it back or answers another label.
+
+    `So I now say that the answer is c` does; a line of few words need only name another label, unless it negates.
+    """
+    written = fold_writing(line)
+    if abstains(line) or HEDGED.match(written) or retracts(line, label, choices[label]):
+        return True
+    if NEGATION.search(written):
+        return False
+    said = {match["label"] for match in ANSWERED.finditer(written)}
+    few = len(written.split()) <= FEW_WORDS
+    return not said.isdisjoint(choices.keys() - {label}) or (few and other_label(written, label, choices))

@@ -1,132 +1,179 @@
-"""One question explained: what the system cited and said, where evidence lies, and why the verdict is what it is."""
+"""One question explained: what the system cited and said, where evidence lies, and where the point went."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.gold import Gold, match_gold
-from edu_rag.records import Evidence, Question, WebPage
-from edu_rag.results import Passage, Prediction, Verdict
-from harness.outcomes import judge
-from harness.predictions import read_predictions
-from harness.sample import choose, sample_of
+from edu_rag.gold import Gold
+from edu_rag.records import Leak, Question, WebPage
+from edu_rag.results import Passage, Prediction, SystemFacts, Verdict
+from harness.attribution import CAUSES, REMEDIES, attribute
+from harness.grading import Grading, grade_all
+from harness.probed import Answered, read_answered
+from harness.retrieval import places_of
+from harness.support import holds_evidence, offered_pages
 from harness.target import Target
 
-MAX_SHOWN = 600
-"""Characters of a cited passage that are shown; its place says where the rest is."""
+MAX_CITED = 100
+"""Cited passages that are shown; a file may hold a hundred thousand in a line."""
 
 
-class Cited(NamedTuple):
-    """A passage the system cited: its page (None if the dataset has no such page), its text, whether it is evidence."""
+class Marked(NamedTuple):
+    """A passage with what is marked in it: spans of evidence (in the page's offsets), and whether it holds a leak.
 
+    `rank` is its place among the cited, from 1, or None where it is evidence that was not cited; `page` is None where
+    the dataset has no such page, `text` where the passage leaves it.
+    """
+
+    rank: int | None
     passage: Passage
     page: WebPage | None
-    text: str
-    is_evidence: bool
+    text: str | None
+    evidence: Sequence[tuple[int, int]]
+    is_leak: bool
 
 
-class Explanation(NamedTuple):
-    """Everything known about one answer."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything known about a system's answer to one question.
 
+    `cause` is one of harness.attribution.CAUSES, None for a correct answer. `evidence` holds the places of evidence by
+    page; `pages` the pages that were cited, hold evidence or leak the question, by id; `offered` the ids of the pages
+    that the system got, in that order; `leaks` where a page of the split holds this question. `probe` names the probe
+    that asked; `has_own_pages` is false where that gave other pages than the dataset's: then `offered` and `cause` are
+    empty.
+    """
+
+    dataset: str
+    system: SystemFacts
     question: Question
     gold: Gold
     prediction: Prediction | None
     verdict: Verdict
-    cited: Sequence[Cited]
-    missed: Sequence[Cited]
+    cause: str | None
+    evidence: Mapping[str, Sequence[tuple[int, int]]]
+    pages: Mapping[str, WebPage]
+    offered: Sequence[str]
+    leaks: Sequence[Leak]
+    probe: str | None = None
+    has_own_pages: bool = True
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """What the system cited, in its order."""
+        return self.prediction.passages if self.prediction else ()
+
+    @property
+    def rank_offered(self) -> int | None:
+        """The place of the first page with evidence among the pages that the system got, from 1."""
+        return next((rank for rank, page_id in enumerate(self.offered, 1) if page_id in self.evidence), None)
+
+    @property
+    def rank_cited(self) -> int | None:
+        """The place of the first passage with evidence among the cited, from 1."""
+        ranks = enumerate(self.passages, 1)
+        return next((rank for rank, passage in ranks if holds_evidence([passage], self.evidence)), None)
+
+    def cited(self) -> list[Marked]:
+        """The first MAX_CITED cited passages, marked."""
+        return [self._marked(rank, passage) for rank, passage in enumerate(self.passages[:MAX_CITED], 1)]
+
+    def missed(self) -> list[Marked]:
+        """The evidence that was not cited, with the sentences around it, in the order of the offered pages."""
+        places = [Passage(page_id, *place) for page_id, found in self.evidence.items() for place in found]
+        left = [p for p in places if not holds_evidence(self.passages, {p.page_id: [(p.start, p.end)]})]
+        order = {page_id: rank for rank, page_id in enumerate(self.offered)}
+        left.sort(key=lambda p: (order.get(p.page_id, len(order)), p))
+        return [self._marked(None, self._in_sentences(place)) for place in left]
+
+    def _in_sentences(self, place: Passage) -> Passage:
+        page = self.pages.get(place.page_id)
+        around = [s for s in page.sentences if s.start < place.end and place.start < s.end] if page else []
+        if not around:
+            return place
+        return Passage(place.page_id, min(place.start, around[0].start), max(place.end, around[-1].end))
+
+    def _marked(self, rank: int | None, passage: Passage) -> Marked:
+        page_id, start, end = passage
+        page = self.pages.get(page_id)
+        text = page.text[start:end] if page and end <= len(page.text) else None
+        held = [
+            (max(first, start), min(last, end))
+            for first, last in self.evidence.get(page_id, ())
+            if first < end and start < last
+        ]
+        is_leak = any(leak.page_id == page_id and leak.start < end and start < leak.end for leak in self.leaks)
+        return Marked(rank, passage, page, text, held, is_leak)
 
 
-def _cut(page: WebPage | None, start: int, end: int) -> str:
-    if page is None:
-        return "(the dataset has no such page)"
-    if end > len(page.text):
-        return f"(outside the page, which has {len(page.text):,} characters)"
-    return " ".join(page.text[start:end].split())
-
-
-def _cited(passage: Passage, pages: Mapping[str, WebPage], evidence: Sequence[Evidence]) -> Cited:
-    page_id, start, end = passage
-    page = pages.get(page_id)
-    is_evidence = any(e.page_id == page_id and start < e.end and e.start < end for e in evidence)
-    return Cited(passage, page, _cut(page, start, end), is_evidence)
-
-
-def explain(dataset: Dataset, split: str, target: Target, question_id: str, sample: str | None = None) -> Explanation:
+def explain(
+    dataset: Dataset, split: str, target: Target, question_id: str, sample: str | None = None,
+    grading: Grading | None = None,
+) -> Explanation:  # fmt: skip
     """Explain a system's answer to one question. Raises SubmissionError where the split or sample has none such."""
-    questions = {question.question_id: question for question in dataset.questions(split)}
-    if question_id not in questions:
-        what = f"no question {question_id[:80]!r} in split {split!r}"
-        raise SubmissionError(dataset.folder, what, f"ids look like {next(iter(questions))!r}")
-    if sample and question_id not in {q.question_id for q in choose(questions.values(), sample_of(sample))}:
-        raise SubmissionError(question_id, f"is not in the sample {sample}", "only its questions were asked")
-    question = questions[question_id]
-    gold = match_gold(questions.values(), dataset.records("gold", split, Gold), dataset.folder / "gold")[question_id]
-    prediction = read_predictions(target.path, questions).get(question_id)
-    evidence, pages = dataset.evidence(split).get(question_id, []), dataset.pages(split)
-    passages = prediction.passages if prediction else ()
-    cited = [_cited(passage, pages, evidence) for passage in passages]
-    missed = [
-        _cited(Passage(e.page_id, e.start, e.end), pages, [e])
-        for e in evidence
-        if not any(p.page_id == e.page_id and p.start < e.end and e.start < p.end for p in passages)
-    ]
-    return Explanation(question, gold, prediction, judge(question, gold, prediction), cited, missed)
+    answered = read_answered(dataset, split, target, sample)
+    exam = answered.exam
+    question, prediction = _question(answered, dataset, question_id), answered.predictions.get(question_id)
+    (verdict,), _ = grade_all([question], exam.gold, answered.predictions, grading or Grading())
+    evidence = places_of(exam.support.evidence.get(question_id, {}))
+    leaks = [leak for leak in dataset.records("leaks", split, Leak) if leak.question_id == question_id]
+    wanted = {page_id for page_id, _, _ in prediction.passages} if prediction else set()
+    own = answered.has_own_pages
+    return Explanation(
+        dataset=exam.dataset, system=target.system, question=question, gold=exam.gold[question_id],
+        prediction=prediction, verdict=verdict,
+        cause=attribute(question, prediction, verdict, exam.support) if own else None,
+        evidence=evidence, pages=dataset.pages(split, wanted | evidence.keys() | {leak.page_id for leak in leaks}),
+        offered=offered_pages(dataset, split, question_id) if own else (), leaks=leaks, probe=answered.probe,
+        has_own_pages=own,
+    )  # fmt: skip
 
 
-def _passage_lines(cited: Cited) -> Iterator[str]:
-    mark = "*" if cited.is_evidence else " "
-    text = cited.text if len(cited.text) <= MAX_SHOWN else cited.text[:MAX_SHOWN] + " …"
-    yield f"  {mark} {text}"
-    page_id, start, end = cited.passage
-    yield f"      {cited.page.url if cited.page else page_id} [{start}:{end}]"
-
-
-def explanation_lines(explanation: Explanation) -> Iterator[str]:
-    """An explanation as lines of text; `*` marks passages that hold evidence, `=` the gold choice."""
-    question, gold, prediction, verdict = explanation[:4]
-    flags = f"; flags: {', '.join(question.flags)}" if question.flags else ""
-    yield f"question   {question.question_id} ({question.kind}{flags})"
-    yield f"           {question.text}"
-    for label, text in question.choices.items():
-        yield f"         {'=' if label == gold.answer else ' '} {label}) {text}"
-    yield f"gold       {gold.answer or ' | '.join(gold.texts)}"
-    yield f"answer     {_shown(prediction)}"
-    if prediction and prediction.response is not None:
-        yield f"response   {' '.join(prediction.response.split())[:MAX_SHOWN]}"
-    yield f"verdict    {verdict.outcome} ({verdict.points:+d}): {verdict.reason}"
-    yield f"cited      {len(explanation.cited)} passage(s); * holds evidence for the gold answer"
-    for cited in explanation.cited:
-        yield from _passage_lines(cited)
-    if explanation.missed:
-        yield f"not cited  {len(explanation.missed)} passage(s) of the dataset that hold evidence"
-        for cited in explanation.missed:
-            yield from _passage_lines(cited)
-
-
-def _shown(prediction: Prediction | None) -> str:
-    if prediction is None:
-        return "(no prediction)"
-    if prediction.status != "ok":
-        return f"(none: {prediction.status})"
-    return "null (I don't know)" if prediction.answer is None else ascii(prediction.answer)[1:-1][:MAX_SHOWN]
+def _question(answered: Answered, dataset: Dataset, question_id: str) -> Question:
+    exam = answered.exam
+    found = next((question for question in exam.questions if question.question_id == question_id), None)
+    if found is not None:
+        return found
+    if question_id not in exam.known:
+        what = f"no question {question_id[:80]!r} in split {exam.split!r}"
+        raise SubmissionError(dataset.folder, what, f"ids look like {min(exam.known)!r}")
+    asker = f"the sample {exam.sample}" if answered.probe is None else f"what the probe {answered.probe} asked"
+    raise SubmissionError(question_id, f"is not in {asker}", "only its questions were asked")
 
 
 def explanation_values(explanation: Explanation) -> dict[str, Any]:
     """An explanation as JSON-ready values."""
     from edu_rag.typed import to_plain
 
-    def plain(cited: Cited) -> dict[str, Any]:
-        url = cited.page.url if cited.page else None
-        return {"passage": list(cited.passage), "url": url, "text": cited.text, "is_evidence": cited.is_evidence}
+    def plain(marked: Marked) -> dict[str, Any]:
+        url = marked.page.url if marked.page else None
+        return {
+            "rank": marked.rank, "passage": list(marked.passage), "url": url, "text": marked.text,
+            "is_evidence": bool(marked.evidence), "evidence": [list(span) for span in marked.evidence],
+            "is_leak": marked.is_leak,
+        }  # fmt: skip
 
+    e = explanation
     return {
-        "question": to_plain(explanation.question),
-        "gold": to_plain(explanation.gold),
-        "prediction": to_plain(explanation.prediction),
-        "verdict": to_plain(explanation.verdict),
-        "cited": [plain(cited) for cited in explanation.cited],
-        "missed": [plain(cited) for cited in explanation.missed],
+        "dataset": e.dataset,
+        "system": e.system.slug,
+        "probe": e.probe,
+        "question": to_plain(e.question),
+        "gold": to_plain(e.gold),
+        "prediction": to_plain(e.prediction),
+        "verdict": to_plain(e.verdict) | {"points": e.verdict.points},
+        "cause": e.cause,
+        "cause_means": CAUSES[e.cause] if e.cause else None,
+        "remedy": REMEDIES[e.cause] if e.cause else None,
+        "n_offered": len(e.offered),
+        "rank_offered": e.rank_offered,
+        "n_cited": len(e.passages),
+        "rank_cited": e.rank_cited,
+        "cited": [plain(marked) for marked in e.cited()],
+        "missed": [plain(marked) for marked in e.missed()],
+        "leaks": [to_plain(leak) for leak in e.leaks],
     }

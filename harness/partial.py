@@ -2,53 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import fcntl
+import os
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from edu_rag.errors import RecordError
+from edu_rag.errors import RecordError, SubmissionError
 from edu_rag.jsonl import parse_json, to_line
 from edu_rag.progress import say
 from edu_rag.results import Prediction
 from edu_rag.typed import to_record
 
+SYNC_S = 5.0
+"""Answers are on disk at most so many seconds after they came: a power cut costs no more, a kill costs none."""
+
 
 class Partial:
-    """Answers kept as they come in `<file>.partial`: a first line that names the run, then one prediction a line."""
+    """Answers kept as they come in `<file>.partial`: a first line that names the run, then one prediction a line.
 
-    def __init__(self, path: Path, run: Mapping[str, Any], *, fresh: bool) -> None:
+    The file is only ever appended to and cut at its end, so that no kill can lose an answer that was kept; it is
+    locked while a run writes it. Raises SubmissionError where another run does.
+    """
+
+    def __init__(
+        self, path: Path, run: Mapping[str, Any], *, fresh: bool, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self.path = path
         self.done: dict[str, Prediction] = {}
+        self._monotonic = monotonic
         path.parent.mkdir(parents=True, exist_ok=True)
-        good = b"" if fresh else self._read(dict(run))
-        path.write_bytes(good or to_line(run))
-        self._stream: IO[bytes] = path.open("ab")
+        self._stream = _locked(path)
+        n_good = 0 if fresh else self._read(dict(run))
+        self._stream.truncate(n_good)
+        if not n_good:
+            self._stream.write(to_line(run))
+        self._synced = -SYNC_S
+        self._keep()
 
-    def _read(self, run: dict[str, Any]) -> bytes:
-        """Load what an earlier run of the same system left; return its whole, valid lines. A torn tail is cut."""
-        if not self.path.is_file():
-            return b""
-        good = b""
-        for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True)):
+    def _read(self, run: dict[str, Any]) -> int:
+        """Load what an earlier run of the same system left; return the bytes of its whole, valid lines."""
+        n_good = 0
+        for number, line in enumerate(self._stream.read().splitlines(keepends=True)):
             try:
                 values = parse_json(line)
                 if number == 0 and values != run:
                     say(f"{self.path}: is of another system or dataset, starting anew")
-                    return b""
+                    return 0
+                if not line.endswith(b"\n"):  # torn, even where what is there happens to be JSON
+                    break
                 if number:
                     prediction = to_record(values, Prediction)
                     self.done[prediction.question_id] = prediction
             except (ValueError, RecordError):
                 break
-            good += line if line.endswith(b"\n") else line + b"\n"
-        return good
+            n_good += len(line)
+        return n_good
+
+    def _keep(self) -> None:
+        """Hand everything to the system, and every few seconds to the disk."""
+        self._stream.flush()
+        if self._monotonic() - self._synced >= SYNC_S:
+            os.fsync(self._stream.fileno())
+            self._synced = self._monotonic()
 
     def add(self, prediction: Prediction) -> None:
         """Keep one more prediction."""
         self._stream.write(to_line(prediction))
-        self._stream.flush()
+        self._keep()
         self.done[prediction.question_id] = prediction
 
+    def remove(self) -> None:
+        """Delete the file: the predictions stand in their own."""
+        self.path.unlink()
+
     def close(self) -> None:
-        """Close the file; it stays for the next run."""
+        """Close the file and free it; unless removed it stays for the next run."""
         self._stream.close()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """The file, open for appending, for this process alone."""
+    while True:
+        stream = path.open("a+b")
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            stream.close()
+            raise SubmissionError(path, "another run is writing it", "let it end, or stop it first") from None
+        # The run before may have removed the file between our opening and our locking it.
+        if path.exists() and path.stat().st_ino == os.fstat(stream.fileno()).st_ino:
+            stream.seek(0)
+            return stream
+        stream.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -14,33 +13,32 @@ from edu_rag.jsonl import numbered_lines, parse_json
 from edu_rag.results import Prediction
 from edu_rag.typed import faults_and_record, first_line
 
-_FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
-_NOT_PLAIN = (b"\\u", b" :", b"\t:", b"\r:")
-"""What only the strict reader may judge: escapes (they may be surrogates), and keys apart from their colons."""
-_LONG_NUMBER = 10**20
+_KEYS = tuple(f'"{field.name}":'.encode() for field in dataclasses.fields(Prediction))
+_NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")
+"""What only the strict reader may judge: keys apart from their colons, and escapes that may be surrogates."""
+_DIGITS_AS_0 = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
+_LONG_NUMBER = b"0" * 20
+_DECODER = msgspec.json.Decoder(Prediction)
 MAX_FAULTS = 50
 """How many faults `check` lists; after that a file is not worth reading on."""
 
 
-def _largest(prediction: Prediction) -> float:
-    p = prediction
-    alone = (p.latency_s or 0, p.input_tokens or 0, p.output_tokens or 0, p.cost_usd or 0)
-    return max(*alone, *(end for _, _, end in p.passages))
-
-
 def _quick(line: bytes) -> Prediction | None:
-    """A faultless, plain line, read in a third of the time; None sends the line through the strict reader.
+    """A faultless, plain line, read in a fifth of the time; None sends the line through the strict reader.
 
-    No key can be repeated where there are as many `":` as distinct keys, since every key has one.
+    No key is unknown or repeated where each known key stands at most once and no other `":` stands anywhere: a quote
+    within a text is written `\\"`, so a text cannot hold a key, and `":` within one only sends the line to the strict
+    reader.
     """
-    if any(mark in line for mark in _NOT_PLAIN):
+    given = [line.count(key) for key in _KEYS]
+    if max(given) > 1 or sum(given) != line.count(b'":'):
         return None
-    with contextlib.suppress(msgspec.MsgspecError, RecordError, RecursionError, UnicodeDecodeError):
-        values = msgspec.json.decode(line)
-        if isinstance(values, dict) and values.keys() <= _FIELDS and line.count(b'":') == len(values):
-            prediction = msgspec.convert(values, Prediction)
-            return prediction if _largest(prediction) < _LONG_NUMBER else None
-    return None
+    if any([mark in line for mark in _NOT_PLAIN]) or _LONG_NUMBER in line.translate(_DIGITS_AS_0):  # noqa: C419 - faster
+        return None
+    try:
+        return _DECODER.decode(line)
+    except (msgspec.MsgspecError, RecordError, RecursionError, UnicodeDecodeError):
+        return None
 
 
 def _parsed(line: bytes) -> tuple[list[RecordError], Prediction | None]:
@@ -80,10 +78,9 @@ def read_predictions(path: Path, known: Collection[str]) -> dict[str, Prediction
     """
     predictions: dict[str, Prediction] = {}
     for faults, prediction in _read(path, known):
-        if faults:
+        if faults or prediction is None:
             raise DataError(faults[0].where, faults[0].what, f"`edu-rag check {path} --dataset DIR` lists all")
-        if prediction is not None:
-            predictions[prediction.question_id] = prediction
+        predictions[prediction.question_id] = prediction
     return predictions
 
 

@@ -18,6 +18,11 @@ def unparseable(reason: str) -> Reading:
     return Reading("unparseable", None, reason)
 
 
+def abstained(reason: str) -> Reading:
+    """A reading that says "I don't know"."""
+    return Reading("abstained", None, reason)
+
+
 def named(label: str, reason: str) -> Reading:
     """A reading that names the choice with this label."""
     return Reading("choice", label, reason)

@@ -1,14 +1,20 @@
-"""Scorecards and comparisons as text for a terminal."""
+"""Scorecards as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from edu_rag.results import OUTCOMES, Counts, ScoreCard
-from harness.compare import Comparison
+from harness.attribution import attribution_lines
+from harness.confidence import confidence_lines
+from harness.cost import cost_lines
+from harness.probe_score import probe_lines
+from harness.retrieval import retrieval_lines
 
-_MAX_SLICES = 20
-"""Values shown of one attribute; the scorecard holds all."""
+_MAX_VALUES = 20
+"""An attribute with more values than this, such as lesson, is not shown; the scorecard holds all."""
 
 
 def _percent(rate: float | None) -> str:
@@ -22,18 +28,17 @@ def _interval(card: ScoreCard, name: str) -> str:
 
 def _slice_lines(card: ScoreCard) -> Iterator[str]:
     yield f"{'slice':32} {'n':>6} {'score':>9} {'accuracy':>9} {'halluc.':>9} {'missing':>9}"
-    shown: dict[str, int] = {}
+    sizes = Counter(part.attribute for part in card.slices)
     for part in card.slices:
-        shown[part.attribute] = shown.get(part.attribute, 0) + 1
-        if shown[part.attribute] > _MAX_SLICES:
+        if sizes[part.attribute] > _MAX_VALUES:
             continue
         c = part.counts
         name = f"{part.attribute} = {part.value}"
         rates = " ".join(f"{100 * rate:8.2f}%" for rate in (c.score, c.accuracy, c.hallucination, c.missing))
         yield f"{name[:32]:32} {c.n:6,} {rates}"
-    for attribute, n in shown.items():
-        if n > _MAX_SLICES:
-            yield f"  … and {n - _MAX_SLICES:,} more values of {attribute} (see --json)"
+    for attribute, n in sizes.items():
+        if n > _MAX_VALUES:
+            yield f"  {n:,} values of {attribute}: see --json"
 
 
 def _outcome_lines(counts: Counts) -> Iterator[str]:
@@ -48,47 +53,54 @@ def brief_line(card: ScoreCard) -> str:
     return f"{card.system.slug}: score {100 * card.counts.score:+.2f} % ({_interval(card, 'score')}): {split}"
 
 
-def card_lines(card: ScoreCard) -> Iterator[str]:
-    """A scorecard as a readable table."""
+def _rate_lines(card: ScoreCard) -> Iterator[str]:
     counts = card.counts
+    yield f"score          {100 * counts.score:+8.2f} %   95 % interval {_interval(card, 'score')}"
+    yield f"strict score   {100 * counts.strict_score:+8.2f} %   (unparseable and failed cost a point too)"
+    for name in ("accuracy", "hallucination", "missing"):
+        yield f"{name:14} {100 * getattr(counts, name):8.2f} %   95 % interval {_interval(card, name)}"
+    given, n_attempted = counts.accuracy_given_attempted, counts.correct + counts.incorrect
+    yield f"attempted      {100 * counts.attempt_rate:8.2f} %   {n_attempted:,} of {counts.n:,} questions"
+    if given is not None:
+        yield f"  of these     {100 * given:8.2f} %   correct: accuracy given attempted"
+
+
+def _judges_lines(judges: Mapping[str, Any]) -> Iterator[str]:
+    yield f"free text      graded by {judges.get('name') or 'rules'}"
+    for judge, outcomes in judges.get("counts", {}).items():
+        yield f"  {judge}: " + ", ".join(f"{outcome} {n:,}" for outcome, n in outcomes.items())
+
+
+def _carried_lines(card: ScoreCard) -> Iterator[str]:
+    yield f"answered on {card.made_on}: retrieval, attribution and slices by pages are left out"
+
+
+def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
+    """The parts of the report that have something to say, in the order in which a person asks."""
+    yield _outcome_lines(card.counts)
+    yield _slice_lines(card)
+    parts: tuple[tuple[Mapping[str, Any], Callable[[Any], Iterator[str]]], ...] = (
+        (card.attribution, attribution_lines),
+        (card.retrieval, retrieval_lines),
+        (card.confidence, confidence_lines),
+        (card.probes, probe_lines),
+        (card.cost, cost_lines),
+        (card.judges, _judges_lines),
+    )
+    for values, lines in parts:
+        if values:
+            yield lines(values)
+    if card.made_on:
+        yield _carried_lines(card)
+
+
+def card_lines(card: ScoreCard) -> Iterator[str]:
+    """A scorecard as a readable report: the score and its rates first, then why."""
     asked = f"{card.split}, {card.sample}" if card.sample else card.split
     yield f"{card.system.name} ({card.system.slug}) on {card.dataset}, {asked}"
-    yield f"score          {100 * counts.score:+.2f} %   95 % interval {_interval(card, 'score')}"
-    for name in ("accuracy", "hallucination", "missing"):
-        yield f"{name:14} {_percent(getattr(counts, name)):>8}   95 % interval {_interval(card, name)}"
-    given = _percent(counts.accuracy_given_attempted)
-    yield f"accuracy given attempted {given}, attempted {_percent(counts.attempt_rate)}"
-    yield f"strict score   {100 * counts.strict_score:+.2f} %   (unparseable and failed cost a point)"
-    yield from _outcome_lines(counts)
-    yield from _slice_lines(card)
+    yield from _rate_lines(card)
+    for section in _sections(card):
+        yield ""
+        yield from section
+    yield ""
     yield f"intervals: {card.interval_method}; answers read by {card.answers_rule}; {card.harness}"
-
-
-def _flip_lines(comparison: Comparison, ids: tuple[str, ...], who: str, limit: int) -> Iterator[str]:
-    yield f"only {who} is right on {len(ids):,} question(s)"
-    for question_id in ids[:limit]:
-        text = " ".join(comparison.texts.get(question_id, "").split())
-        yield f"  {question_id}  {text[:100]}".rstrip()
-    if len(ids) > limit:
-        yield f"  … and {len(ids) - limit:,} more (--all lists them)"
-
-
-def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
-    """A comparison as readable lines; at most `limit` flips on each side."""
-    first, second = comparison.first.system.slug, comparison.second.system.slug
-    if first == second:
-        first, second = "A", "B"
-    d, m = comparison.difference, comparison.correctness
-    scores = [100 * card.counts.score for card in (comparison.first, comparison.second)]
-    yield f"{first}: score {scores[0]:+.2f} %   {second}: score {scores[1]:+.2f} %"
-    yield (
-        f"difference {100 * d.difference:+.2f} %, 95 % interval {100 * d.low:+.2f} … {100 * d.high:+.2f} % "
-        f"(paired bootstrap, {d.n:,} questions), p = {d.p:.4g} (exact sign-flip)"
-    )
-    yield f"correct only in {first}: {m.n_first_only}, only in {second}: {m.n_second_only}; exact McNemar p = {m.p:.4g}"
-    established = "established" if d.p <= 0.05 else "not established"
-    yield f"the difference is {established}: the sign-flip test on the score decides (p <= 0.05)"
-    yield from _flip_lines(comparison, comparison.only_first, first, limit)
-    yield from _flip_lines(comparison, comparison.only_second, second, limit)
-    if not comparison.texts and (comparison.only_first or comparison.only_second):
-        yield "#17 is the 17th question in order of id; --dataset names them"

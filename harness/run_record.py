@@ -1,4 +1,4 @@
-"""What a run leaves beside its predictions: on which dataset, by which system, within which limits they were made."""
+"""What a run leaves beside its predictions: on which dataset, by which system, how, and how long it took."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from pathlib import Path
 
 from edu_rag.errors import DataError, RecordError, SubmissionError
 from edu_rag.jsonl import read_json
+from edu_rag.manifest import file_sha256
 from edu_rag.typed import first_line, to_record
 from harness.submission import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files."""
+    """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files.
+
+    `settings_sha256` is over the variables that steer a system, `surroundings_sha256` over Python, packages and our
+    own code. `seed` is that of the asking order and of a probe's draws, `draws` names the rules of those. `wall_s`:
+    seconds of the last sitting, in which `n_asked` questions were asked; `n_resumed` answers are of an interrupted
+    sitting before it, `n_cached` of earlier runs, and the rest of `n_questions` was never asked.
+    """
 
     dataset: str
     split: str
@@ -21,6 +28,17 @@ class RunRecord:
     system_sha256: str
     harness: str
     limits: Limits
+    probe: str | None = None
+    draws: str = ""
+    seed: int = 0
+    settings_sha256: str = ""
+    surroundings_sha256: str = ""
+    predictions_sha256: str = ""
+    n_questions: int = 0
+    n_asked: int = 0
+    n_resumed: int = 0
+    n_cached: int = 0
+    wall_s: float | None = None
 
 
 def record_path(predictions: Path) -> Path:
@@ -48,3 +66,15 @@ def require_made_on(predictions: Path, dataset_id: str) -> None:
     if record is not None and record.dataset != dataset_id:
         what = f"these predictions were made on {record.dataset}, this dataset is {dataset_id}"
         raise SubmissionError(predictions, what, "run the system on it")
+
+
+def same_system(first: RunRecord, second: RunRecord) -> bool:
+    """Whether two runs were made by one version of a system under one set of settings, as far as is known."""
+    settings = {first.settings_sha256, second.settings_sha256} - {""}
+    return first.system_sha256 == second.system_sha256 and len(settings) <= 1
+
+
+def is_measured(predictions: Path) -> bool:
+    """Whether the harness made these very bytes, so that the latencies are its own: the record beside them says so."""
+    record = read_run_record(predictions)
+    return record is not None and record.predictions_sha256 == file_sha256(predictions)

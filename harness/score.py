@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from edu_rag import __version__
 from edu_rag.dataset import Dataset
@@ -17,17 +22,24 @@ from edu_rag.manifest import file_sha256
 from edu_rag.records import Question
 from edu_rag.results import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 from edu_rag.statistics import rate_intervals
-from harness.answers import RULE
+from harness.attribution import attribution_of
+from harness.confidence import confidence_of
 from harness.cost import cost_of
-from harness.outcomes import judge
+from harness.grading import Grading, answers_rule_of, grade_all
 from harness.predictions import read_predictions
+from harness.probe_score import probes_of
+from harness.retrieval import retrieval_of
+from harness.run_record import is_measured
 from harness.sample import choose, sample_of
-from harness.support import Support, read_support, retrieval_of
+from harness.support import Support, read_support
 from harness.target import Target
 
 
 class Exam(NamedTuple):
-    """What a split asks and what is right: questions in order of id, gold by id, and what the pages support."""
+    """What a split asks and what is right: questions in order of id, gold by id, and what the pages support.
+
+    `known` are the ids of the whole split, `prints` the fingerprints of what is asked.
+    """
 
     dataset: str
     split: str
@@ -36,6 +48,7 @@ class Exam(NamedTuple):
     gold: Mapping[str, Gold]
     support: Support
     known: frozenset[str]
+    prints: Mapping[str, str]
 
 
 class Scored(NamedTuple):
@@ -48,20 +61,51 @@ class Scored(NamedTuple):
 
 def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
     """Read questions, gold and support of a split (or a sample of it). Raises DataError or SubmissionError."""
-    everything = dataset.questions(split)
-    gold = match_gold(everything, dataset.records("gold", split, Gold), dataset.folder / "gold")
-    questions = choose(everything, sample_of(sample)) if sample else everything
-    free = [question.question_id for question in questions if question.kind == "free_text"]
-    if free:
-        what = f"split {split!r} has {len(free)} free_text questions, which rules alone cannot score"
-        raise SubmissionError(dataset.folder, what, "score a split of choice questions")
-    known = frozenset(question.question_id for question in everything)
-    return Exam(dataset.id, split, sample, questions, gold, read_support(dataset, split), known)
+    questions = dataset.questions(split)
+    gold = match_gold(questions, dataset.records("gold", split, Gold), dataset.folder / "gold")
+    known = frozenset(question.question_id for question in questions)
+    whole = Exam(dataset.id, split, None, questions, gold, read_support(dataset, split), known, {})
+    return sampled(whole, sample)
 
 
-def verdicts_of(exam: Exam, predictions: Mapping[str, Prediction]) -> list[Verdict]:
-    """One verdict for every question, in order of question id."""
-    return [judge(q, exam.gold[q.question_id], predictions.get(q.question_id)) for q in exam.questions]
+def sampled(whole: Exam, sample: str | None) -> Exam:
+    """The exam of a sample of a split, or of all of it. Raises ConfigError where the sample does not fit."""
+    exam = whole._replace(sample=sample, questions=choose(whole.questions, sample_of(sample))) if sample else whole
+    return exam._replace(prints=fingerprints(exam))
+
+
+def without_pages(exam: Exam) -> Exam:
+    """The exam for answers given on other pages than the dataset's: questions and gold alone."""
+    bare = exam._replace(support=Support(with_pages=frozenset(), evidence={}, has_pages=False))
+    return bare._replace(prints=fingerprints(bare))
+
+
+def fingerprints(exam: Exam) -> dict[str, str]:
+    """SHA-256 of what is asked, by part, over JSON with sorted keys: two results with the same ones may be compared.
+
+    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags and what the pages
+    offer: all that only slices, retrieval and attribution depend on).
+    """
+    ids = [question.question_id for question in exam.questions]
+    offered = [_listed(value) for value in exam.support]
+    parts = {
+        "ids": ids,
+        "questions": [(q.question_id, q.text, q.choices, q.kind) for q in exam.questions],
+        "gold": [(question_id, exam.gold[question_id].answer, exam.gold[question_id].texts) for question_id in ids],
+        "support": [*([q.lesson, q.flags] for q in exam.questions), *offered],
+    }
+    return {name: hashlib.sha256(msgspec.json.encode(part, order="sorted")).hexdigest() for name, part in parts.items()}
+
+
+def _listed(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def lesson_numbers(questions: Iterable[Question]) -> tuple[int, ...]:
+    """Each question's lesson as a number, from 0 in order of first occurrence, -1 for none; empty without lessons."""
+    numbers: dict[str | None, int] = {None: -1}
+    found = tuple(numbers.setdefault(question.lesson, len(numbers) - 1) for question in questions)
+    return found if len(numbers) > 1 else ()
 
 
 def _counts(found: Mapping[Outcome, int]) -> Counts:
@@ -73,7 +117,7 @@ def counts_of(verdicts: Iterable[Verdict]) -> Counts:
     return _counts(Counter(verdict.outcome for verdict in verdicts))
 
 
-def _values(question: Question, support: Support) -> Iterable[tuple[str, str]]:
+def slice_keys(question: Question, support: Support) -> Iterable[tuple[str, str]]:
     """The slices a question belongs to, as (attribute, value)."""
     question_id = question.question_id
     yield "kind", question.kind
@@ -93,7 +137,7 @@ def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
     """Counts by kind, number of choices, lesson, flag, pages, evidence and leak, ordered by attribute and value."""
     groups: defaultdict[tuple[str, str], Counter[Outcome]] = defaultdict(Counter)
     for question, verdict in zip(exam.questions, verdicts, strict=True):
-        for key in _values(question, exam.support):
+        for key in slice_keys(question, exam.support):
             groups[key][verdict.outcome] += 1
     return tuple(Slice(attribute=a, value=v, counts=_counts(groups[a, v])) for a, v in sorted(groups))
 
@@ -108,30 +152,80 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
     return datetime.fromtimestamp(int(fixed), UTC)
 
 
+class Origin(NamedTuple):
+    """Where predictions come from.
+
+    The hash of their file, the dataset they were made on where that is another version, whether the harness measured
+    their latency, and what the probes beside them say.
+    """
+
+    sha256: str = ""
+    made_on: str = ""
+    measured: bool = False
+    probes: Mapping[str, Any] = {}
+
+
 def score(
-    exam: Exam, predictions: Mapping[str, Prediction], system: SystemFacts, *, sha256: str, scored_at: datetime
-) -> Scored:
-    """Score predictions on an exam. Every rate is over all questions of the exam, answered or not."""
+    exam: Exam, predictions: Mapping[str, Prediction], system: SystemFacts, *, scored_at: datetime,
+    origin: Origin | None = None, grading: Grading | None = None,
+) -> Scored:  # fmt: skip
+    """Score predictions on an exam. Every rate is over all questions of the exam, answered or not.
+
+    Where they were made on another version of the dataset, what hangs on its pages is left out. Raises UnjudgedError
+    where no judge of `grading` can grade a free-text answer.
+    """
+    grading, origin = grading or Grading(), origin or Origin()
+    exam = without_pages(exam) if origin.made_on else exam
     asked = {q.question_id: predictions[q.question_id] for q in exam.questions if q.question_id in predictions}
-    verdicts = verdicts_of(exam, asked)
+    verdicts, judges = grade_all(exam.questions, exam.gold, asked, grading)
     outcomes = "".join(OUTCOME_LETTERS[verdict.outcome] for verdict in verdicts)
-    intervals, method = rate_intervals(outcomes, [question.lesson for question in exam.questions])
+    lessons = lesson_numbers(exam.questions)
+    intervals, method = rate_intervals(outcomes, lessons)
     card = ScoreCard(
         system=system, dataset=exam.dataset, split=exam.split, sample=exam.sample,
-        harness=f"edu-rag-bench {__version__}", answers_rule=RULE, counts=counts_of(verdicts), outcomes=outcomes,
-        slices=slices_of(exam, verdicts), intervals=intervals, interval_method=method,
-        retrieval=retrieval_of(asked, verdicts, exam.support),
-        cost=cost_of(asked.values(), measured=system.runnable), predictions_sha256=sha256,
+        harness=f"edu-rag-bench {__version__}", answers_rule=answers_rule_of(exam.questions, grading),
+        counts=counts_of(verdicts), outcomes=outcomes, lessons=lessons, slices=slices_of(exam, verdicts),
+        intervals=intervals, interval_method=method,
+        retrieval={} if origin.made_on else retrieval_of(asked, verdicts, exam.support, lessons),
+        attribution={} if origin.made_on else attribution_of(exam.questions, asked, verdicts, exam.support),
+        confidence=confidence_of(verdicts, asked), judges=judges,
+        cost=cost_of(asked.values(), measured=origin.measured), probes=origin.probes,
+        exam=exam.prints, made_on=origin.made_on, predictions_sha256=origin.sha256,
         scored_at=scored_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     )  # fmt: skip
     return Scored(card, verdicts, asked)
 
 
-def score_target(dataset: Dataset, split: str, sample: str | None, target: Target, *, scored_at: datetime) -> Scored:
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector: records form no cycles, and walking a million of them again and again costs
+    a sixth of the time of scoring.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def score_target(
+    dataset: Dataset, split: str, sample: str | None, target: Target, *, scored_at: datetime,
+    grading: Grading | None = None,
+) -> Scored:  # fmt: skip
     """Read, check and score a predictions file. Raises DataError for the first fault in it."""
-    exam = open_exam(dataset, split, sample)
+    with uncollected():
+        exam = open_exam(dataset, split, sample)
+        return score_on(exam, target, scored_at=scored_at, grading=grading)
+
+
+def score_on(exam: Exam, target: Target, *, scored_at: datetime, grading: Grading | None = None) -> Scored:
+    """Read, check and score a predictions file on an open exam. Raises DataError for the first fault in it."""
     predictions = read_predictions(target.path, exam.known)
-    return score(exam, predictions, target.system, sha256=file_sha256(target.path), scored_at=scored_at)
+    probes = {} if target.made_on else probes_of(target.path, exam)
+    origin = Origin(file_sha256(target.path), target.made_on, is_measured(target.path), probes)
+    return score(exam, predictions, target.system, scored_at=scored_at, origin=origin, grading=grading)
 
 
 def summary(card: ScoreCard) -> dict[str, Any]:
@@ -141,14 +235,19 @@ def summary(card: ScoreCard) -> dict[str, Any]:
     return {"n": card.counts.n, **card.counts.rates(), "counts": to_plain(card.counts), "intervals": card.intervals}
 
 
-def write_results(results: Path, dataset: Dataset, scored: Scored, predictions: Path) -> Path:
+def results_folder(results: Path, card: ScoreCard) -> Path:
+    """Where a scorecard lies among results: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG`."""
+    dataset = card.dataset.partition("#")[0].replace("@", "-")
+    table = f"{card.split}-{card.sample}" if card.sample else card.split
+    return results / dataset / table / card.system.slug
+
+
+def write_results(results: Path, card: ScoreCard, predictions: Path) -> Path:
     """Write scorecard.json and a copy of the predictions where the board looks; return the scorecard's path."""
     from edu_rag.jsonl import write_file
     from edu_rag.scorecards import FILE_NAME, write_scorecard
 
-    card = scored.card
-    table = f"{card.split}-{card.sample}" if card.sample else card.split
-    folder = results / f"{dataset.manifest.name}-{dataset.manifest.version}" / table / card.system.slug
+    folder = results_folder(results, card)
     data = predictions.read_bytes()
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "predictions.jsonl", data)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edu_rag.dataset import Dataset
-from edu_rag.results import Passage, Prediction, Verdict
+from edu_rag.results import Passage
 
 
 class Support(NamedTuple):
@@ -21,27 +21,35 @@ class Support(NamedTuple):
     leaked: frozenset[str] | None = None
 
 
-def _columns(dataset: Dataset, config: str, split: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Rows of some columns only: building records of a hundred thousand hits would cost seconds."""
-    import pyarrow.parquet as pq
+def _columns(
+    dataset: Dataset, config: str, split: str, names: Sequence[str], question_id: str | None = None
+) -> list[tuple[Any, ...]]:
+    """Rows of some columns only, or those of one question: building records of all hits would cost seconds."""
+    table = dataset.columns(config, split, tuple(dict.fromkeys(("question_id", *names))))
+    if table is None:
+        return []
+    if question_id is not None:
+        import pyarrow.compute as pc
 
-    rows: list[tuple[Any, ...]] = []
-    for path in dataset.files(config, split):
-        table = pq.read_table(path, columns=list(names))
-        rows += zip(*(table.column(name).to_pylist() for name in names), strict=True)
-    return rows
+        table = table.filter(pc.equal(table.column("question_id"), question_id))
+    return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
 
 
 def read_support(dataset: Dataset, split: str) -> Support:
     """Read which questions have pages, which spans of them are evidence, and which questions the pages leak."""
-    hits = _columns(dataset, "hits", split, ("question_id", "page_id"))
     evidence: dict[str, dict[str, list[tuple[int, int]]]] = {}
     for question_id, page_id, start, end in _columns(
         dataset, "evidence", split, ("question_id", "page_id", "start", "end")
     ):
         evidence.setdefault(question_id, {}).setdefault(page_id, []).append((start, end))
-    with_pages = frozenset(question_id for question_id, page_id in hits if page_id is not None)
+    with_pages = _with_pages(dataset, split)
     return Support(with_pages, evidence, bool(with_pages), _leaked(dataset, split))
+
+
+def _with_pages(dataset: Dataset, split: str) -> frozenset[str]:
+    # Not by pyarrow.compute, whose import alone costs what these lists do.
+    rows = _columns(dataset, "hits", split, ("question_id", "page_id"))
+    return frozenset(question_id for question_id, page_id in rows if page_id is not None)
 
 
 def _leaked(dataset: Dataset, split: str) -> frozenset[str] | None:
@@ -51,6 +59,12 @@ def _leaked(dataset: Dataset, split: str) -> frozenset[str] | None:
     return frozenset(question_id for (question_id,) in _columns(dataset, "leaks", split, ("question_id",)))
 
 
+def offered_pages(dataset: Dataset, split: str, question_id: str) -> list[str]:
+    """The ids of the pages that a system gets with a question, in the order in which it gets them."""
+    rows = _columns(dataset, "hits", split, ("rank", "page_id"), question_id)
+    return list(dict.fromkeys(page_id for _, page_id in sorted(rows, key=lambda row: row[0]) if page_id is not None))
+
+
 def holds_evidence(passages: Sequence[Passage], evidence: Mapping[str, Sequence[tuple[int, int]]]) -> bool:
     """Whether a cited passage and an evidence span of the same page share a character."""
     return any(
@@ -58,27 +72,3 @@ def holds_evidence(passages: Sequence[Passage], evidence: Mapping[str, Sequence[
         for page_id, start, end in passages
         for other_start, other_end in evidence.get(page_id, ())
     )
-
-
-def retrieval_of(
-    predictions: Mapping[str, Prediction], verdicts: Sequence[Verdict], support: Support
-) -> dict[str, float | int]:
-    """What a system cited: passages a citing prediction, and evidence among them for answered, supported questions.
-
-    Empty for a system that cites nothing.
-    """
-    citing = [p for p in predictions.values() if p.passages]
-    if not citing:
-        return {}
-    result: dict[str, float | int] = {
-        "n_citing": len(citing),
-        "n_passages_mean": sum(len(p.passages) for p in citing) / len(citing),
-    }
-    answered = [v for v in verdicts if v.outcome in ("correct", "incorrect") and v.question_id in support.evidence]
-    if answered:
-        held = [
-            v for v in answered if holds_evidence(predictions[v.question_id].passages, support.evidence[v.question_id])
-        ]
-        result["n_answered_supported"] = len(answered)
-        result["evidence_cited"] = len(held) / len(answered)
-    return result

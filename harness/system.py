@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from edu_rag.jsonl import parse_json
+from harness.system_log import SystemLog
 
 MAX_OUTPUT_BYTES = 1_000_000
 """What a system may write for one question."""
@@ -42,9 +43,13 @@ class Reply(NamedTuple):
     latency_s: float
 
 
+def is_secret(name: str) -> bool:
+    """Whether a variable of the environment is named like a credential."""
+    return any(word in name.upper() for word in _SECRET_WORDS)
+
+
 def _is_kept(name: str) -> bool:
-    is_secret = any(word in name.upper() for word in _SECRET_WORDS)
-    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not is_secret)
+    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not is_secret(name))
 
 
 def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
@@ -62,19 +67,23 @@ def child_environment(environment: Mapping[str, str], passed: Collection[str] = 
 class System:
     """One running child process; a context manager that leaves no process of its group behind."""
 
-    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str], log: IO[bytes]) -> None:
+    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str], log: SystemLog) -> None:
         words = [sys.executable if i == 0 and word in ("python", "python3") else word for i, word in enumerate(command)]
         self._buffer = b""
         self._unsent = memoryview(b"")
         self._asked: set[str] = set()
+        self._log = log
+        errors = log.open_pipe()
         try:
             # A session of its own, so that the whole family can be ended at once.
             self._process = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose
-                words, cwd=cwd, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                words, cwd=cwd, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                 start_new_session=True, bufsize=0,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             raise FaultError("crash", f"cannot start {words[0]!r}: {error}", ended=True) from None
+        finally:
+            os.close(errors)
         os.set_blocking(self._stdin.fileno(), False)
         os.set_blocking(self._stdout.fileno(), False)
 
@@ -110,6 +119,7 @@ class System:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._log.drain()
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
         """Send one question line and wait for the answer with its id. Raises FaultError.

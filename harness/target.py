@@ -14,10 +14,11 @@ from harness.submission import find_predictions, is_slug, open_submission, submi
 
 
 class Target(NamedTuple):
-    """A predictions file and the facts of the system that made it."""
+    """A predictions file, the facts of the system that made it, and the dataset it was made on if that is another."""
 
     path: Path
     system: SystemFacts
+    made_on: str = ""
 
 
 def _slug_of(stem: str) -> str:

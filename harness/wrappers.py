@@ -1,23 +1,24 @@
-"""Taking an answer out of what systems wrap it in: code fences, tags, JSON, TeX, end-of-turn marks, a run-on."""
+"""Taking an answer out of what systems wrap it in: thoughts, code fences, tags, JSON, TeX, end marks, a run-on."""
 
 from __future__ import annotations
 
 import json
-import re
 
-_END_MARKS = (
-    "</s>", "<eos>", "<|end|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
-    "<end_of_turn>", "<|end_of_turn|>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
-)  # fmt: skip
-_FENCE = re.compile(r"\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*")
-_TEX = re.compile(
-    r"(?:\${1,2}|\\[(\[])? ?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)"
-    r"\{([^{}\\]*)\} ?(?:\${1,2}|\\[)\]])?"
-)
-_NEXT_QUESTION = re.compile(
-    r"[#>*_ ]{0,8}(?:(?:next|new) )?(?:question|problem|q(?=:| ?\d))(?: ?#?\d{1,4})?[*_ ]{0,4}[:.)]"
-)
-_ANSWER_KEYS = frozenset({"answer", "final_answer", "correct_answer", "label", "choice", "option", "letter"})
+from harness.answer_patterns import END_MARKS, FENCE, NEXT_QUESTION, TEX, THOUGHT_BEGINS, THOUGHT_ENDS
+
+ANSWER_KEYS = frozenset({"answer", "final_answer", "correct_answer", "label", "choice", "option", "letter"})
+
+
+def without_thought(text: str) -> str | None:
+    """What stands behind the last mark that ends a thought (`</think>`); None where a thought begins and never ends.
+
+    Some chat templates write the opening mark themselves, so the end alone tells; a text cut inside a thought has
+    answered nothing.
+    """
+    ends = 0
+    for match in THOUGHT_ENDS.finditer(text):
+        ends = match.end()
+    return None if THOUGHT_BEGINS.search(text, ends) else text[ends:]
 
 
 def before_next_question(text: str, q_is_label: bool = False) -> str:
@@ -29,7 +30,7 @@ def before_next_question(text: str, q_is_label: bool = False) -> str:
     lines = text.splitlines(keepends=True)
     begun = False
     for index, line in enumerate(lines):
-        if begun and not lines[index - 1].strip() and _NEXT_QUESTION.match(line.casefold()):
+        if begun and not lines[index - 1].strip() and NEXT_QUESTION.match(line.casefold()):
             letter_q = q_is_label and line.casefold().lstrip("#>*_ ").startswith(("q:", "q "))
             if not letter_q:
                 return "".join(lines[:index])
@@ -44,7 +45,7 @@ def _without_end_marks(text: str) -> str:
         while end and text[end - 1].isspace():
             end -= 1
         tail = text[max(0, end - 40) : end].casefold()
-        mark = next((mark for mark in _END_MARKS if tail.endswith(mark)), None)
+        mark = next((mark for mark in END_MARKS if tail.endswith(mark)), None) if tail.endswith(">") else None
         if mark is None:
             return text[:end]
         end -= len(mark)
@@ -53,7 +54,7 @@ def _without_end_marks(text: str) -> str:
 def _without_fences(text: str) -> str:
     """Without lines such as ```` ```text ````; a one-letter language stays, since it may be a label."""
     lines = text.splitlines(keepends=True)
-    return text if len(lines) < 2 else "".join(line for line in lines if not _FENCE.fullmatch(line))
+    return text if len(lines) < 2 else "".join(line for line in lines if not FENCE.fullmatch(line))
 
 
 def _without_tag(text: str) -> str:
@@ -66,8 +67,8 @@ def _without_tag(text: str) -> str:
 
 def _without_tex(text: str) -> str:
     """`$\\boxed{\\text{b}}$` is `b`: only the commands go, so `not \\boxed{b}` stays `not b`."""
-    for _ in range(4):
-        text = _TEX.sub(r"\1", text)
+    for _ in range(4 if "\\" in text else 0):
+        text = TEX.sub(r"\1", text)
     return text
 
 
@@ -85,7 +86,7 @@ def _json_answers(text: str) -> list[str] | None:
         pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=str)
         if "answer" not in {key.casefold() for key, _ in pairs}:
             return None
-        values = [value for key, value in pairs if key.casefold() in _ANSWER_KEYS]
+        values = [value for key, value in pairs if key.casefold() in ANSWER_KEYS]
         return [value if isinstance(value, str) else json.dumps(value) for value in values]
     except (ValueError, RecursionError):
         return None  # not JSON, or nested to exhaust the reader: read as any other text
@@ -93,7 +94,9 @@ def _json_answers(text: str) -> list[str] | None:
 
 def _peeled(text: str) -> str:
     for _ in range(3):  # a tag in a fence in a turn
-        text = _without_tex(_without_tag(_without_fences(_without_end_marks(text))))
+        before, text = text, _without_tex(_without_tag(_without_fences(_without_end_marks(text))))
+        if text == before:
+            break
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,11 @@ _DATASET = re.compile(r"([a-z0-9][a-z0-9-]{1,39})@(\d{1,6})\.(\d{1,6})\.(\d{1,6}
 _SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
 _SPLIT = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _SAMPLE = re.compile(r"[a-z0-9][a-z0-9-]{0,79}\Z")
+_PLAIN_RULE = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
+FIRST_RULE = "answers-v1"
+"""Ids of its tables do not name it, so that links to them stay good."""
+MAX_RULE = 300
+"""Characters of the name of the rules by which answers were read; a judge's name may be part of it."""
 
 
 class DatasetId(NamedTuple):
@@ -45,12 +51,22 @@ class TableKey(NamedTuple):
     major: int
     split: str
     sample: str | None
+    answers_rule: str
 
     @property
     def id(self) -> str:
         """A file and fragment name; '.' occurs in none of its parts, so that no two keys share one."""
-        parts = (self.name, f"v{self.major}", self.split, self.sample)
+        rule = None if self.answers_rule == FIRST_RULE else _rule_id(self.answers_rule)
+        parts = (self.name, f"v{self.major}", self.split, self.sample, rule)
         return ".".join(part for part in parts if part is not None)
+
+
+def _rule_id(rule: str) -> str:
+    """A rule's name as part of a file name; one that is not plain gets a hash of all of it."""
+    if _PLAIN_RULE.match(rule):
+        return rule
+    plain = re.sub(r"[^a-z0-9]+", "-", rule.casefold()).strip("-")[:40].strip("-")
+    return f"{plain}-{hashlib.sha256(rule.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +82,9 @@ class Result:
     @property
     def key(self) -> TableKey:
         """The table it belongs to."""
-        return TableKey(self.dataset.name, self.dataset.major, self.card.split, self.card.sample)
+        return TableKey(
+            self.dataset.name, self.dataset.major, self.card.split, self.card.sample, self.card.answers_rule
+        )
 
     @property
     def age(self) -> tuple[tuple[int, int, int], datetime]:
@@ -119,6 +137,9 @@ def _name_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
 
 
 def _value_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
+    rule = card.answers_rule
+    if not (rule.strip() and rule.isprintable() and len(rule) <= MAX_RULE):
+        yield DataError(f"{path}: answers_rule", f"{rule[:80]!r} is no name of rules")
     if not card.counts.n:
         yield DataError(f"{path}: counts", "there is no question in it", "score a split that has questions")
     for name, (low, high) in card.intervals.items():
@@ -199,9 +220,9 @@ def _group(key: TableKey, results: Sequence[Result]) -> Group:
     )
 
 
-def _table_order(key: TableKey) -> tuple[str, int, bool, str, str]:
+def _table_order(key: TableKey) -> tuple[str, int, bool, str, str, str]:
     """By dataset, newest major first; whole splits before samples."""
-    return key.name, -key.major, key.sample is not None, key.split, key.sample or ""
+    return key.name, -key.major, key.sample is not None, key.split, key.sample or "", key.answers_rule
 
 
 def collect(results_folder: Path) -> list[Group]:

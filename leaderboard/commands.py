@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def _lines(board: Board) -> list[str]:
     """The board as text for a terminal."""
-    from leaderboard.texts import clip, date, one_line, percent, seconds, signed
+    from edu_rag.look.texts import clip, date, one_line, percent, seconds, signed
 
     lines = []
     for table in board.tables:

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from edu_rag.look.texts import JOINERS, one_line
 from edu_rag.results import OUTCOMES
 from leaderboard.present import Board, Row, Table
-from leaderboard.texts import JOINERS, one_line
 
 FORMAT = "edu-rag-board-v1"
 RATE_NAMES = (

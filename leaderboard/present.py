@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
+from edu_rag.look.links import first_link
 from edu_rag.results import Counts, Slice
-from leaderboard.bars import IntervalBar, Part, interval_bar, outcome_parts
 from leaderboard.collect import Group, Result, TableKey
-from leaderboard.links import first_link
 from leaderboard.rank import Rank, detectable_sentence, rank
 
 FEW_VALUES = 12
@@ -149,7 +149,7 @@ def _row(result: Result, place: Rank, group: Group, newest: tuple[int, int, int]
         rank=place,
         bar=interval_bar(card.counts.score, card.intervals.get("score")),
         parts=outcome_parts(card.counts),
-        older=result.dataset.version != newest,
+        older=result.dataset.version != newest or bool(card.made_on),
         page=f"systems/{table}/{slug}.html",
         scorecard=f"{data}/scorecard.json",
         predictions=f"{data}/predictions.jsonl" if result.predictions is not None else None,

@@ -26,9 +26,10 @@ def rank(cards: Sequence[ScoreCard]) -> list[Rank]:
 
     Holm-corrected exact paired tests over all pairs: see `edu_rag.statistics.rank_groups`.
     """
-    from edu_rag.statistics import rank_groups
+    from edu_rag.statistics import rank_groups, shared_lessons
 
-    firsts = rank_groups([card.outcomes for card in cards])
+    lessons = shared_lessons([card.lessons for card in cards])
+    firsts = rank_groups([card.outcomes for card in cards], lessons=lessons)
     sizes = Counter(firsts)
     return [Rank(first, first + sizes[first] - 1) for first in firsts]
 
@@ -42,9 +43,9 @@ def detectable_difference(cards: Sequence[ScoreCard]) -> float | None:
 
     Uses the median spread of the pairs of the table; None too where that spread is zero.
     """
-    from edu_rag.statistics import smallest_detectable_difference, typical_sd
+    from edu_rag.statistics import shared_lessons, smallest_detectable_difference, typical_sd
 
-    spread = typical_sd([card.outcomes for card in cards])
+    spread = typical_sd([card.outcomes for card in cards], shared_lessons([card.lessons for card in cards]))
     return smallest_detectable_difference(cards[0].counts.n, spread) if spread else None
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import jinja2
 
-from edu_rag.results import OUTCOMES
+from edu_rag.look.templates import environment, look_css
+from leaderboard.details import details_of
 from leaderboard.export import RATE_NAMES
-from leaderboard.links import safe_link
 from leaderboard.present import Board
-from leaderboard.texts import clip, date, percent, plain, seconds, signed
 
 HERE = Path(__file__).resolve().parent
-ASSETS = ("style.css", "board.js", "icon.svg")
+ASSETS = ("board.js", "icon.svg")
 OUTCOME_MEANINGS = {
     "correct": "named the right choice: +1",
     "incorrect": "named a wrong choice: −1",
@@ -42,44 +40,24 @@ RATE_FRACTIONS = {
 }
 
 
-def facts(values: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Nested plain values as (name, value) pairs, to be shown as a list; at most 200 of them."""
-    if isinstance(values, dict):
-        pairs = [pair for key, value in values.items() for pair in facts(value, f"{prefix} · {key}" if prefix else key)]
-        return pairs[:200]
-    if isinstance(values, float):
-        return [(prefix, f"{values:.4g}")]
-    return [(prefix, "none" if values is None else str(values))]
-
-
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=plain,
-    )
-    for function in (clip, signed, percent, seconds, date, safe_link):
-        environment.filters[function.__name__] = function
-    environment.globals.update(
-        OUTCOMES=OUTCOMES,
+    made = environment(HERE / "templates")
+    made.globals.update(
         OUTCOME_MEANINGS=OUTCOME_MEANINGS,
         RATE_NAMES=RATE_NAMES,
         RATE_LABELS=RATE_LABELS,
         RATE_FRACTIONS=RATE_FRACTIONS,
-        facts=facts,
+        details_of=details_of,
     )
-    return environment
+    return made
 
 
 def render(board: Board, site: Path) -> None:
     """Write index.html, a page a system, and the assets into a site folder."""
-    environment = _environment()
-    index = environment.get_template("index.html.j2").render(board=board, root="")
+    made = _environment()
+    index = made.get_template("index.html.j2").render(board=board, root="")
     (site / "index.html").write_text(index, encoding="utf-8", newline="\n")
-    page = environment.get_template("system.html.j2")
+    page = made.get_template("system.html.j2")
     for table in board.tables:
         (site / "systems" / table.key.id).mkdir(parents=True)
         for row in table.rows:
@@ -88,3 +66,5 @@ def render(board: Board, site: Path) -> None:
     (site / "assets").mkdir()
     for name in ASSETS:
         (site / "assets" / name).write_bytes((HERE / "assets" / name).read_bytes())
+    own = (HERE / "assets" / "style.css").read_text(encoding="utf-8")
+    (site / "assets" / "style.css").write_text(look_css() + own, encoding="utf-8", newline="\n")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -11,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from edu_rag.__main__ import COMMANDS
+from edu_rag.__main__ import COMMANDS, root
 from edu_rag.dataset import CONFIGS, Dataset
 from edu_rag.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
 from edu_rag.gold import Gold
@@ -197,3 +201,20 @@ def test_each_user_mistake_gives_one_clear_line(demo: Path, tmp_path: Path) -> N
     error = one_line("score", submission, "--dataset", other)
     assert "2.0.0" in error
     assert "1.0.0" in error
+
+
+def test_every_command_of_the_teams_page_runs_on_the_demo(
+    demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "teams.md").read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)).splitlines()
+    commands = [shlex.split(line) for line in lines]
+    assert len(commands) > 15
+    assert {words[0] for words in commands} == {"edu-rag"}
+    # A copy, since commands leave predictions, pages and results where the other tests look.
+    shutil.copytree(demo, tmp_path / "demo", ignore=shutil.ignore_patterns("dataset.crawl", "site"))
+    monkeypatch.chdir(tmp_path)
+    for words in commands:
+        result = CliRunner().invoke(root, words[1:], catch_exceptions=False)
+        assert result.exit_code == 0, (words, result.output)
+    assert {path.name for path in tmp_path.glob("*.html")} == {"MINI_0007.html", "comparison.html"}

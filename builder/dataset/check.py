@@ -92,11 +92,3 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
     rows = sorted(tables.rows_of.items(), key=lambda item: (item[0][1], order[item[0][0]]))
     report.rows = {f"{config}/{split}": n for (config, split), n in rows}
     return report
-
-
-def check_dataset(folder: Path) -> list[tuple[str, int]]:
-    """Check a whole dataset folder: table names with their rows. Raises the first fault as a DataError."""
-    report = check_folder(folder)
-    if report.faults:
-        raise report.faults.told()[0]
-    return list(report.rows.items())

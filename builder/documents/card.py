@@ -26,10 +26,13 @@ sizes and times bounded), their main text extracted and cut into sentences. No p
 kept in `hits` with its fate, also where its page was dropped. The same crawl store and settings give the same bytes.
 """
 _HOW_WITHOUT_PAGES = "Questions and golds were read from their files; no search was made, so there are no pages.\n"
-_LICENCES = """\
+_OF_TQA = """\
 - **Questions and golds** where they come from TQA (Kembhavi et al., *Are You Smarter Than A Sixth Grader? Textbook
   Question Answering for Multimodal Machine Comprehension*, CVPR 2017), built from CK-12 material: CC BY-NC 3.0; else
   under the terms of their own source.
+"""
+_NOT_OF_TQA = "- **Questions and golds** are under the terms of their own source. No id is one of TQA's.\n"
+_LICENCES = """\
 - **Pages** belong to their owners. Their text is here for research on retrieval; column `license` gives the licence a
   page names, empty where it names none.
 - **The rest** (offsets, labels, flags): Apache-2.0.
@@ -140,9 +143,9 @@ def _load(name: str, tables: Mapping[str, Mapping[str, int]]) -> str:
     return "```python\nfrom datasets import load_dataset\n\n" + "\n".join(lines) + "\n```\n"
 
 
-def _cite(name: str, version: str) -> str:
+def _cite(name: str, version: str, *, may_hold_tqa: bool) -> str:
     named = f"Name the dataset with its version: {outside(name)} {outside(version)}"
-    return f"{named}; where TQA's questions are in it, cite TQA as given above.\n"
+    return f"{named}; where TQA's questions are in it, cite TQA as given above.\n" if may_hold_tqa else f"{named}.\n"
 
 
 def dataset_card(
@@ -155,7 +158,7 @@ def dataset_card(
     with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots` the
     names of the pictures beside the card.
     """
-    tables = _tables(files)
+    tables, may_hold_tqa = _tables(files), stats is None or stats.n_tqa > 0
     told = {key: value for key, value in sources.items() if key != "hits_by_outcome"}
     sections = [
         f"# {outside(name)} {outside(version)}\n",
@@ -169,14 +172,14 @@ def dataset_card(
         _fates(sources),
         *(["## In numbers\n", statistics(stats, plots)] if stats is not None else []),
         "## Licences\n",
-        _LICENCES,
+        (_OF_TQA if may_hold_tqa else _NOT_OF_TQA) + _LICENCES,
         "## Limits\n",
         _LIMITS,
         *(["## Datasheet\n", datasheet(sources, stats)] if stats is not None else []),
         "## How to load it\n",
         _load(name, tables),
         "## How to cite it\n",
-        _cite(name, version),
+        _cite(name, version, may_hold_tqa=may_hold_tqa),
         "## Take-down\n",
         _TAKE_DOWN,
     ]

@@ -18,6 +18,8 @@ _COLLECTED = (
     "robots.txt obeyed, and its raw response kept. Nobody was asked for consent page by page; signals against text\n"
     "and data mining are recorded, and owners can have pages taken out (see Take-down)."
 )
+_SEEN_TQA = "Systems may have seen the questions: TQA is public since 2017."
+_SEEN = "Systems may have seen the questions, where their source is public."
 
 
 def datasheet(sources: Mapping[str, Any], stats: DatasetStats) -> str:
@@ -27,6 +29,7 @@ def datasheet(sources: Mapping[str, Any], stats: DatasetStats) -> str:
         n_questions=stats.n_questions,
         n_pages=stats.n_pages,
         pii_masked=stats.page_flags["pii_masked"],
+        seen=_SEEN_TQA if stats.n_tqa else _SEEN,
         collected=_NOT_COLLECTED if sources.get("engine", "none") == "none" else _COLLECTED,
         **{flag: stats.question_flags[flag] for flag in flags},
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from builder.documents.stats import CHARACTER_BINS, MAX_HOSTS, DatasetStats
 
-BLUE, GREY, RED = "#2c6fbb", "#9aa5b1", "#b5482a"
+BLUE, GREY = "#2c6fbb", "#9aa5b1"
 _SETTINGS: Mapping[str, Any] = {
     "svg.hashsalt": "edu-rag", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10,
     "text.parse_math": False, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,

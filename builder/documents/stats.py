@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from builder.urls import host_of
 CHARACTER_BINS = (0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 """Lower bounds of the bins that pages are counted in by their number of characters."""
 MAX_HOSTS = 20
+_TQA_ID = re.compile(r"N?DQ_\d{6}\Z")
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class DatasetStats:
     evidence: Counter[str] = field(default_factory=Counter)
     """Questions with evidence, by method; `any` for one method or another."""
     n_questions: int = 0
+    n_tqa: int = 0
+    """Questions with an id of TQA's: those files hold no other word on where a question is from."""
     n_with_gold: int = 0
     """Questions whose gold is here: those of hidden splits have no gold, evidence or leaks that could be counted."""
     n_pages: int = 0
@@ -63,6 +67,7 @@ def _of_questions(stats: DatasetStats, folder: Path, files: Sequence[str]) -> No
         stats.question_flags.update(row["flags"])
     stats.kinds.update(shape.values())
     stats.n_questions = len(shape)
+    stats.n_tqa = sum(_TQA_ID.match(question_id) is not None for question_id in shape)
     for row in _rows(folder, files, "gold", ["question_id", "answer"]):
         stats.n_with_gold += row["question_id"] in shape
         if row["answer"] is not None and row["question_id"] in shape:
@@ -71,14 +76,15 @@ def _of_questions(stats: DatasetStats, folder: Path, files: Sequence[str]) -> No
 
 def _of_hits(stats: DatasetStats, folder: Path, files: Sequence[str]) -> None:
     pages: Counter[str] = Counter()
-    last = ("", "")
+    asked, seen = "", set[str]()  # a question's hits stand together; two of them may lead to one page
     for row in _rows(folder, files, "hits", ["question_id", "page_id", "rank", "outcome"]):
         stats.outcomes[row["outcome"]] += 1
         stats.by_rank[row["rank"]][row["outcome"] == "kept"] += 1
-        pair = (row["question_id"], row["page_id"])
-        if row["page_id"] is not None and pair != last:
-            pages[row["question_id"]] += 1
-        last = pair if row["page_id"] is not None else last
+        if row["question_id"] != asked:
+            asked, seen = row["question_id"], set()
+        if row["page_id"] is not None and row["page_id"] not in seen:
+            seen.add(row["page_id"])
+            pages[asked] += 1
     stats.pages_per_question.update(pages.values())
     stats.pages_per_question[0] = stats.n_questions - len(pages)
 

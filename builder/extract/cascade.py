@@ -9,9 +9,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from builder.extract.page_shape import PageShape
-from builder.extract.page_text import clean_text
+from builder.extract.page_shape import PageShape, page_shape
+from builder.extract.page_text import clean_text, parse_html
 from builder.extract.tools import (
+    Answer,
     drop_unread,
     html_of,
     plain_text,
@@ -33,12 +34,17 @@ def _n_bytes(text: str) -> int:
 
 
 class _Page:
-    """One page with the views of it that tools need, each made once."""
+    """One page with the views of it that tools need, each made once; `raised` are the tools that raised on it."""
 
     def __init__(self, html: str, tree: Any, shape: PageShape) -> None:
         self.html = html
         self.tree = tree
         self.shape = shape
+        self.raised: set[str] = set()
+
+    def answer(self, text: str, tool: str) -> Answer:
+        """One tool's text, and which tools raised on the way to it."""
+        return Answer(text, tool, tuple(sorted(self.raised)))
 
     @cached_property
     def prepared(self) -> Any:
@@ -72,6 +78,11 @@ def tools_for(shape: PageShape, skip: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(tool for tool, may in allowed.items() if tool == PLAIN or (may and tool not in skip))
 
 
+def raw_text(tool: str, html: str) -> str:
+    """What one tool says of an honest page. Raises what the tool raises."""
+    return _TOOLS[tool](_Page(html, parse_html(html), page_shape(html)))
+
+
 def _tried(tool: str, page: _Page) -> str:
     """The clean text of one tool; nothing where it raises: the next one is there for that."""
     try:
@@ -79,6 +90,7 @@ def _tried(tool: str, page: _Page) -> str:
     except MemoryError:
         raise
     except Exception:  # a parser may raise anything on a hostile page
+        page.raised.add(tool)
         return ""
 
 
@@ -94,7 +106,7 @@ class _Main:
         except MemoryError:
             raise
         except Exception:  # as above
-            return
+            page.raised.add(MAIN)
 
     @cached_property
     def n_chars(self) -> int:
@@ -106,8 +118,8 @@ class _Main:
         return len(text) >= SHARE * len(self._raw) or len(text) >= SHARE * self.n_chars
 
 
-def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> tuple[str, str]:
-    """The clean text of a page and the tool that it is from; ("", "plain") for a page without text.
+def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> Answer:
+    """The clean text of a page and the tool that it is from; no text and "plain" for a page without text.
 
     `tree` is None for a page that no parser may see. `skip` are tools that have failed on this page.
     """
@@ -122,17 +134,17 @@ def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = (
         # A short page may be short: it is taken for longer only where the main content says so.
         long_enough = _n_bytes(texts[tool]) >= MIN_BYTES or (tool == FULL and shape.may_nest)
         if texts[tool] and tool != MAIN and long_enough and main.is_met(texts[tool]):
-            return texts[tool], tool
-    return _best(texts, main)
+            return page.answer(texts[tool], tool)
+    best = _best(texts, main)
+    return page.answer(texts[best], best)
 
 
-def _best(texts: dict[str, str], main: _Main) -> tuple[str, str]:
+def _best(texts: dict[str, str], main: _Main) -> str:
     """Main content over a text that has less than half of it; all text only where no tool found the page's length."""
     for tool in (MAIN, FULL, FAST):
         if _n_bytes(texts.get(tool, "")) >= MIN_BYTES:
-            return texts[tool], tool
+            return tool
     for tool in (FULL, FAST, MAIN) if main.n_chars else ():
         if texts.get(tool) and main.is_met(texts[tool]):
-            return texts[tool], tool
-    tool = max(texts, key=lambda name: len(texts[name]))
-    return texts[tool], tool
+            return tool
+    return max(texts, key=lambda name: len(texts[name]))

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 from builder.extract import tools as extract_tools
-from builder.extract.cascade import FAST, FULL, MAIN, cascade_v1
+from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
 from builder.extract.page_shape import PageShape, page_shape, refused
 from builder.extract.page_text import clean_text, page_title, parse_html
+from builder.extract.tools import Answer
 from builder.labels.hidden_text import hidden_text_of
-from builder.workers import WorkFailure, map_killable
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, MissingExtraError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
     """The clean text of a page, and what the page states: title, language of its text (ISO 639), licence, author.
 
-    `tool` is which tool of the extractor answered; `hidden` the text that the markup hides from readers.
+    `tool` is which tool of the extractor answered, `raised` those that raised before it; `hidden` the text that the
+    markup hides from readers.
     """
 
     title: str
@@ -30,6 +31,7 @@ class Extracted:
     author: str | None = None
     tool: str = ""
     hidden: str = ""
+    raised: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,25 +50,15 @@ Outcome = Extracted | ExtractionFailure
 class Extractor(Protocol):
     """From a page to its clean text and the tool that answered; `tree` is None where no parser may see the page."""
 
-    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> tuple[str, str]:
+    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> Answer:
         """Extract. The tree may be changed; `skip` are tools that have failed on this page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageJob:
-    """One stored response to extract; `skip` are tools that have failed on it."""
-
-    body: bytes
-    charset: str | None
-    extractor: str
-    skip: tuple[str, ...] = ()
 
 
 def _single(tool: str, text_of: Callable[[str, Any], str]) -> Extractor:
     """An extractor of one tool, which needs a tree."""
 
-    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> tuple[str, str]:
-        return ("", tool) if tree is None else (clean_text(text_of(html, tree)), tool)
+    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> Answer:
+        return Answer("" if tree is None else clean_text(text_of(html, tree)), tool)
 
     return extract
 
@@ -115,12 +107,13 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
     if tree is not None:
         title, hidden = page_title(tree), hidden_text_of(tree)
         licence, author = page_facts(tree)
-    text, tool = EXTRACTORS[extractor](html, tree, shape, skip)
-    if not text:
+    found = EXTRACTORS[extractor](html, tree, shape, skip)
+    if not found.text:
         return ExtractionFailure(reason="empty" if shape.may_parse else "too_many_attributes")
     return Extracted(
-        title=title, text=text, language=language_of(text), license=licence, author=author, tool=tool, hidden=hidden
-    )
+        title=title, text=found.text, language=language_of(found.text), license=licence, author=author,
+        tool=found.tool, hidden=hidden, raised=found.raised,
+    )  # fmt: skip
 
 
 def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:
@@ -135,37 +128,41 @@ def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str,
     return (*skip, MAIN, "tree") if MAIN not in skip else None
 
 
-def prepare(extractor: str) -> None:
-    """Load all libraries of an extractor; for `map_killable`."""
-    extract_page(b"<html><body><p>A page to load all libraries with.</p></body></html>", None, extractor)
-
-
-def _extract(job: PageJob) -> Outcome:
-    return extract_page(job.body, job.charset, job.extractor, job.skip)
-
-
-def retry_page(job: PageJob, failure: WorkFailure) -> PageJob | None:
-    """The job again without the tools that failed; for `map_killable`."""
-    skip = skip_after(job.extractor, job.skip, failure.reason)
-    return None if skip is None else replace(job, skip=skip)
-
-
-def known_extractor(extractor: str) -> str:
-    """The name, if there is such an extractor. Raises ConfigError."""
+def check_extractor(extractor: str) -> None:
+    """Raise ConfigError for an extractor that does not exist, before anything is fetched for it."""
     if extractor not in EXTRACTORS:
         raise ConfigError("extractor", f"unknown extractor {extractor!r}", f"known are {', '.join(EXTRACTORS)}")
-    return extractor
 
 
-def extract_pages(
-    jobs: Iterable[tuple[str, bytes, str | None]], extractor: str, workers: int
-) -> Iterator[tuple[str, Outcome]]:
-    """Extract pages in `workers` processes; jobs are (key, body, charset of the HTTP header or None).
+_SAID = "Green plants make sugar from light, water and carbon dioxide"
+_MORE = "".join(f"<p>Fact {n}: {_SAID}. The gas that they give off is oxygen, as fact {n} says.</p>" for n in range(8))
+SAMPLE = f"<html><head><title>Plants</title></head><body><article>{_MORE}</article></body></html>"
+"""An honest page, in which every tool finds the text."""
 
-    Results come in the order of the jobs, whatever the number of workers. Memory holds a window of jobs only.
-    Raises ConfigError for an unknown extractor, MissingExtraError where its library cannot be loaded.
+
+def check_tools(extractor: str) -> None:
+    """See on an honest page that each tool of an extractor works: on a page of the web its error would pass unseen.
+
+    Raises MissingExtraError that names the tool.
     """
-    known_extractor(extractor)
-    pages = ((key, PageJob(body=body, charset=charset, extractor=extractor)) for key, body, charset in jobs)
-    for key, got in map_killable(pages, _extract, partial(prepare, extractor), workers=workers, retry=retry_page):
-        yield key, ExtractionFailure(reason=got.reason) if isinstance(got, WorkFailure) else got
+    if extractor == "cascade-v1":
+        for tool in (FAST, FULL, MAIN, PLAIN):
+            _check_tool(extractor, tool, partial(raw_text, tool))
+    else:
+        _check_tool(extractor, extractor.removesuffix("-v1"), partial(_single_text, extractor))
+
+
+def _single_text(extractor: str, html: str) -> str:
+    return EXTRACTORS[extractor](html, parse_html(html), page_shape(html), ()).text
+
+
+def _check_tool(extractor: str, tool: str, text_of: Callable[[str], str]) -> None:
+    try:
+        fault = "" if _SAID in text_of(SAMPLE) else "finds no text on a page that has some"
+    except ImportError as error:
+        fault = f"cannot start ({error})"
+    except Exception as error:  # a broken library may raise anything
+        fault = f"does not work ({type(error).__name__}: {error})"
+    if fault:
+        remedy = "pip install --force-reinstall 'edu-rag-bench[build]'"
+        raise MissingExtraError(f"extractor {extractor}", f"its tool {tool} {fault}", remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html as html_entities
 import re
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,15 @@ _DROPPED = ("script", "style", "noscript", "template", "head")
 _UNTEXT = frozenset(_DROPPED) - {"noscript"} | {"title", "select", "svg", "iframe", "object"}
 _TAG_NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,30})")
 _TABLE_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|)+\s*$\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an extractor makes of a page: its clean text, the tool that it is from, and the tools that raised."""
+
+    text: str
+    tool: str
+    raised: tuple[str, ...] = ()
 
 
 @cache

@@ -25,7 +25,8 @@ _SSN = re.compile(
     r"(?![\w-])"
 )
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)")
-_IPV6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){1,7}(?::?[0-9A-Fa-f]{1,4}){1,7}(?![\w:])")
+# Possessive: nothing shorter can match, and a page of "a:aaaa…" would be cut in thousands of ways.
+_IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{1,4}+(?:::?[0-9A-Fa-f]{1,4}+){1,7}+(?![\w:])")
 _PHONE_WORD = r"(?:tel|telephone|phone|fax|call(?: us)?|hotline|toll[- ]free|whatsapp)"
 _PHONE = re.compile(
     r"(?<![\w.,+/=*^)-])(?:"

@@ -115,9 +115,15 @@ def _recorded(config: SearchConfig, user_agent: str) -> SearchEngine:
     return RecordedEngine.open(config.recorded, config.top)
 
 
+def _crag(config: SearchConfig, user_agent: str) -> SearchEngine:
+    from builder.search.crag import CragEngine
+
+    return CragEngine.open(config.crag)
+
+
 ENGINES: Mapping[str, Callable[[SearchConfig, str], SearchEngine]] = {
     "folder": _folder, "zim": _zim, "google": _google, "searxng": _searxng, "brave": _brave,
-    "wikipedia": _wikipedia, "recorded": _recorded,
+    "wikipedia": _wikipedia, "recorded": _recorded, "crag": _crag,
 }  # fmt: skip
 
 

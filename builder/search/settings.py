@@ -17,7 +17,7 @@ Deadline = Annotated[float, Meta(gt=0, le=600)]
 Language = Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")]
 
 NO_ENGINE = "none"
-OFFLINE_ENGINES = frozenset({"folder", "zim", NO_ENGINE})
+OFFLINE_ENGINES = frozenset({"folder", "zim", "crag", NO_ENGINE})
 """Engines that need no network at all, neither for searching nor for fetching what they found."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -184,6 +184,17 @@ class RecordedConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CragConfig:
+    """[search.crag]: CRAG's own files (`.jsonl.bz2`, `.jsonl`); on the command line they are the question files."""
+
+    files: tuple[str, ...] = ()
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change what is found: none; the files are hashed in the engine's source."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchConfig:
     """[search]: the engine, or a chain of them, and how many results are asked for (the paper: Google, top 10).
 
@@ -202,6 +213,7 @@ class SearchConfig:
     brave: BraveConfig = field(default_factory=BraveConfig)
     wikipedia: WikipediaConfig = field(default_factory=WikipediaConfig)
     recorded: RecordedConfig = field(default_factory=RecordedConfig)
+    crag: CragConfig = field(default_factory=CragConfig)
 
     def __post_init__(self) -> None:
         given = self.engines or tuple(part.strip() for part in self.engine.split(","))
@@ -234,7 +246,7 @@ class SearchConfig:
         return section if isinstance(section, WebEngineConfig) else None
 
 
-_SECTIONS = ("folder", "zim", "google", "searxng", "brave", "wikipedia", "recorded")
+_SECTIONS = ("folder", "zim", "google", "searxng", "brave", "wikipedia", "recorded", "crag")
 
 
 def resolve_paths(search: dict[str, Any], folder: Path) -> None:
@@ -247,7 +259,8 @@ def resolve_paths(search: dict[str, Any], folder: Path) -> None:
     if places["sites"] is not None or not places["warcs"]:
         places["sites"] = resolved(places["sites"] or "sites")
     places["warcs"] = [resolved(path) for path in places["warcs"]]
-    search["zim"]["files"] = [resolved(path) for path in search["zim"]["files"]]
+    for name in ("zim", "crag"):
+        search[name]["files"] = [resolved(path) for path in search[name]["files"]]
     for name in ("store", "file"):
         search["recorded"][name] = resolved(search["recorded"][name])
 
@@ -256,6 +269,7 @@ def forget_paths(search: dict[str, Any]) -> None:
     """Take the paths out of a [search] tree, in place: a path of this machine says nothing to a replay."""
     search["folder"] |= {"sites": None, "warcs": []}
     search["zim"]["files"] = []
+    search["crag"]["files"] = []
     for name in ("store", "file"):
         if search["recorded"][name] is not None:
             search["recorded"][name] = ""

@@ -92,8 +92,6 @@ class StoreReader:
         rows = self._chunks(SEARCH_COLUMNS, "searches", "question_id", "engine = ?", (engine,))
         return (search_of(row) for row in rows)
 
-    searches = iter_searches
-
     def search(self, question_id: str, engine: str) -> Search | None:
         """What an engine said to a question; None where it was not asked."""
         return self._search(question_id, engine)
@@ -104,13 +102,6 @@ class StoreReader:
             (question_id, engine),
         )
         return search_of(rows[0]) if rows else None
-
-    def n_searches(self, engine: str) -> dict[str, int]:
-        """Questions asked of an engine, counted by state."""
-        self._settle()
-        return dict(
-            self._rows("SELECT state, count(*) FROM searches WHERE engine = ? GROUP BY state ORDER BY state", (engine,))
-        )
 
     def raw_responses(self, question_id: str, engine: str) -> list[RawResponse]:
         """The engine's own responses to a question."""
@@ -134,15 +125,6 @@ class StoreReader:
         """All fetches, ordered by URL, in bounded memory."""
         self._settle()
         return (fetch_of(row) for row in self._chunks(FETCH_COLUMNS, "fetches", "url", "1", ()))
-
-    def fetches(self) -> dict[str, Fetch]:
-        """All fetches by URL, at once: for small stores."""
-        return {fetch.url: fetch for fetch in self.iter_fetches()}
-
-    def n_fetches(self) -> dict[str, int]:
-        """Fetched URLs, counted by outcome."""
-        self._settle()
-        return dict(self._rows("SELECT outcome, count(*) FROM fetches GROUP BY outcome ORDER BY outcome"))
 
     def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
         """Body and HTTP charset of a kept fetch. Raises DataError where the record is not what the row says."""

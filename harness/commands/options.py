@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
+    from harness.grading import Grading
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -36,6 +37,61 @@ def sample_options(command: F) -> F:
         "--sample", "n_sample", type=click.IntRange(min=1), metavar="N", help="A stratified sample of N questions."
     )
     return n(seed(command))
+
+
+def grading_options(command: F) -> F:
+    """`--judge NAMES --judge-cache FILE --rules NAME`: how free text is graded."""
+    rules = click.option(
+        "--rules", default="edu-rag", show_default=True, metavar="NAME",
+        help="edu-rag, or crag-compat: CRAG's own rules (free text only).",
+    )  # fmt: skip
+    judge = click.option(
+        "--judge", default="rules", show_default=True, metavar="NAMES",
+        help="Who grades free text: rules; model (the server that EDU_RAG_JUDGE_URL, _MODEL and _KEY name).",
+    )  # fmt: skip
+    cache = click.option(
+        "--judge-cache", type=PATH, metavar="FILE",
+        help="Where a judge's grades are kept, so that they are asked for once; RESULTS/judgements.jsonl with --out.",
+    )  # fmt: skip
+    return judge(cache(rules(command)))
+
+
+def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None = None) -> Grading:
+    """The grading that these options ask for; grades are kept beside the results where no file is named for them."""
+    from harness.grading import open_grading
+    from harness.judge_cache import FILE_NAME
+
+    return open_grading(rules, judge, cache or (results / FILE_NAME if results is not None else None))
+
+
+def html_option(command: F) -> F:
+    """`--html FILE`."""
+    return click.option(
+        "--html", "html_file", type=PATH, metavar="FILE", help="Also write a page that one can link to."
+    )(command)
+
+
+def typed_command() -> str:
+    """The command line that is being run, as it can be typed again; options at their defaults are left out."""
+    import shlex
+
+    context = click.get_current_context()
+    names = [context.command.name or ""]
+    above = context.parent
+    while above is not None and above.parent is not None:  # the root itself is what "edu-rag" stands for
+        names.insert(0, above.command.name or "")
+        above = above.parent
+    words = ["edu-rag", *names]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        values = value if isinstance(value, tuple) else (value,)
+        if isinstance(parameter, click.Argument):
+            words += [str(part) for part in values if part is not None]
+        elif value is True:
+            words.append(parameter.opts[0])
+        elif value not in (None, False) and value != parameter.default:
+            words += [word for part in values for word in (parameter.opts[0], str(part))]
+    return shlex.join(words)
 
 
 def open_dataset(folder: Path) -> Dataset:

@@ -1,14 +1,17 @@
-"""`edu-rag score`: predictions to scorecard and verdicts."""
+"""`edu-rag score`: predictions to scorecard and verdicts, of one system or of all."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.commands.options import (
     PATH,
-    dataset_option,
+    grading_of,
+    grading_options,
     open_dataset,
     print_json,
     print_lines,
@@ -17,45 +20,106 @@ from harness.commands.options import (
     split_option,
 )
 
+if TYPE_CHECKING:
+    from harness.grading import Grading
+
 
 @click.command()
-@click.argument("path", type=PATH, metavar="FILE-OR-SUBMISSION")
-@dataset_option()
+@click.argument("path", type=PATH, metavar="[FILE-OR-SUBMISSION]", required=False)
+@click.option(
+    "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR",
+    help="The dataset folder; repeatable with --all.",
+)  # fmt: skip
 @split_option
 @sample_options
 @click.option("--json", "as_json", is_flag=True, help="Print the scorecard as JSON.")
 @click.option("--verdicts", type=PATH, metavar="OUT.jsonl", help="Write the verdict on each question.")
 @click.option("--out", "results", type=PATH, metavar="RESULTS", help="Write the scorecard where `edu-rag board` looks.")
 @click.option("--brief", is_flag=True, help="Print one line instead of the table.")
+@click.option("--all", "every", is_flag=True, help="Score all of a folder of submissions again, and say what moved.")
+@grading_options
 def score(
-    path: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
-    verdicts: Path | None, results: Path | None, brief: bool,
+    path: Path | None, datasets: Sequence[Path], split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
+    verdicts: Path | None, results: Path | None, brief: bool, every: bool,
+    judge: str, judge_cache: Path | None, rules: str,
 ) -> None:  # fmt: skip
     """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
 
     Every question of the split counts, answered or not. With --sample a full file is scored on the sample alone.
+    Free text is graded by rules where they can tell, and by --judge where they cannot; an answer that stays unjudged
+    blocks the scorecard, and --verdicts lists it.
+    With --all every submission's predictions for the given datasets are scored again, whatever split or sample;
+    RESULTS/rescoring.json says what moved and why, and a faulty submission costs itself alone.
 
     \b
     Example:
       edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset --json --verdicts demo/verdicts.jsonl
+      edu-rag score --all demo/submissions --dataset demo/dataset --out demo/results
     """
+    grading = grading_of(rules, judge, judge_cache, results)
+    if every:
+        if results is None:
+            raise click.UsageError("--all needs --out RESULTS.")
+        if split or n_sample or verdicts or brief:
+            raise click.UsageError(
+                "--all takes no --split, --sample, --verdicts or --brief: it scores whatever is there."
+            )
+        _score_all(path or Path("submissions"), datasets, results, grading, as_json=as_json)
+        return
+    if path is None:
+        raise click.UsageError("Missing argument 'FILE-OR-SUBMISSION'.")
+    if len(datasets) > 1:
+        raise click.UsageError("Several --dataset go with --all only.")
+    _score_one(path, datasets[0], split, sample_name(n_sample, seed), grading, (as_json, brief), (verdicts, results))
+
+
+def _score_one(
+    path: Path, folder: Path, split: str | None, sample: str | None, grading: Grading, shown: tuple[bool, bool],
+    written: tuple[Path | None, Path | None],
+) -> None:  # fmt: skip
     from edu_rag.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecards import scorecard_values
+    from harness.free_text import UnjudgedError
     from harness.report import brief_line, card_lines
     from harness.score import now_utc, score_target, summary, write_results
     from harness.target import find_target
 
-    dataset = open_dataset(dataset_folder)
-    split, sample = dataset.only_split(split), sample_name(n_sample, seed)
+    (as_json, brief), (verdicts, results) = shown, written
+    dataset = open_dataset(folder)
+    split = dataset.only_split(split)
     target = find_target(path, dataset.manifest, split, sample)
-    scored = score_target(dataset, split, sample, target, scored_at=now_utc())
+    try:
+        scored = score_target(dataset, split, sample, target, scored_at=now_utc(), grading=grading)
+    except UnjudgedError as error:
+        if verdicts is not None:
+            write_records(verdicts, error.rows())
+        raise
     if verdicts is not None:
         write_records(verdicts, scored.verdicts)
     if results is not None:
-        say(f"wrote {write_results(results, dataset, scored, target.path)}")
+        say(f"wrote {write_results(results, scored.card, target.path)}")
     if as_json:
         print_json(summary(scored.card) | scorecard_values(scored.card))
     else:
         print_lines([brief_line(scored.card)] if brief else card_lines(scored.card))
+
+
+def _score_all(submissions: Path, folders: Sequence[Path], results: Path, grading: Grading, *, as_json: bool) -> None:
+    from edu_rag.errors import FaultsError
+    from edu_rag.progress import say
+    from harness.moves import RECORD, rescoring_lines, rescoring_values, write_record
+    from harness.rescore import rescore
+    from harness.score import now_utc
+
+    opened = [open_dataset(folder) for folder in folders]
+    found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading)
+    if write_record(results / RECORD, found):
+        say(f"wrote {results / RECORD}")
+    if as_json:
+        print_json(rescoring_values(found))
+    else:
+        print_lines(rescoring_lines(found))
+    if found.faults:
+        raise FaultsError(found.faults)

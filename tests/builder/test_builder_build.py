@@ -10,15 +10,22 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from builder_crash import tree
+from builder_store import n_fetches
 from datasets import load_dataset
 
+from builder import page_stage
 from builder.build import build, replay, store_folder
 from builder.config import to_config
-from builder.dataset.check import check_dataset
+from builder.dataset.check import check_folder
+from builder.page_stage import PageResult
 from builder.store.crawl_store import CrawlStore
 from builder.store.takedowns import TakeDown, add_takedown, read_takedowns
 from edu_rag.__main__ import main
@@ -59,19 +66,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     built(_write_web(folder), folder / "ds")
     return folder
-
-
-@pytest.fixture
-def web(made: Path, tmp_path: Path) -> Path:
-    """The web's folder, to change as a test likes."""
-    return Path(shutil.copytree(made / "web", tmp_path / "web"))
-
-
-@pytest.fixture
-def ds(made: Path, tmp_path: Path) -> Path:
-    """The built dataset's folder, its crawl store beside it, to change as a test likes."""
-    shutil.copytree(store_folder(made / "ds"), store_folder(tmp_path / "ds"))
-    return Path(shutil.copytree(made / "ds", tmp_path / "ds"))
 
 
 def _write_web(folder: Path) -> Path:
@@ -128,10 +122,6 @@ def built(web: Path, out: Path, *, fresh: bool = False, **changes: object) -> Ma
     return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1, fresh=fresh)
 
 
-def tree(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_every_hit_keeps_its_fate_and_the_manifest_counts_them(ds: Path) -> None:
     fates = {hit.url: hit.outcome for hits in Dataset(ds).hits("val").values() for hit in hits}
     base = "http://one.example"
@@ -159,7 +149,7 @@ def test_a_page_found_twice_is_one_page_under_its_final_address(ds: Path) -> Non
 
 
 def test_the_dataset_is_whole_and_loads_with_the_datasets_library(ds: Path, tmp_path: Path) -> None:
-    assert dict(check_dataset(ds))["questions/val"] == 4
+    assert check_folder(ds).rows["questions/val"] == 4
     cache = str(tmp_path / "cache")
     for config in ("questions", "hits", "pages", "evidence", "gold"):
         assert load_dataset(str(ds), config, cache_dir=cache)["val"].num_rows > 0
@@ -231,7 +221,7 @@ def test_without_an_engine_there_are_questions_and_gold_and_no_pages(web: Path, 
     done = build_command(web, tmp_path / "ds", "--engine", "none", "--name", "closed", "--version", "2.0.0", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"].startswith("closed@2.0.0#")
-    assert {name for name, _ in check_dataset(tmp_path / "ds")} == {
+    assert set(check_folder(tmp_path / "ds").rows) == {
         "questions/test", "questions/val", "gold/test", "gold/val",
     }  # fmt: skip
     replay(store_folder(tmp_path / "ds"), tmp_path / "again")
@@ -296,7 +286,7 @@ def test_a_replay_of_a_store_with_a_piece_missing_is_refused_and_takes_nothing_f
         replay(store_folder(ds), tmp_path / "again")
     warc.write_bytes(whole)
     with CrawlStore(store_folder(ds), may_forget=False) as store:
-        assert store.n_fetches()["kept"] == sum(bool(store.response(row)) for row in store.iter_fetches() if row.digest)
+        assert n_fetches(store)["kept"] == sum(bool(store.response(row)) for row in store.iter_fetches() if row.digest)
 
 
 def test_a_build_goes_on_from_a_store_with_a_piece_missing_and_says_so(
@@ -344,8 +334,7 @@ def test_check_follows_every_reference(ds: Path, table: str, told: str) -> None:
         ds, tables, name="broken", version="1.0.0", created_at="", builder="", config_sha256="", sources={},
         documents=lambda folder, files: {"README.md": b""},
     )  # fmt: skip
-    with pytest.raises(DataError, match=told):
-        check_dataset(ds)
+    assert told in str(check_folder(ds).faults.told()[0])
 
 
 def test_a_folder_that_is_no_dataset_is_refused_before_anything_is_fetched(web: Path, tmp_path: Path) -> None:
@@ -382,3 +371,21 @@ def test_a_store_whose_settings_are_not_ours_is_one_clear_line(ds: Path, web: Pa
     (store_folder(ds) / "config.json").write_text("[]")
     with pytest.raises(DataError, match="is not what `edu-rag build` writes"):
         built(web, ds)
+
+
+def test_pages_on_which_a_tool_raised_are_counted_in_talk_and_log_and_change_no_byte(
+    ds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = page_stage.page_results
+
+    def raised(*arguments: Any) -> Iterator[tuple[str, PageResult]]:
+        for number, (url, result) in enumerate(real(*arguments)):
+            yield url, replace(result, raised=("resiliparse",) if number < 2 else ())
+
+    monkeypatch.setattr("builder.page_stage.page_results", raised)
+    replay(store_folder(ds), tmp_path / "again")
+    assert "\nextract: resiliparse raised on 2 pages: their text is from another tool\n" in capsys.readouterr().err
+    lines = (store_folder(ds) / "build.log.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines if "tool_raised" in line]
+    assert [(event["tool"], event["pages"]) for event in events] == [("resiliparse", 2)]
+    assert tree(tmp_path / "again") == tree(ds)

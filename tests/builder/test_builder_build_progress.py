@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from builder_store import n_fetches
 
 from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
@@ -82,7 +83,7 @@ def test_refusals_and_hosts_given_up_are_noted_once(tmp_path: Path, monkeypatch:
         store.add_search("q", "brave", "Why?", SearchResult(state="rate_limited", reason="429"), AT)
         store.add_search("q", "folder", "Why?", SearchResult(state="hits", urls=urls), AT)
         fetch_missing([question], store, to_config({}, "test"), {}, lambda: LOCAL_INSTANT)
-        assert store.n_fetches() == {"connection": 3}
+        assert n_fetches(store) == {"connection": 3}
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert [(line["engine"], line["state"]) for line in lines if line["event"] == "refused"] == [
         ("brave", "rate_limited")

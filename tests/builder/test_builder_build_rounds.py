@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -28,19 +27,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def web(made: Path, tmp_path: Path) -> Path:
-    """The web's folder, to change as a test likes."""
-    return Path(shutil.copytree(made / "web", tmp_path / "web"))
-
-
-@pytest.fixture
-def out(made: Path, tmp_path: Path) -> Path:
-    """The built dataset's folder, its crawl store beside it."""
-    shutil.copytree(store_folder(made / "ds"), store_folder(tmp_path / "ds"))
-    return Path(shutil.copytree(made / "ds", tmp_path / "ds"))
-
-
 def settings(web: Path, **changes: object) -> BuildConfig:
     values: dict[str, object] = {
         "search": {"folder": {"sites": str(web / "sites")}}, "extract": {"extractor": "bs4-v1"},
@@ -60,25 +46,25 @@ def change(web: Path) -> None:
 
 
 def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_crawl_gives_the_same(
-    web: Path, out: Path, tmp_path: Path
+    web: Path, ds: Path, tmp_path: Path
 ) -> None:
-    before = {page.url: page for page in Dataset(out).pages("val").values()}
+    before = {page.url: page for page in Dataset(ds).pages("val").values()}
     change(web)
     with pytest.raises(DataError, match=r"another 'sites\.h1\.example': add --refresh .*--fresh"):
-        built(web, out)
-    assert built(web, out, refresh=True).version == "1.1.0"
-    after = {page.url: page for page in Dataset(out).pages("val").values()}
+        built(web, ds)
+    assert built(web, ds, refresh=True).version == "1.1.0"
+    after = {page.url: page for page in Dataset(ds).pages("val").values()}
     gone, changed = "http://h2.example/p1.html", "http://h1.example/p0.html"
     assert set(before) - set(after) == {gone}
     assert {url for url in after if after[url] != before[url]} == {changed}
-    replay(store_folder(out), tmp_path / "again")
-    assert tree(tmp_path / "again") == tree(out)
+    replay(store_folder(ds), tmp_path / "again")
+    assert tree(tmp_path / "again") == tree(ds)
     new = built(web, tmp_path / "new", version="1.1.0")
-    assert new.content_sha256 == Dataset(out).manifest.content_sha256
+    assert new.content_sha256 == Dataset(ds).manifest.content_sha256
 
 
 def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_meanwhile(
-    web: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    web: Path, ds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change(web)
     with monkeypatch.context() as patched:
@@ -88,13 +74,13 @@ def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_me
 
         patched.setattr("builder.crawl.fetching.fetch_all", die)
         with pytest.raises(KeyboardInterrupt):
-            built(web, out, refresh=True)
-    assert read_round(store_folder(out)) == Round(number=1, version="1.1.0")
+            built(web, ds, refresh=True)
+    assert read_round(store_folder(ds)) == Round(number=1, version="1.1.0")
     with pytest.raises(DataError, match=r"not finished.*--resume.*--allow-partial"):
-        replay(store_folder(out), tmp_path / "again")
-    assert replay(store_folder(out), tmp_path / "again", allow_partial=True).version == "1.1.0"
-    assert built(web, out, refresh=True).version == "1.1.0"
-    assert read_round(store_folder(out)) == Round(number=1, version="1.1.0", is_finished=True)
+        replay(store_folder(ds), tmp_path / "again")
+    assert replay(store_folder(ds), tmp_path / "again", allow_partial=True).version == "1.1.0"
+    assert built(web, ds, refresh=True).version == "1.1.0"
+    assert read_round(store_folder(ds)) == Round(number=1, version="1.1.0", is_finished=True)
 
 
 @pytest.mark.parametrize("option", ["resume", "refresh"])
@@ -109,8 +95,8 @@ def test_resume_and_refresh_insist_on_a_store(web: Path, tmp_path: Path, option:
     assert not store_folder(tmp_path / "ds").exists()
 
 
-def test_the_log_tells_each_stage_with_counts_and_seconds_and_survives_half_a_line(web: Path, out: Path) -> None:
-    log = store_folder(out) / "build.log.jsonl"
+def test_the_log_tells_each_stage_with_counts_and_seconds_and_survives_half_a_line(web: Path, ds: Path) -> None:
+    log = store_folder(ds) / "build.log.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     ends = {line["stage"]: line for line in lines if line["event"] == "end"}
     assert set(ends) >= {"index", "search", "fetch", "extract", "label"}
@@ -118,16 +104,16 @@ def test_the_log_tells_each_stage_with_counts_and_seconds_and_survives_half_a_li
     assert all(line["seconds"] >= 0 and line["rate"] >= 0 for line in ends.values())
     assert [line["round"] for line in lines if line["event"] == "build"] == [0]
     log.write_bytes(log.read_bytes() + b'{"at": "half a li')
-    built(web, out)
+    built(web, ds)
     assert len([json.loads(line) for line in log.read_text().splitlines()]) >= 2 * len(lines) - 2
 
 
-def test_a_stage_that_breaks_off_is_in_the_log_with_its_error(out: Path) -> None:
-    store = store_folder(out)
+def test_a_stage_that_breaks_off_is_in_the_log_with_its_error(ds: Path) -> None:
+    store = store_folder(ds)
     raw = (store / "responses.warc.gz").read_bytes()
     (store / "responses.warc.gz").write_bytes(b"\0" * 200 + raw[200:])
     with pytest.raises(DataError, match=r"responses.warc.gz: record at byte 0 .*: build with --fresh"):
-        replay(store, out)
+        replay(store, ds)
     last = [json.loads(line) for line in (store / "build.log.jsonl").read_text().splitlines()][-1]
     assert (last["event"], last["stage"], "record at byte 0" in last["error"]) == ("end", "extract", True)
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from builder.documents.card import dataset_card
 from builder.documents.card_tables import outside
+from builder.documents.stats import DatasetStats, dataset_stats
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.gold import Gold
-from edu_rag.manifest import FileEntry
+from edu_rag.manifest import FileEntry, read_manifest
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -129,6 +130,23 @@ def test_fates_of_hits_are_told_kept_first_with_shares() -> None:
 )
 def test_the_card_has_every_section(section: str) -> None:
     assert f"\n## {section}\n" in dataset_card("mini", "1.0.0", SOURCES, FILES)
+
+
+@pytest.mark.parametrize(("question_id", "n"), [("NDQ_000201", 1), ("DQ_018657", 1), ("NDQ_1", 0), ("X_NDQ_000201", 0)])
+def test_questions_of_tqa_are_told_by_their_ids(tmp_path: Path, question_id: str, n: int) -> None:
+    tables = small_tables()
+    questions = {"val": [replace(tables["questions"]["val"][0], question_id=question_id)]}
+    write(tmp_path / "d", {"questions": questions, "gold": {"val": [Gold(question_id=question_id, answer="a")]}})
+    assert dataset_stats(tmp_path / "d", read_manifest(tmp_path / "d").files).n_tqa == n
+
+
+@pytest.mark.parametrize("n_tqa", [0, 1])
+def test_tqa_is_named_only_where_some_of_its_questions_are_in_the_dataset(n_tqa: int) -> None:
+    card = dataset_card("mini", "1.0.0", SOURCES, FILES, DatasetStats(n_questions=2, n_tqa=n_tqa))
+    for words in ("CC BY-NC 3.0", "cite TQA as given above", "TQA is public since 2017"):
+        assert (words in card) == (n_tqa > 0)
+    assert ("under the terms of their own source. No id is one of TQA's." in card) == (n_tqa == 0)
+    assert "- **Pages** belong to their owners." in card
 
 
 def test_the_card_is_a_function_of_its_arguments() -> None:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from builder.dataset.check import CheckReport, check_dataset, check_folder
+from builder.dataset.check import CheckReport, check_folder
 from builder.dataset.check_gold import chi_square_p
 from builder.dataset.findings import EXAMPLES, Findings
 from builder.dataset.label_tests import _upper_tail
@@ -102,8 +102,6 @@ def test_each_planted_fault_is_told(tmp_path: Path, config: str, change: Callabl
     ds = write(tmp_path / "ds")
     damage(ds, config, change)
     assert words in told(check_folder(ds))
-    with pytest.raises(DataError):
-        check_dataset(ds)
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:

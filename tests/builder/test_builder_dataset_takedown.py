@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builder_dataset import FISH, ICE, LAVA, MOVED, file_hash, hit, tables, write
+from builder_store import fetches
 from click.testing import CliRunner
 
 from builder.dataset.check import check_folder
@@ -254,7 +255,7 @@ def test_what_only_the_store_holds_is_noted_for_later_builds(tmp_path: Path) -> 
     mini = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
     build([mini / "questions.jsonl"], tmp_path / "mini", read_config(mini / "build.toml", {}))
     reader = StoreReader(tmp_path / "mini.crawl")
-    url = next(iter(reader.fetches()))
+    url = next(iter(fetches(reader)))
     reader.close()
     call = ["dataset", "takedown", str(write(tmp_path / "ds")), "--store", str(tmp_path / "mini.crawl")]
     assert isinstance(CliRunner().invoke(root, [*call, "no.such.example"]).exception, DataError)

@@ -8,14 +8,17 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import mlcroissant
 import pytest
+from builder_dataset import ICE, LAVA, MOVED, hit, tables, write
 
 from builder.build import build
 from builder.config import read_config
 from builder.dataset.changes import write_changes
+from builder.dataset.takedown import plan_takedown, to_takedown
 from builder.documents.croissant import croissant
 from builder.documents.documents import CROISSANT_FILE, rewrite_documents
 from builder.documents.plots import dataset_plots, fates_plot
@@ -68,6 +71,33 @@ def test_the_numbers_of_the_card_are_those_of_the_tables(folder: Path) -> None:
     assert stats.evidence["any"] == len(opened.evidence("test"))
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert f"| kept | {stats.outcomes['kept']:,} |" in card
+
+
+def test_manifest_card_and_take_down_count_the_same(folder: Path) -> None:
+    opened = Dataset(folder)
+    sources, stats = opened.manifest.sources, dataset_stats(folder, opened.manifest.files)
+    assert sources["hits_by_outcome"] == dict(sorted(stats.outcomes.items()))
+    assert sources["pages"] == stats.n_pages
+    assert sources["page_flags"] == dict(sorted(stats.page_flags.items()))
+    assert sources["extracted_by"] == dict(sorted(stats.extractors.items()))
+    assert sources["leaks"] == dict(sorted(stats.leaks.items()))
+    assert (sources["questions_leaked"], sources["questions_with_evidence"]) == (
+        stats.leaked_questions, stats.evidence["any"],
+    )  # fmt: skip
+    n_pairs = sum(n_pages * n for n_pages, n in stats.pages_per_question.items())
+    assert sources["pages_per_question"] == round(n_pairs / stats.n_questions, 2)
+    assert sources["questions_with_pages"] == stats.n_questions - stats.pages_per_question[0]
+    nothing = to_takedown("nowhere.example", "none", datetime(2026, 1, 1, tzinfo=UTC))
+    counted = plan_takedown(opened, nothing).sources
+    assert counted == {**sources, "hits_taken_down": 0, "pages_taken_down": 0}
+
+
+def test_a_page_that_two_hits_of_a_question_lead_to_is_counted_once(tmp_path: Path) -> None:
+    made = tables()
+    made["hits"]["val"] = [hit("q1", 1, LAVA), hit("q1", 2, ICE), hit("q1", 3, MOVED, LAVA), hit("q2", 1, LAVA)]
+    made["leaks"], made["evidence"] = {}, {}
+    stats = dataset_stats(write(tmp_path / "ds", made), read_manifest(tmp_path / "ds").files)
+    assert stats.pages_per_question == {0: 0, 1: 2, 2: 1}
 
 
 def test_every_picture_of_the_card_is_there_and_drawn_the_same_again(folder: Path) -> None:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder.clock import LOCAL_INSTANT as AT
 from builder.extract import page_text
 from builder.extract.extract import (
     EXTRACTORS,
+    SAMPLE,
     Extracted,
     ExtractionFailure,
+    check_extractor,
+    check_tools,
     extract_page,
-    extract_pages,
     skip_after,
 )
 from builder.extract.page_shape import MAX_BYTES, MAX_TAGS, page_shape, refused
+from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+from builder.page_stage import PageJob, PageResult, PageSettings, page_results
 from edu_rag.errors import ConfigError, MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,50 +101,42 @@ def test_a_page_without_text_is_a_failure_not_an_empty_page(body: bytes, extract
     assert extract_page(body, None, extractor) == ExtractionFailure(reason="empty")
 
 
-def test_results_come_in_the_order_of_the_jobs_for_any_number_of_workers() -> None:
-    jobs = [(f"k{n}", PAGE.replace("Light", f"Light {n} " * (n % 5)).encode(), None) for n in range(40)]
-    one = list(extract_pages(iter(jobs), "trafilatura-v1", 1))
-    assert [key for key, _ in one] == [f"k{n}" for n in range(40)]
-    assert list(extract_pages(iter(jobs), "trafilatura-v1", 2)) == one
-
-
-def test_jobs_are_taken_a_window_at_a_time() -> None:
-    taken = 0
-
-    def jobs() -> object:
-        nonlocal taken
-        for n in range(200):
-            taken += 1
-            yield f"k{n}", b"<p>x</p>", None
-
-    results = extract_pages(jobs(), "bs4-v1", 1)  # type: ignore[arg-type]
-    next(results)
-    assert taken < 20
-    results.close()  # type: ignore[attr-defined]
-
-
 def test_an_unknown_extractor_is_one_clear_line() -> None:
     with pytest.raises(
         ConfigError, match="unknown extractor 'x': known are cascade-v1, trafilatura-v1, resiliparse-v1"
     ):
-        next(extract_pages([], "x", 1))
+        check_extractor("x")
 
 
-def test_pages_that_hang_or_crash_or_are_huge_cost_only_themselves() -> None:
-    jobs = [
-        ("good", PAGE.encode(), None),
-        ("nested", b"<div>" * 90_000 + b"x", None),
-        ("slow", b"<p " + b" ".join(b"a%d=1" % n for n in range(300_000)) + b">text</p>", None),
-        ("big", b"x" * (MAX_BYTES + 1), None),
-        ("tags", b"<p>x" * (MAX_TAGS + 1), None),
-        ("again", PAGE.encode(), None),
-    ]
-    results = dict(extract_pages(jobs, "trafilatura-v1", 2))
-    assert isinstance(results["good"], Extracted)
-    assert results["again"] == results["good"]
-    assert results["slow"] == ExtractionFailure(reason="too_many_attributes")
-    assert results["big"] == ExtractionFailure(reason="too_large")
-    assert results["tags"] == ExtractionFailure(reason="too_many_tags")
+def stage_results(bodies: Mapping[str, bytes], extractor: str, workers: int) -> dict[str, PageResult]:
+    jobs = (
+        (key, PageJob(url=f"http://a.example/{key}", body=body, charset=None, fetched_at=AT, html_sha256="0" * 64))
+        for key, body in bodies.items()
+    )
+    settings = PageSettings(extract=ExtractConfig(extractor=extractor), filter=FilterConfig(), label=LabelConfig())
+    return dict(page_results(jobs, settings, workers))
+
+
+def test_pages_that_hang_or_crash_or_are_huge_cost_only_themselves_for_any_number_of_workers() -> None:
+    bodies = {
+        "good": PAGE.encode(),
+        "nested": b"<div>" * 90_000 + b"x",
+        "slow": b"<p " + b" ".join(b"a%d=1" % n for n in range(300_000)) + b">text</p>",
+        "big": b"x" * (MAX_BYTES + 1),
+        "tags": b"<p>x" * (MAX_TAGS + 1),
+        "again": PAGE.encode(),
+    }
+    results = stage_results(bodies, "trafilatura-v1", 2)
+    assert list(results) == list(bodies)
+    assert results == stage_results(bodies, "trafilatura-v1", 1)
+    assert results["good"].page is not None
+    assert results["again"].page is not None
+    assert results["again"].page.text == results["good"].page.text
+    assert {key: (results[key].outcome, results[key].detail) for key in ("slow", "big", "tags")} == {
+        "slow": ("extraction_failed", "too_many_attributes"),
+        "big": ("extraction_failed", "too_large"),
+        "tags": ("extraction_failed", "too_many_tags"),
+    }
 
 
 def test_no_extractor_opens_a_socket(tmp_path: Path) -> None:
@@ -191,9 +189,50 @@ def test_an_extractor_whose_library_is_not_there_is_one_clear_line(
 ) -> None:
     (tmp_path / "newspaper.py").write_text("raise ModuleNotFoundError('not installed', name='newspaper')")
     monkeypatch.syspath_prepend(tmp_path)  # handed on to the workers, as spawn does with sys.path
-    jobs = [(str(i), PAGE.encode(), None) for i in range(20)]
-    with pytest.raises(MissingExtraError, match=r"cannot start \(not installed\): pip install"):
-        list(extract_pages(jobs, "newspaper3k-v1", 1))
+    told = r"extractor newspaper3k-v1: its tool newspaper3k cannot start \(not installed\): pip install"
+    with pytest.raises(MissingExtraError, match=told):
+        stage_results({str(i): PAGE.encode() for i in range(20)}, "newspaper3k-v1", 1)
+
+
+def test_a_broken_library_under_the_cascade_is_one_clear_line_before_any_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "raise AttributeError('module lxml has no attribute html')"
+    (tmp_path / "trafilatura.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)  # handed on to the workers, as spawn does with sys.path
+    told = r"extractor cascade-v1: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
+    with pytest.raises(MissingExtraError, match=told):
+        stage_results({"a": PAGE.encode()}, "cascade-v1", 1)
+
+
+def _no_text(html: str) -> str:
+    return ""
+
+
+def test_a_tool_that_finds_nothing_on_an_honest_page_is_told_and_one_that_raises_on_a_page_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("builder.extract.cascade.resiliparse_main", _no_text)
+    with pytest.raises(MissingExtraError, match="its tool resiliparse finds no text on a page that has some: pip"):
+        check_tools("cascade-v1")
+
+    def raises(tree: object) -> str:
+        raise KeyError("a")
+
+    monkeypatch.setattr("builder.extract.cascade.trafilatura_fast", raises)
+    found = extract_page(PAGE.encode(), None, "cascade-v1")
+    assert isinstance(found, Extracted)
+    assert (found.tool, found.raised) == ("trafilatura", ("trafilatura-fast",))
+    with pytest.raises(MissingExtraError, match=r"its tool trafilatura-fast does not work \(KeyError: 'a'\)"):
+        check_tools("cascade-v1")
+
+
+@pytest.mark.parametrize("extractor", list(EXTRACTORS))
+def test_every_tool_of_every_extractor_finds_the_text_of_the_sample_page(extractor: str) -> None:
+    check_tools(extractor)
+    found = extract_page(SAMPLE.encode(), None, extractor)
+    assert isinstance(found, Extracted)
+    assert (found.language, found.raised) == ("en", ())
 
 
 def _stated(head: str, body: str = "") -> Extracted:

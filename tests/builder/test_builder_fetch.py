@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
+from builder_store import fetches
 from builder_web import HTML, Answer, Web, Writer, page, redirect, serving
 
 from builder.fetch import Fetched, fetch_all
@@ -291,7 +292,7 @@ def test_bytes_that_are_no_utf8_in_headers_and_redirects_become_text_that_can_be
         for item in got.values():
             store.add_fetch(item)
         store.flush()
-        assert len(store.fetches()) == 3
+        assert len(fetches(store)) == 3
 
 
 def test_a_served_host_that_is_an_address_is_not_dialled() -> None:

@@ -175,7 +175,7 @@ def test_an_engine_that_stays_limited_stops_the_build_and_the_next_one_resumes(t
         assert waits == [30.0, 60.0]
         assert not (tmp_path / "ds").exists()
         with CrawlStore(store_folder(tmp_path / "ds")) as store:
-            states = [search.state for search in store.searches("google")]
+            states = [search.state for search in store.iter_searches("google")]
             assert store.raw_responses("Q2", "google")[0].status == 429
         assert states == ["hits", "rate_limited"]
         web.answers["/search"] = INSIDE

@@ -1,4 +1,4 @@
-"""Hostile pages: every one ends within its limits with text or a typed refusal, and the pool goes on."""
+"""Hostile pages: every one ends within its limits as a page or a typed refusal, and the pool goes on."""
 
 from __future__ import annotations
 
@@ -9,43 +9,68 @@ from pathlib import Path
 
 import pytest
 
-from builder.extract.extract import Extracted, ExtractionFailure, PageJob, extract_page, prepare, retry_page
+from builder import page_stage
+from builder.clock import LOCAL_INSTANT
+from builder.extract.extract import ExtractionFailure, extract_page
+from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+from builder.page_stage import PageJob, PageResult, PageSettings
+from builder.questions import read_questions
 from builder.workers import CPU_LIMIT_S, WorkFailure, map_killable
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 
 from hostile_kinds import KINDS
 
+MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini" / "questions.jsonl"
 GOOD = b"<html><body><article>" + b"".join(
     b"<p>Plant %d makes its food from light, water and air.</p>" % n for n in range(30)
 ) + b"</article>"  # fmt: skip
 REFUSALS = {"too_large", "too_many_tags", "too_many_attributes", "empty", "timeout", "memory", "crash"}
-QUICK = list(dict.fromkeys([*list(KINDS)[2::5], *list(KINDS)[4::6]]))
-"""A third of them; bench/hostile_html.py runs all."""
+TEXTS = (
+    "addresses that are none",
+    "addresses of many groups",
+    "initials",
+    "hidden orders",
+    "one question of the dataset",
+)
+QUICK = list(dict.fromkeys([*list(KINDS)[2::5], *TEXTS]))
+"""A quarter of them; bench/hostile_html.py runs all."""
 
 
-def _measured(job: PageJob) -> tuple[str, bool, float]:
+def job_of(name: str, body: bytes) -> PageJob:
+    url = f"http://hostile.example/{name}"
+    return PageJob(url=url, body=body, charset=None, fetched_at=LOCAL_INSTANT, html_sha256="0" * 64)
+
+
+def settings() -> PageSettings:
+    """Every filter off, so that no label is left out."""
+    questions, golds = read_questions([MINI], None)
+    off = FilterConfig(min_bytes=0, languages=(), error_pages=False, walls=False)
+    return PageSettings(extract=ExtractConfig(), filter=off, label=LabelConfig(), questions=questions, golds=golds)
+
+
+def _measured(job: PageJob) -> tuple[PageResult, float]:
     before = time.process_time()
-    found = extract_page(job.body, job.charset, job.extractor, job.skip)
-    took = time.process_time() - before
-    return ("text" if isinstance(found, Extracted) else found.reason), isinstance(found, Extracted), took
+    return page_stage.work(job), time.process_time() - before
 
 
-def test_every_hostile_page_ends_with_text_or_a_typed_refusal_and_the_pool_goes_on() -> None:
-    assert len(QUICK) >= 32
-    jobs = [(name, PageJob(body=KINDS[name](), charset=None, extractor="cascade-v1")) for name in QUICK]
-    jobs.append(("good", PageJob(body=GOOD, charset=None, extractor="cascade-v1")))
-    results = dict(map_killable(iter(jobs), _measured, partial(prepare, "cascade-v1"), workers=2, retry=retry_page))
+def test_every_hostile_page_ends_as_a_page_or_a_typed_refusal_and_the_pool_goes_on() -> None:
+    assert len(QUICK) >= 25
+    jobs = [(name, job_of(name, KINDS[name]())) for name in QUICK] + [("good", job_of("good", GOOD))]
+    retry = partial(page_stage.retry, "cascade-v1")
+    results = dict(map_killable(iter(jobs), _measured, partial(page_stage.prepare, settings()), workers=2, retry=retry))
     assert list(results) == [name for name, _ in jobs]
     for name, result in results.items():
         if isinstance(result, WorkFailure):
             assert result.reason in REFUSALS, name
-        else:
-            assert result[1] or result[0] in REFUSALS, name
-            assert result[2] <= CPU_LIMIT_S, name
+            continue
+        found, took = result
+        assert (found.outcome, found.detail) == ("kept", "") or found.detail in REFUSALS, name
+        assert took <= CPU_LIMIT_S, name
+    assert not {name for name in TEXTS if isinstance(results[name], WorkFailure)}
     good = results["good"]
     assert not isinstance(good, WorkFailure)
-    assert good[0] == "text"
+    assert good[0].outcome == "kept"
 
 
 def _hangs_first(job: PageJob) -> tuple[str, ...]:
@@ -56,8 +81,10 @@ def _hangs_first(job: PageJob) -> tuple[str, ...]:
 
 
 def test_a_page_whose_first_tool_hangs_is_tried_again_without_it() -> None:
-    jobs = [("a", PageJob(body=b"", charset=None, extractor="cascade-v1"))]
-    results = list(map_killable(jobs, _hangs_first, _nothing, workers=1, cpu_limit_s=0.5, retry=retry_page))
+    retry = partial(page_stage.retry, "cascade-v1")
+    results = list(
+        map_killable([("a", job_of("a", b""))], _hangs_first, _nothing, workers=1, cpu_limit_s=0.5, retry=retry)
+    )
     assert results == [("a", ("trafilatura-fast", "trafilatura"))]
 
 

@@ -184,7 +184,7 @@ def test_a_file_that_is_not_tqas_is_one_clear_line(tmp_path: Path, content: str,
 
 
 def test_an_unknown_kind_of_file_and_a_missing_one_are_one_clear_line(tmp_path: Path) -> None:
-    assert faults(tmp_path / "q.csv") == ["FILE: unknown kind of question file '.csv': known are .jsonl, .json"]
+    assert faults(tmp_path / "q.csv") == ["FILE: unknown kind of question file '.csv': known are .jsonl, .json, .bz2"]
     assert faults(tmp_path / "q.jsonl") == ["FILE: No such file or directory: give a readable file"]
 
 

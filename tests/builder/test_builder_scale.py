@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builder_crash import tree
 
 from builder import scale
 from builder.build import build, read_inputs, store_folder
@@ -37,18 +38,17 @@ def derived(built: Path, out: Path, scale_config: ScaleConfig, workers: int = 2)
         return derive(store, replace(inputs, config=replace(inputs.config, scale=scale_config)), out, workers)
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize("executor", ["local", "ray"])
-def test_an_executor_makes_the_same_dataset_as_the_plain_build(
-    built: Path, tmp_path: Path, executor: Any, monkeypatch: pytest.MonkeyPatch
+def test_an_executor_makes_the_same_dataset_as_the_plain_build_and_its_log_stays_off_the_terminal(
+    built: Path, tmp_path: Path, executor: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     derived(built, tmp_path / "scaled", ScaleConfig(executor=executor, tasks=3))
-    assert files(tmp_path / "scaled") == files(built)
+    assert tree(tmp_path / "scaled") == tree(built)
     assert not list(store_folder(built).glob("scale-*"))
+    told = capfd.readouterr()
+    assert "extract: 101 of 101" in told.err
+    assert not [level for level in ("| DEBUG ", "| INFO ", "| SUCCESS ", "PIPELINE") if level in told.err + told.out]
 
 
 class Half:
@@ -85,7 +85,7 @@ def test_tasks_that_are_not_done_are_named_and_only_they_are_done_by_the_next_ru
     with pytest.raises(DataError, match="1 of 3 tasks are not done"):
         derived(built, tmp_path / "scaled", slurm)
     derived(built, tmp_path / "scaled", slurm)
-    assert files(tmp_path / "scaled") == files(built)
+    assert tree(tmp_path / "scaled") == tree(built)
 
 
 def test_slurm_is_asked_for_what_the_settings_say(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_limited_engine_of_a_chain_is_waited_for_then_left_out_of_the_run(web:
     build(questions_in(tmp_path), tmp_path / "ds", config_at(web, ["brave", "searxng"]), sleep=waits.append)
     assert (web.n_asked(BRAVE), web.n_asked(SEARXNG), waits) == (3, 2, [30.0])
     with CrawlStore(store_folder(tmp_path / "ds")) as store:
-        assert [search.state for search in store.searches("brave")] == ["hits", "rate_limited"]
+        assert [search.state for search in store.iter_searches("brave")] == ["hits", "rate_limited"]
     web.answers[BRAVE] = brave_hits(*INSIDE)
     build(questions_in(tmp_path), tmp_path / "ds", config_at(web, ["brave", "searxng"]), sleep=waits.append)
     assert web.n_asked(BRAVE) == 3  # what the second engine has answered is answered
@@ -246,7 +246,7 @@ def test_a_refresh_asks_again_and_a_refusal_keeps_the_older_answer(web: Web, tmp
     with pytest.raises(EngineError, match="1 of 2"):
         build(questions, tmp_path / "ds", config, refresh=True, sleep=lambda _: None)
     with CrawlStore(store_folder(tmp_path / "ds")) as store:
-        assert [search.urls[0] for search in store.searches("brave")] == [OTHERS[0], INSIDE[0]]
+        assert [search.urls[0] for search in store.iter_searches("brave")] == [OTHERS[0], INSIDE[0]]
 
 
 def test_the_key_is_nowhere_in_what_a_build_writes(

@@ -53,6 +53,24 @@ def root(tmp_path: Path) -> Path:
     return write(tmp_path / "sites", SITE)
 
 
+@pytest.mark.parametrize("inner", ["a.example/index.html", "b/CNAME", "c/site.toml"])
+def test_a_folder_of_sites_one_level_too_high_is_refused_unless_its_host_is_named(tmp_path: Path, inner: str) -> None:
+    name = inner.split("/")[0]
+    write(tmp_path, {f"sites/{inner}": "", f"sites/{name}/page.html": html("One", "one")})
+    told = rf"sites: has no page of its own, but a folder {name} that looks like a site: give .*sites as --sites, or"
+    with pytest.raises(ConfigError, match=told):
+        read_sites(tmp_path, {})
+    assert [site.host for site in read_sites(tmp_path, {"sites": "mirror.example"})] == ["mirror.example"]
+    write(tmp_path, {"sites/top.html": html("Top", "top")})
+    assert [site.host for site in read_sites(tmp_path, {})] == ["sites"]
+
+
+@pytest.mark.parametrize("inner", ["wiki/page.html", "v1.2/page.html", "notes.2024/page.html", "img.files/x.png"])
+def test_a_site_whose_pages_all_lie_in_folders_is_a_site(tmp_path: Path, inner: str) -> None:
+    write(tmp_path, {f"en.example/{inner}": html("One", "one")})
+    assert [site.host for site in read_sites(tmp_path, {})] == ["en.example"]
+
+
 def get(port: int, host: str, path: str) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     connection.request("GET", path, headers={"Host": host})

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from builder_store import fetches
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.fetch import Fetched
@@ -37,7 +38,7 @@ def filled(folder: Path, n: int = 5) -> None:
 def test_what_was_fetched_comes_back_with_its_bytes_and_charset(tmp_path: Path) -> None:
     filled(tmp_path / "s")
     with CrawlStore(tmp_path / "s") as store:
-        found = store.fetches()
+        found = fetches(store)
         assert len(found) == 6
         assert store.response(found["http://e.example/3"]) == (fetched(3).body, "latin-1")
         row = found["http://e.example/5"]
@@ -73,7 +74,7 @@ def test_a_torn_tail_is_cut_and_the_next_record_lies_right_behind_the_last_good_
         assert path.read_bytes() == whole
         store.add_fetch(fetched(9))
     with CrawlStore(tmp_path / "s") as store:
-        found = store.fetches()
+        found = fetches(store)
         assert {store.response(found[f"http://e.example/{i}"])[0] for i in (0, 4, 9)} == {
             fetched(i).body for i in (0, 4, 9)
         }
@@ -84,8 +85,8 @@ def test_rows_whose_bytes_are_gone_are_forgotten_so_that_they_are_fetched_again(
     path = tmp_path / "s" / WARC_FILE
     path.write_bytes(path.read_bytes()[:-20])
     with CrawlStore(tmp_path / "s") as store:
-        assert "http://e.example/4" not in store.fetches()
-        assert store.response(store.fetches()["http://e.example/3"])[0] == fetched(3).body
+        assert "http://e.example/4" not in fetches(store)
+        assert store.response(fetches(store)["http://e.example/3"])[0] == fetched(3).body
 
 
 def test_a_changed_record_is_found_by_its_hash(tmp_path: Path) -> None:
@@ -93,7 +94,7 @@ def test_a_changed_record_is_found_by_its_hash(tmp_path: Path) -> None:
     with CrawlStore(tmp_path / "s") as store:
         store.add_fetch(fetched(1))
         store.flush()
-        first, second = (store.fetches()[f"http://e.example/{i}"] for i in (0, 1))
+        first, second = (fetches(store)[f"http://e.example/{i}"] for i in (0, 1))
         assert first.digest == hashlib.sha256(fetched(0).body).hexdigest()
         path = tmp_path / "s" / WARC_FILE
         raw = path.read_bytes()
@@ -109,9 +110,9 @@ def test_a_refusal_is_kept_with_its_raw_page_and_replaced_by_a_later_answer(tmp_
         store.add_search("q1", "google", "why", SearchResult(state="rate_limited", reason="429", raw=raw), NOW)
         assert store.raw_responses("q1", "google") == list(raw)
         store.add_search("q1", "google", "why", SearchResult(state="hits", urls=("http://e.example/é",)), NOW)
-        (search,) = store.searches("google")
+        (search,) = store.iter_searches("google")
         assert (search.state, search.urls, search.searched_at) == ("hits", ("http://e.example/é",), NOW)
-        assert list(store.searches("folder")) == []
+        assert list(store.iter_searches("folder")) == []
 
 
 def test_two_builds_do_not_share_a_store(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_a_take_down_list_outlives_its_crawl_even_where_forgetting_is_killed(tmp
     folder.rename(folder.with_name(".s.old"))
     with CrawlStore(folder, create=True) as store:
         assert read_takedowns(folder).entries == (entry,)
-        assert store.fetches() == {}
+        assert fetches(store) == {}
     forget_store(folder)
     assert read_takedowns(folder).entries == (entry,)
     assert not folder.with_name(".s.old").exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
+from builder_store import fetches, n_searches
 from builder_web import HTML, Answer, Web, serving
 
 from builder.config import BuildConfig, to_config
@@ -48,7 +49,7 @@ def config(**filters: object) -> BuildConfig:
 
 def crawl(store: CrawlStore, web: Web, at: datetime, **filters: object) -> Mapping[str, Fetch]:
     fetch_missing([QUESTION], store, config(**filters), {HOST: web.address}, lambda: at)
-    return {url.removeprefix(f"http://{HOST}"): row for url, row in store.fetches().items()}
+    return {url.removeprefix(f"http://{HOST}"): row for url, row in fetches(store).items()}
 
 
 def test_a_refresh_keeps_what_is_unchanged_and_replaces_what_changed_or_is_gone(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_one_of_the_future
         row = store.fetch(f"http://{HOST}/same")
         assert row == before["/same"]
         assert store.response(before["/same"])[0] == body("/same")
-        assert store.n_searches("folder") == {"hits": 1}
+        assert n_searches(store, "folder") == {"hits": 1}
     with sqlite3.connect(tmp_path / "s" / INDEX_FILE) as base:
         base.execute(f"PRAGMA user_version = {VERSION + 1}")
     base.close()

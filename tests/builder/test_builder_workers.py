@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.workers import MEMORY_BYTES, WINDOW_PER_WORKER, WorkFailure, map_killable
-from edu_rag.errors import MissingExtraError
+from edu_rag.errors import DataError, EduRagError, MissingExtraError
 
 
 def _nothing() -> None:
@@ -92,6 +92,22 @@ def test_libraries_that_cannot_be_loaded_are_one_clear_line(tmp_path: Path) -> N
 
 def _prepare_fails() -> None:
     raise ModuleNotFoundError("no parser")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (DataError("a", "is broken", "mend it"), "^a: is broken: mend it$"),
+        (KeyError("b"), r"^page workers: they cannot start \(KeyError\('b'\)\): pip install"),
+    ],
+)
+def test_whatever_prepare_raises_is_one_clear_line(error: Exception, told: str) -> None:
+    with pytest.raises(EduRagError, match=told):
+        list(map_killable([("a", "x")], _work, partial(_raise, error), workers=1))
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def test_workers_that_end_while_they_start_are_one_clear_line() -> None:

@@ -16,9 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edu_rag import dataset_writer
-from edu_rag.dataset import Dataset, kept_pages, schema
+from edu_rag.dataset import Dataset, _lists, kept_pages, schema
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold
@@ -288,3 +290,37 @@ def test_a_long_table_is_cut_into_shards_that_read_as_one(tmp_path: Path, monkey
     monkeypatch.undo()
     whole = write(tmp_path / "whole", {"questions": {"val": questions}})
     assert whole.content_sha256 == manifest.content_sha256
+
+
+_TEXT = st.none() | st.text(max_size=3)
+_PAIR = st.none() | st.fixed_dictionaries({"label": _TEXT, "text": _TEXT})
+
+
+@given(st.lists(st.none() | st.lists(_PAIR, max_size=3), max_size=6), st.integers(0, 3), st.booleans())
+def test_lists_of_pairs_are_read_as_pyarrow_reads_them(rows: list[Any], start: int, whole: bool) -> None:
+    rows = [row or [] for row in rows] if whole else rows
+    column = pa.array(rows, pa.list_(pa.struct([("label", pa.string()), ("text", pa.string())])))[start:]
+    nothing = {"label": None, "text": None}
+    wanted = [
+        row if row is None else [((pair or nothing)["label"], (pair or nothing)["text"]) for pair in row]
+        for row in column.to_pylist()
+    ]
+    assert _lists(column) == wanted
+
+
+@given(st.lists(st.none() | st.lists(_TEXT, max_size=3), max_size=6), st.integers(0, 3))
+def test_lists_of_texts_are_read_as_pyarrow_reads_them(rows: list[Any], start: int) -> None:
+    column = pa.array(rows, pa.list_(pa.string()))[start:]
+    assert _lists(column) == rows[start:]
+
+
+def test_columns_of_all_shards_come_as_one_table_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_writer, "SHARD_BYTES", 1)
+    monkeypatch.setitem(dataset_writer.ROW_GROUP_ROWS, "questions", 2)
+    write(tmp_path / "d")
+    dataset = Dataset(tmp_path / "d")
+    assert len(dataset.files("questions", "val")) == 2
+    table = dataset.columns("questions", "val", ("question_id",))
+    assert table is not None
+    assert table.to_pydict() == {"question_id": ["q0", "q1", "q2"]}
+    assert dataset.columns("leaks", "val", ("question_id",)) is None

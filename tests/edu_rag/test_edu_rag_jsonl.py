@@ -88,6 +88,13 @@ def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:
         read_json(tmp_path)
 
 
+def test_a_faulty_json_file_is_named_with_its_fault(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(b'{"a": 1, "b": 2, "b": 3}')
+    with pytest.raises(DataError, match=r"x\.json: b: the key is repeated"):
+        read_json(path)
+
+
 def test_windows_line_ends_and_a_missing_last_line_end_are_read(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_bytes(GOOD + b"\r\n" + GOOD.replace(b"q1", b"q2"))

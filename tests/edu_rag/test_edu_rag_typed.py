@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import pytest
+from msgspec import Meta
 
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.results import Counts, Prediction
@@ -46,6 +48,26 @@ def test_all_faults_of_a_value_are_found_at_once() -> None:
 def test_an_unknown_field_far_from_all_lists_the_known_ones() -> None:
     faults, _ = faults_and_record({"zzz": 1}, Counts)
     assert "known are correct, incorrect" in str(faults[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    size: Literal["small", "large"] = "small"
+    tones: tuple[Literal["high", "low"], ...] = ()
+    other: Annotated[Literal["x"], Meta(description="y")] | None = None
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"size": "huge"}, "size: unknown value 'huge': known are small, large"),
+        ({"size": 3}, "size: Expected `str`, got `int`: known are small, large"),
+        ({"tones": ["high", "mid"]}, "tones: unknown value 'mid' - at `$[1]`: known are high, low"),
+        ({"other": "z"}, "other: unknown value 'z': known are x"),
+    ],
+)
+def test_a_value_of_no_enumeration_is_told_with_the_allowed_ones(values: dict[str, Any], told: str) -> None:
+    assert [str(fault) for fault in faults_and_record(values, Choices)[0]] == [told]
 
 
 def test_plain_values_and_records_are_each_others_inverse() -> None:

@@ -110,6 +110,12 @@ def build(
     return Dataset(folder)
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test uses or fills the user's caches."""
+    monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path / "own-cache"))
+
+
 @pytest.fixture(scope="session")
 def build_dataset() -> Callable[..., Dataset]:
     return build

@@ -182,7 +182,7 @@ READINGS = [
     ("Answer: The answer is b", CELLS, "b"),
     ("b\nAnswer: Answer: c", CELLS, "unparseable"),
     ("b\nSo I now say that the answer is c.", CELLS, "unparseable"),
-    ("b\nThe answer is not c.", CELLS, "unparseable"),
+    ("b\nThe answer is not c.", CELLS, "b"),
     ("b\n<answer>c</answer>", CELLS, "unparseable"),
     ("b\n<answer>b</answer>", CELLS, "b"),
     ('b\n{"answer": "c"}', CELLS, "unparseable"),
@@ -222,6 +222,7 @@ def test_usual_and_debatable_forms_have_a_written_verdict(text: str, choices: di
         ("Answer: b\nAnswer: c", "more than one"),
         ("b) meiosis", "choice a"),
         ("A) mitosis", "choice b"),
+        ("d mitosis", "choice b"),
         ("not b", "negation"),
         ("b is wrong", "negation"),
         ("it isn't mitosis", "negation"),
@@ -229,7 +230,7 @@ def test_usual_and_debatable_forms_have_a_written_verdict(text: str, choices: di
         ("b. is incorrect", "negation"),
         ("probably b", "hedged"),
         ("b, but maybe another", "hedged"),
-        ("b, I don't know", "hedged"),
+        ("b, I don't know", "does not know"),
         ("b\nI don’t know", "hedged"),
         ("Cells divide by mitosis", "substring"),
         ("amitosis", "names no choice"),
@@ -397,6 +398,7 @@ DRESSES = [
     '```json\n{{"answer": "{}"}}\n```', "{}<|eot_id|>\n", "{}<end_of_turn>", "{}) because cells divide",
     "{}, since cells divide",
 ]  # fmt: skip
+BARE = ["{}", "It's {}", r"\boxed{{{}}}", r"$\boxed{{\text{{{}}}}}$"]
 JOINS = [
     "\n",
     "\n\n",
@@ -425,8 +427,8 @@ def test_each_label_in_each_dress_reads_as_itself(data: st.DataObject, n: int, d
 def test_a_second_label_in_any_dress_makes_an_answer_unparseable(
     one: str, two: str, labels: list[str], join: str
 ) -> None:
-    # A bare letter in running prose may be vitamin b.
-    assume(join != " " or "cells divide" not in one)
+    # A bare letter in running prose may be vitamin b, or an article: `A cell divides. The answer is b.`
+    assume(join != " " or ("cells divide" not in one and one not in BARE))
     answer = one.format(labels[0]) + join + two.format(labels[1])
     assert read_answer(answer, CELLS).kind == "unparseable", answer
 
@@ -492,3 +494,10 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 def test_the_lexicon_does_not_take_ordinary_answers_for_abstentions() -> None:
     assert not any(abstains(text) for text in ["mitosis", "the known universe", "a passenger", "no", "idke", "panama"])
+
+
+def test_marks_and_wrappers_are_taken_off_to_a_stated_depth_and_no_deeper() -> None:
+    assert fold_punctuation("x" + "*-_" * 4) == "x"
+    assert fold_punctuation("x" + "*-_" * 20).startswith("x*-_*")
+    nested = [r"\text{" * n + "b" + "}" * n for n in (12, 13)]
+    assert [read_answer(text, CELLS).kind for text in nested] == ["choice", "unparseable"]

@@ -73,7 +73,7 @@ def test_the_life_of_a_submission_from_check_to_explain(
     card = tmp_path / "results" / "tiny-1.0.0" / "test" / "test-system" / "scorecard.json"
     assert json.loads(card.read_text())["cost"]["latency_s"]["source"] == "measured"
     explained = call("explain", folder, "q001", "--dataset", tiny.folder).output
-    assert "* Cells divide by mitosis." in explained
+    assert "* >>Cells divide by mitosis.<<" in explained
     assert "http://site0.example/page [0:24]" in explained
     assert "verdict    correct (+1): label b" in explained
     compared = call("compare", folder, oracle, "--dataset", tiny.folder).output
@@ -192,7 +192,7 @@ def test_scorecards_of_different_length_are_one_line(
     call("score", oracle, "--dataset", tiny.folder, "--out", tmp_path / "results")
     whole = next((tmp_path / "results").rglob("scorecard.json"))
     card = read_scorecard(whole)
-    short = replace(card, counts=replace(card.counts, correct=39), outcomes=card.outcomes[1:], slices=())
+    short = replace(card, counts=replace(card.counts, correct=39), outcomes=card.outcomes[1:], slices=(), lessons=())
     write_scorecard(tmp_path / "short.json", short)
     for other, extra in ((whole, ()), (tmp_path / "short.json", ("--dataset", tiny.folder))):
         result = call("compare", tmp_path / "short.json", other, *extra)
@@ -222,7 +222,7 @@ def test_explain_shows_failures_missing_pages_and_uncited_evidence(
     text = call("explain", path, question_id, "--dataset", tiny.folder).output
     assert "the dataset has no such page" in text
     assert "outside the page" in text
-    assert "not cited  1 passage(s)" in text
+    assert "not cited  1 place(s)" in text
     assert "\x1b" not in text
     outside = call("explain", path, "q038", "--dataset", tiny.folder, "--sample", "2")
     assert "q038: is not in the sample stratified-2-seed-0" in str(outside.exception)

@@ -44,5 +44,8 @@ def test_an_absent_question_and_every_fault_have_failed() -> None:
 
 def test_free_text_is_refused_rather_than_guessed() -> None:
     question = Question(question_id="q", text="?", choices={}, kind="free_text", split="val")
-    with pytest.raises(SubmissionError, match="free_text"):
-        judge(question, Gold(question_id="q", texts=("x",)), None)
+    gold = Gold(question_id="q", texts=("x",))
+    assert judge(question, gold, None).outcome == "failed"
+    assert judge(question, gold, Prediction(question_id="q", answer=" X. ")).outcome == "correct"
+    with pytest.raises(SubmissionError, match="unjudged"):
+        judge(question, gold, Prediction(question_id="q", answer="x or y"))

@@ -16,8 +16,10 @@ from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.predictions import read_predictions
-from harness.run import MAX_BARREN_STARTS, asking_order, run_submission
+from harness.run import Manner, run_submission
+from harness.runner import MAX_BARREN_STARTS
 from harness.submission import Limits, open_submission
+from harness.task import asking_order
 
 LOOP = """
 import json, os, sys, time
@@ -33,7 +35,7 @@ FAST = Limits(time_s=0.4, start_s=5)
 def go(
     folder: Path, dataset: Dataset, *, limits: Limits = FAST, sample: str | None = None, **more: object
 ) -> dict[str, Prediction]:
-    path = run_submission(open_submission(folder), dataset, "test", sample, limits=limits, **more)  # type: ignore[arg-type]
+    path = run_submission(open_submission(folder), dataset, "test", sample, Manner(limits=limits, **more))  # type: ignore[arg-type]
     assert not path.with_name(path.name + ".partial").exists()
     return read_predictions(path, [q.question_id for q in dataset.questions("test")])
 
@@ -233,7 +235,7 @@ def test_a_page_larger_than_a_pipe_arrives_whole(
     )
     dataset = build_dataset(tmp_path / "big", [question], {"q0": "a"})
     folder = write_system(LOOP + "    say(id=q['id'], answer=str(len(q['text'])))\n")
-    found = run_submission(open_submission(folder), dataset, "test", None, limits=FAST)
+    found = run_submission(open_submission(folder), dataset, "test", None, Manner(limits=FAST))
     assert read_predictions(found, ["q0"])["q0"].answer == str(len(question.text))
 
 
@@ -284,7 +286,7 @@ def test_nothing_sent_to_a_system_tells_gold_split_flags_or_order(
     }.items():
         monkeypatch.setenv(name, value)
     folder = write_system(RECORDER)
-    run_submission(open_submission(folder), tiny, "test", None, environment=os.environ)
+    run_submission(open_submission(folder), tiny, "test", None, Manner(environment=os.environ))
     start, sent = _seen(folder)
     assert len(sent) == 40
     for question in sent:
@@ -318,7 +320,7 @@ def test_a_key_reaches_a_system_only_when_passed_by_name(
 ) -> None:
     monkeypatch.setenv("EDU_RAG_LLM_KEY", "s3cret")
     folder = write_system(RECORDER)
-    run_submission(open_submission(folder), tiny, "test", None, passed=("EDU_RAG_LLM_KEY",))
+    run_submission(open_submission(folder), tiny, "test", None, Manner(passed=("EDU_RAG_LLM_KEY",)))
     assert _seen(folder)[0]["environment"]["EDU_RAG_LLM_KEY"] == "s3cret"  # type: ignore[index]
 
 
@@ -335,7 +337,7 @@ def test_shuffling_the_gold_changes_nothing_in_what_is_sent(
         dataset = build_dataset(tmp_path / f"data{number}", questions, answers, pages=True)
         folder = write_system(RECORDER, slug=f"recorder-{number}")
         ids = iter(f"{i:016x}" for i in range(1_000))
-        run_submission(open_submission(folder), dataset, "test", None, new_id=lambda ids=ids: next(ids))
+        run_submission(open_submission(folder), dataset, "test", None, Manner(new_id=lambda ids=ids: next(ids)))
         sent.append(_seen(folder)[1])
     assert gold != turned
     assert sent[0] == sent[1]

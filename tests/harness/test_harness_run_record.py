@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +12,9 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError, SubmissionError
 from edu_rag.records import Question
 from harness.check import check_submission
-from harness.compare import Choice, card_of
-from harness.run import run_submission
-from harness.run_record import read_run_record, record_path
+from harness.compare import Choice, sides_of
+from harness.run import Manner, run_submission
+from harness.run_record import is_measured, read_run_record, record_path
 from harness.submission import Limits, open_submission
 from harness.target import find_target
 
@@ -29,19 +30,48 @@ def twin(build_dataset: Callable[..., Dataset], questions: list[Question], tmp_p
 
 @pytest.fixture
 def predictions(write_system: Callable[..., Path], tiny: Dataset) -> Path:
-    return run_submission(open_submission(write_system(SYSTEM)), tiny, "test", None, limits=LIMITS)
+    return run_submission(open_submission(write_system(SYSTEM)), tiny, "test", None, Manner(limits=LIMITS))
 
 
 def test_a_run_says_on_which_dataset_and_how_its_predictions_were_made(predictions: Path, tiny: Dataset) -> None:
     record = json.loads((predictions.parent / "test.run.json").read_text())
-    assert len(record.pop("system_sha256")) == 64
+    for name in ("system_sha256", "settings_sha256", "surroundings_sha256"):
+        assert len(record.pop(name)) == 64
+    assert record.pop("predictions_sha256") == hashlib.sha256(predictions.read_bytes()).hexdigest()
+    assert record.pop("wall_s") > 0
     assert record == {
         "dataset": tiny.id,
         "split": "test",
         "sample": None,
         "harness": f"edu-rag-bench {__version__}",
         "limits": {"time_s": 20.0, "start_s": 30.0},
+        "probe": None,
+        "draws": "",
+        "seed": 0,
+        "n_questions": 40,
+        "n_asked": 40,
+        "n_resumed": 0,
+        "n_cached": 0,
     }
+
+
+def test_only_the_very_predictions_that_the_harness_made_are_measured(predictions: Path) -> None:
+    assert is_measured(predictions)
+    predictions.write_bytes(predictions.read_bytes().replace(b'"latency_s":0.', b'"latency_s":1.'))
+    assert not is_measured(predictions)
+    record_path(predictions).unlink()
+    assert not is_measured(predictions)
+
+
+def test_a_record_of_an_earlier_harness_is_read_and_measures_nothing(predictions: Path) -> None:
+    values = json.loads(record_path(predictions).read_text())
+    for name in list(values)[6:]:
+        del values[name]
+    record_path(predictions).write_text(json.dumps(values))
+    record = read_run_record(predictions)
+    assert record is not None
+    assert (record.predictions_sha256, record.wall_s, record.probe) == ("", None, None)
+    assert not is_measured(predictions)
 
 
 def test_predictions_made_on_a_dataset_of_the_same_name_and_version_are_refused(
@@ -55,7 +85,7 @@ def test_predictions_made_on_a_dataset_of_the_same_name_and_version_are_refused(
             find_target(path, twin.manifest, "test", None)
         assert str(error.value) == f"{predictions}: {said}"
     with pytest.raises(SubmissionError, match="were made on"):
-        card_of(folder, Choice(twin, None, None))
+        sides_of([folder], Choice(twin, None, None))
     assert [str(fault) for fault in check_submission(folder, twin).faults] == [f"{predictions}: {said}"]
 
 

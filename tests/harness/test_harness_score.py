@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import gc
+import hashlib
 import json
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,12 +15,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edu_rag.dataset import Dataset
-from edu_rag.errors import DataError, SubmissionError
+from edu_rag.errors import DataError, FaultsError, RecordFaultsError, SubmissionError
+from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.results import Counts, Prediction, ScoreCard, SystemFacts
 from edu_rag.scorecards import read_scorecard, scorecard_values, write_scorecard
-from harness.cost import cost_of
-from harness.score import Exam, now_utc, open_exam, score, score_target, write_results
+from harness.score import (
+    Exam,
+    Origin,
+    fingerprints,
+    lesson_numbers,
+    now_utc,
+    open_exam,
+    score,
+    score_target,
+    uncollected,
+    write_results,
+)
 from harness.target import Target
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
@@ -30,7 +45,7 @@ def exam(tiny: Dataset) -> Exam:
 
 def card_of(exam: Exam, answers: Mapping[str, str | None]) -> ScoreCard:
     predictions = {i: Prediction(question_id=i, answer=answer) for i, answer in answers.items()}
-    return score(exam, predictions, FACTS, sha256="", scored_at=WHEN).card
+    return score(exam, predictions, FACTS, scored_at=WHEN).card
 
 
 def from_file(dataset: Dataset, path: Path, split: str = "test", sample: str | None = None) -> ScoreCard:
@@ -193,30 +208,6 @@ def test_a_full_file_is_scored_on_a_sample_alone(
     assert (card.counts.n, card.sample, card.counts.score) == (12, "stratified-12-seed-0", 1.0)
 
 
-def test_cited_evidence_is_counted_over_answered_supported_questions(exam: Exam, tiny: Dataset) -> None:
-    spans = exam.support.evidence
-    good, bad = sorted(spans)[:2]
-    (page_id,) = spans[good]
-    predictions = {
-        good: Prediction(question_id=good, answer="a", passages=((page_id, 20, 30), ("p0", 0, 5))),  # type: ignore[arg-type]
-        bad: Prediction(question_id=bad, answer="a", passages=((page_id, 24, 30),)),  # type: ignore[arg-type]
-    }
-    retrieval = score(exam, predictions, FACTS, sha256="", scored_at=WHEN).card.retrieval
-    assert retrieval == {"n_citing": 2, "n_passages_mean": 1.5, "n_answered_supported": 2, "evidence_cited": 0.5}
-
-
-def test_cost_says_median_95th_percentile_totals_and_who_says_so() -> None:
-    predictions = [
-        Prediction(question_id=str(i), answer="a", latency_s=i / 10, input_tokens=i, cost_usd=0.1) for i in range(1, 21)
-    ]
-    cost = cost_of(predictions, measured=True)
-    assert cost["latency_s"] == {"median": 1.0, "p95": 1.9, "n": 20, "source": "measured"}
-    assert cost["input_tokens"] == {"total": 210, "n": 20, "source": "declared"}
-    assert cost["cost_usd"]["total"] == pytest.approx(2.0)
-    assert "output_tokens" not in cost
-    assert cost_of([], measured=False) == {}
-
-
 def test_scored_at_is_the_clock_or_source_date_epoch() -> None:
     assert now_utc({"SOURCE_DATE_EPOCH": "946684800"}) == datetime(2000, 1, 1, tzinfo=UTC)
     assert abs((now_utc({}) - datetime.now(UTC)).total_seconds()) < 5
@@ -241,7 +232,7 @@ def test_a_scorecard_reads_back_equal_and_lies_are_refused(exam: Exam, gold: dic
     ]
     for lie in lies:
         path.write_text(json.dumps(lie))
-        with pytest.raises(DataError):
+        with pytest.raises(FaultsError):
             read_scorecard(path)
 
 
@@ -250,7 +241,7 @@ def test_results_lie_where_the_board_looks_with_the_same_predictions(
 ) -> None:
     path = write_answers(gold)
     scored = score_target(tiny, "test", "stratified-8-seed-0", Target(path, FACTS), scored_at=WHEN)
-    written = write_results(tmp_path / "results", tiny, scored, path)
+    written = write_results(tmp_path / "results", scored.card, path)
     assert written.relative_to(tmp_path) == Path(
         "results/tiny-1.0.0/test-stratified-8-seed-0/test-system/scorecard.json"
     )
@@ -264,8 +255,110 @@ def test_the_same_inputs_give_the_same_bytes(
     path, written = write_answers(gold), []
     for name in ("one", "two"):
         scored = score_target(tiny, "test", None, Target(path, FACTS), scored_at=WHEN)
-        written.append(write_results(tmp_path / name, tiny, scored, path).read_bytes())
+        written.append(write_results(tmp_path / name, scored.card, path).read_bytes())
     assert written[0] == written[1]
+
+
+def test_lessons_are_numbered_by_first_occurrence_and_none_is_minus_one(questions: list[Question]) -> None:
+    named = ["plants", None, "cells", "plants", None, "cells", "air"]
+    asked = [replace(q, lesson=lesson) for q, lesson in zip(questions, named, strict=False)]
+    assert lesson_numbers(asked) == (0, -1, 1, 0, -1, 1, 2)
+    assert lesson_numbers([replace(q, lesson=None) for q in questions]) == ()
+    assert lesson_numbers([]) == ()
+
+
+def test_the_card_carries_lessons_attribution_confidence_and_fingerprints(exam: Exam, gold: dict[str, str]) -> None:
+    card = card_of(exam, gold | {"q001": None})
+    assert (len(card.lessons), min(card.lessons), max(card.lessons)) == (40, -1, 2)
+    assert sum(card.attribution.values()) == 1
+    assert set(card.exam) == {"ids", "questions", "gold", "support"}
+    stated = {i: Prediction(question_id=i, answer=a, confidence=0.75) for i, a in gold.items()}
+    assert score(exam, stated, FACTS, scored_at=WHEN).card.confidence["n"] == 40
+    assert card.confidence == {}
+
+
+def test_each_fingerprint_moves_with_its_own_part_alone(exam: Exam) -> None:
+    first, *others = exam.questions
+    changes: dict[str, tuple[set[str], Exam]] = {
+        "text": ({"questions"}, exam._replace(questions=[replace(first, text="Other?"), *others])),
+        "lesson": ({"support"}, exam._replace(questions=[replace(first, lesson="new"), *others])),
+        "flags": ({"support"}, exam._replace(questions=[replace(first, flags=("truncated",)), *others])),
+        "gold": ({"gold"}, exam._replace(gold={**exam.gold, "q000": Gold(question_id="q000", answer="b")})),
+        "pages": ({"support"}, exam._replace(support=exam.support._replace(with_pages=frozenset({"q000"})))),
+        "fewer": ({"ids", "questions", "gold", "support"}, exam._replace(questions=others)),
+    }
+    same = fingerprints(exam)
+    assert same == exam.prints
+    for name, (moved, changed) in changes.items():
+        prints = fingerprints(changed)
+        assert {part for part in prints if prints[part] != same[part]} == moved, name
+
+
+def test_fingerprints_are_what_the_page_says(exam: Exam) -> None:
+    def sha256(entries: object) -> str:
+        text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    asked, support = exam.questions, exam.support
+    offered = [sorted(support.with_pages), support.evidence, support.has_pages, support.leaked]
+    assert exam.prints == {
+        "ids": sha256([q.question_id for q in asked]),
+        "questions": sha256([[q.question_id, q.text, q.choices, q.kind] for q in asked]),
+        "gold": sha256([[q.question_id, exam.gold[q.question_id].answer, []] for q in asked]),
+        "support": sha256([*([q.lesson, q.flags] for q in asked), *offered]),
+    }
+
+
+def test_answers_given_on_other_pages_leave_out_what_hangs_on_pages(exam: Exam, gold: dict[str, str]) -> None:
+    page_id = next(iter(next(iter(exam.support.evidence.values()))))
+    said = {i: Prediction(question_id=i, answer=a, passages=((page_id, 0, 9),)) for i, a in gold.items()}  # type: ignore[arg-type]
+    own = score(exam, said, FACTS, scored_at=WHEN).card
+    carried = score(exam, said, FACTS, scored_at=WHEN, origin=Origin(made_on="tiny@0.9.0")).card
+    assert own.retrieval
+    assert (carried.retrieval, carried.attribution, carried.made_on) == ({}, {}, "tiny@0.9.0")
+    assert {part.attribute for part in own.slices} - {part.attribute for part in carried.slices} == {
+        "pages",
+        "evidence",
+    }
+    assert (carried.outcomes, carried.intervals) == (own.outcomes, own.intervals)
+    assert carried.exam["questions"] == own.exam["questions"]
+
+
+def test_the_collector_rests_while_scoring_and_is_as_it_was_afterwards() -> None:
+    with uncollected():
+        assert not gc.isenabled()
+        with uncollected():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with suppress(SubmissionError), uncollected():
+        raise SubmissionError("a", "b")
+    assert gc.isenabled()
+
+
+def test_all_faults_of_a_scorecard_are_told_at_once(exam: Exam, gold: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "scorecard.json"
+    write_scorecard(path, card_of(exam, gold))
+    values = json.loads(path.read_text())
+    spoilt = values | {
+        "outcomes": "c" * 39, "lessons": [7] * 3, "attribution": {"failed": -1}, "intervals": {"score": [1, -1]},
+    }  # fmt: skip
+    path.write_text(json.dumps(spoilt))
+    with pytest.raises(FaultsError) as caught:
+        read_scorecard(path)
+    said = [fault.what.partition(":")[0] for fault in caught.value.faults]
+    assert said == ["outcomes", "outcomes", "lessons", "lessons", "intervals", "attribution", "attribution"]
+    assert all(fault.where == str(path) for fault in caught.value.faults)
+    path.write_text("[]")
+    with pytest.raises(FaultsError, match="expected an object"):
+        read_scorecard(path)
+
+
+def test_attribution_adds_up_to_the_questions_that_are_not_correct(exam: Exam, gold: dict[str, str]) -> None:
+    card = card_of(exam, gold | {"q001": None})
+    assert replace(card, attribution={"no_evidence": 1}) != card
+    with pytest.raises(RecordFaultsError, match="adds up to 2 questions, but 1 are not correct"):
+        replace(card, attribution={"no_evidence": 2})
 
 
 REAL = [("bad_student", 852, 0), ("jiwanchung_mc_baseline", 1012, 7)]

@@ -41,7 +41,8 @@ def write_hostile(results: Path) -> None:
         card = made.card_of(
             f"hostile-{number:02d}", made.outcomes_of((40, 30, 20, 5, 5), 200, number), name=text, team=text,
             description=text, contact=text, licence=text, models=(text, text), outside_knowledge=text, tqa_overlap=text,
-            links=(text, *LINKS), harness=text, answers_rule=text, interval_method=text,
+            links=(text, *LINKS), harness=text, interval_method=text,
+            confidence={text: [text, 1]}, judges={text: {text: 1}},
             blind=True, slices=(made.Slice(attribute=text, value=text, counts=made.Counts(correct=3, incorrect=1)),),
             cost={text: {text: text}, "latency_s": {"median": text}}, retrieval={text: [text]}, probes={"x": text},
         )  # fmt: skip

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.errors import EduRagError
+from edu_rag.look.links import safe_link
+from edu_rag.look.texts import percent, plain, seconds, signed
 from edu_rag.results import OUTCOMES, ScoreCard
 from edu_rag.statistics import rank_groups
 from leaderboard.commands import board as command
 from leaderboard.export import RATE_NAMES, csv_text
-from leaderboard.links import safe_link
-from leaderboard.texts import percent, plain, seconds, signed
 
 COLUMNS = ("score", "accuracy", "hallucination", "missing", "accuracy_given_attempted", "strict_score", "n")
 
@@ -100,8 +100,8 @@ def test_every_number_of_a_system_page_is_the_scorecards(made_board: tuple[Path,
             value = getattr(card.counts, name)
             assert page.select_one(f"td[data-column={name}]")["data-value"] == ("" if value is None else str(value))
         lines = page.select("table.slices tbody tr")
-        assert len(page.select("details")) == 1  # the twenty lessons
-        assert len(page.select("details tbody tr")) == 20
+        assert len(page.select("details:has(table.slices)")) == 1  # the twenty lessons
+        assert len(page.select("details table.slices tbody tr")) == 20
         assert [line.select("td.num")[0]["data-value"] for line in lines] == [str(s.counts.n) for s in card.slices]
         assert [line.select("td.num")[1].text for line in lines] == [signed(s.counts.score) for s in card.slices]
 
@@ -211,6 +211,46 @@ def test_majors_splits_and_samples_never_share_a_table(tmp_path: Path) -> None:
     build(results, tmp_path / "site")
     ids = [section["id"] for section in soup_of(tmp_path / "site/index.html").select("section:has(table)")]
     assert ids == ["tqa.v2.val", "tqa.v1.test", "tqa.v1.val", "tqa.v1.val.stratified-2-seed-0"]
+
+
+def test_results_under_different_rules_never_share_a_table(tmp_path: Path) -> None:
+    results, odd = tmp_path / "results", "answers-v1 + free-text-v1 by <b>../model</b>"
+    made.write_card(results / "old", made.card_of("one", "cccii"))
+    made.write_card(results / "new", made.card_of("one", "ccci", answers_rule="answers-v2"))
+    made.write_card(results / "judged", made.card_of("one", "cci", answers_rule=odd))
+    build(results, tmp_path / "site")
+    ids = [section["id"] for section in soup_of(tmp_path / "site/index.html").select("section:has(table)")]
+    assert ids[:1] + ids[2:] == ["tqa.v1.val", "tqa.v1.val.answers-v2"]
+    assert ids[1].startswith("tqa.v1.val.answers-v1-free-text-v1-by-b-model-b-")
+    assert (tmp_path / "site" / "systems" / ids[1] / "one.html").is_file()
+
+
+def test_a_system_page_shows_every_further_field_under_human_names(tmp_path: Path) -> None:
+    card = made.card_of(
+        "one", "cccii", attribution={"no_evidence": 2, "not_used": 0}, probes={"no-context": {"n": 5, "on": True}},
+        retrieval={"n_citing": 1234, "metrics": {"P@5": 0.25, "MRR": None}, "intervals": {"P@5": [0.125, 0.5]}},
+        confidence={"ece": 0.1, "bins": [{"n": 1}]}, made_on="tqa@0.9.0",
+    )  # fmt: skip
+    made.write_card(tmp_path / "results", card)
+    build(tmp_path / "results", tmp_path / "site")
+    page = soup_of(tmp_path / "site/systems/tqa.v1.val/one.html")
+    section = page.select_one("section[aria-labelledby=details-heading]")
+    rows = [(row.th.text, row.td.text) for row in section.select("tbody tr")]
+    assert rows == [
+        ("no evidence in the dataset", "2"), ("evidence retrieved, but not used", "0"), ("answers that cite", "1,234"),
+        ("Precision at 5", "0.25"), ("MRR", "none"), ("95 % interval · Precision at 5", "0.125 … 0.5"),
+        ("calibration error (ECE)", "0.1"), ("no-context · questions", "5"), ("no-context · on", "True"),
+    ]  # fmt: skip
+    assert "tqa@0.9.0, whose pages are others" in page.text
+    assert "older data" in soup_of(tmp_path / "site/index.html").select_one("table.board tbody tr").text
+
+
+def test_a_system_page_shows_at_most_200_rows_of_a_field(tmp_path: Path) -> None:
+    many = {f"probe-{number}": number for number in range(300)}
+    made.write_card(tmp_path / "results", made.card_of("one", "cc", probes=many))
+    build(tmp_path / "results", tmp_path / "site")
+    page = soup_of(tmp_path / "site/systems/tqa.v1.val/one.html")
+    assert len(page.select("section[aria-labelledby=details-heading] tbody tr")) == 200
 
 
 def test_a_newer_minor_version_takes_the_row_and_the_earlier_result_stays_on_the_page(tmp_path: Path) -> None:

@@ -11,14 +11,15 @@ from bs4 import BeautifulSoup
 from click.testing import CliRunner
 from hostile_board import HOSTILE, write_hostile
 
+from edu_rag.look.links import safe_link
 from leaderboard.commands import board as command
-from leaderboard.links import safe_link
 
 OURS = frozenset(
     {
         "html", "head", "meta", "title", "link", "script", "body", "a", "header", "h1", "h2", "p", "strong", "nav",
-        "ul", "li", "main", "section", "span", "code", "div", "svg", "rect", "line", "label", "input", "table",
-        "caption", "thead", "tr", "th", "small", "tbody", "td", "time", "bdi", "dl", "dt", "dd", "pre", "footer",
+        "ul", "li", "main", "details", "summary", "section", "span", "code", "div", "svg", "rect", "line", "label",
+        "input", "table", "caption", "thead", "tr", "th", "small", "tbody", "td", "time", "bdi", "dl", "dt", "dd",
+        "pre", "footer",
     }
 )  # fmt: skip
 ALLOWED = {"https://good.example/paper", "mailto:a@good.example"}

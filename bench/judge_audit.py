@@ -1,0 +1,104 @@
+"""How far the judges of free text agree with people: the rules on all human verdicts, a small model on a sample.
+
+Usage: .venv/bin/python bench/judge_audit.py [DATA] [--model FILE.gguf] [--sample N] [--cache FILE] [--json FILE]
+
+DATA holds openqa.jsonl and evouna.jsonl. `--model` serves the weights by llama.cpp (xllamacpp) on loopback, one thread;
+10 to 20 s an answer for 1.5 billion parameters. `--cache` keeps its grades, so that a run broken off goes on. Run it
+with `nice -n 19`. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from edu_rag.manifest import file_sha256
+from harness.free_text import FreeTextJudge, Rules
+from harness.judge_audit import HumanVerdict, JudgeAudit, audit, read_human
+from harness.judge_cache import CachedJudge
+from harness.judge_model import JudgeSettings, ModelJudge
+from harness.judge_report import audit_values
+from harness.judges import Chain
+
+ROOT = Path(__file__).resolve().parents[1]
+SERVER = ROOT / "tests" / "baselines" / "llama_server.py"
+FILES = ("openqa.jsonl", "evouna.jsonl")
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _interval(value: tuple[float, float] | None) -> str:
+    return "–" if value is None else f"{value[0]:.3f} … {value[1]:.3f}"
+
+
+def _rows(name: str, found: JudgeAudit, part: str) -> Iterator[str]:
+    for group in found.groups:
+        if group.attribute == "system" and group.all.n < 20:
+            continue
+        a = getattr(group, part)
+        label = "all" if group.attribute == "all" else f"{group.attribute} {group.value}"
+        cells = (
+            name, label, f"{a.n:,}", f"{group.n_unjudged:,}", _rate(a.agreement), _rate(a.kappa),
+            _interval(a.kappa_interval), _rate(a.precision), _rate(a.recall),
+        )  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+
+
+def _print(name: str, found: JudgeAudit, part: str) -> None:
+    print("| judge | answers | n | unjudged | agreement | kappa | 95 % | precision | recall |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    print("\n".join(_rows(name, found, part)))
+    print()
+
+
+@contextmanager
+def _served(weights: Path) -> Iterator[str]:
+    command = [sys.executable, str(SERVER), str(weights)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        if child.stdout is None:
+            raise RuntimeError("the server has no output")
+        yield next(line.decode().strip() for line in child.stdout if line.startswith(b"http://"))
+        child.communicate()
+
+
+def _model_audit(verdicts: list[HumanVerdict], weights: Path, sample: int, cache: Path | None) -> JudgeAudit:
+    with _served(weights) as url:
+        settings = JudgeSettings(base_url=f"{url}/v1", model=weights.stem, timeout_s=600.0)
+        judge: FreeTextJudge = ModelJudge(settings)
+        return audit(verdicts, Chain([Rules(), CachedJudge(judge, cache) if cache else judge]), sample=sample)
+
+
+def main() -> None:
+    """Audit and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, nargs="?", default=ROOT.parent / "shared" / "data" / "judgements")
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--sample", type=int, default=150)
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    verdicts = read_human([given.data / name for name in FILES])
+    values: dict[str, Any] = {}
+    rules = audit(verdicts, Chain([Rules()]))
+    values["rules"] = audit_values(rules)
+    print("The rules alone on all answers; what they leave open is taken as not correct.\n")
+    _print("rules", rules, "all")
+    if given.model:
+        found = _model_audit(verdicts, given.model, given.sample, given.cache)
+        values["model"] = audit_values(found) | {"weights_sha256": file_sha256(given.model)}
+        print(f"The rules, then {given.model.stem}, on {given.sample} answers (seed 0).\n")
+        _print("model", found, "judged")
+    if given.json:
+        given.json.write_text(json.dumps(values, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""How sure a score is, and whether systems differ: exact bootstraps and tests on three-valued outcomes."""
+
+from edu_rag.statistics.bootstrap import (
+    EXACT_METHOD,
+    LESSON_METHOD,
+    LEVEL,
+    RATES,
+    RESAMPLES,
+    cluster_ratios,
+    mc_interval,
+    mean_interval,
+    mean_intervals,
+    rate_intervals,
+)
+from edu_rag.statistics.distributions import fair_sum, sum_distribution
+from edu_rag.statistics.pairs import McNemar, Paired, mcnemar, pair_p, paired, paired_all, sign_flip_p
+from edu_rag.statistics.points import Lessons, Outcomes, points_of, shared_lessons, strict_points_of, units_of
+from edu_rag.statistics.power import (
+    Spread,
+    n_needed,
+    power_of,
+    smallest_detectable_difference,
+    spread_of,
+    typical_sd,
+)
+from edu_rag.statistics.ranks import holm, pairwise_p, rank_groups
+
+__all__ = [
+    "EXACT_METHOD",
+    "LESSON_METHOD",
+    "LEVEL",
+    "RATES",
+    "RESAMPLES",
+    "Lessons",
+    "McNemar",
+    "Outcomes",
+    "Paired",
+    "Spread",
+    "cluster_ratios",
+    "fair_sum",
+    "holm",
+    "mc_interval",
+    "mcnemar",
+    "mean_interval",
+    "mean_intervals",
+    "n_needed",
+    "pair_p",
+    "paired",
+    "paired_all",
+    "pairwise_p",
+    "points_of",
+    "power_of",
+    "rank_groups",
+    "rate_intervals",
+    "shared_lessons",
+    "sign_flip_p",
+    "smallest_detectable_difference",
+    "spread_of",
+    "strict_points_of",
+    "sum_distribution",
+    "typical_sd",
+    "units_of",
+]

@@ -1,0 +1,49 @@
+"""Ranks as tie groups: many systems on the same questions, and a rank for each that its score has earned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edu_rag.statistics.pairs import pair_p
+from edu_rag.statistics.points import Lessons, Outcomes, points_of
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's (1979) adjusted p-values, in the order given: significant at alpha where <= alpha."""
+    order = sorted(range(len(p_values)), key=lambda i: p_values[i])
+    adjusted, highest = [0.0] * len(p_values), 0.0
+    for position, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - position) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def pairwise_p(systems: Sequence[Outcomes], lessons: Lessons | None = None) -> dict[tuple[int, int], float]:
+    """Holm-adjusted sign-flip p of every pair of systems (i < j) on the same questions."""
+    plain = pair_p(systems, lessons)
+    return dict(zip(plain, holm(list(plain.values())), strict=True))
+
+
+def rank_groups(systems: Sequence[Outcomes], alpha: float = 0.05, lessons: Lessons | None = None) -> list[int]:
+    """The rank of each system, in the order given; systems that cannot be told apart share a rank.
+
+    Walk down the distinct scores. The first is the leading score of group 1. A score opens a new group when every
+    system that has it differs from every system at the group's leading score (two-sided sign-flip p <= alpha after
+    Holm over all pairs); it is then the leading score of that group. A group's rank is 1 + the number of systems
+    above it. So equal scores always share a rank, and the order in which systems are given does not matter.
+    """
+    if not systems:
+        return []
+    totals = [int(points_of(outcomes).sum()) for outcomes in systems]
+    p = pairwise_p(systems, lessons)
+    levels = sorted(set(totals), reverse=True)
+    at = {level: [i for i, total in enumerate(totals) if total == level] for level in levels}
+    ranks, leaders, rank, above = [0] * len(systems), at[levels[0]], 1, 0
+    for level in levels:
+        pairs = [(min(i, j), max(i, j)) for i in at[level] for j in leaders]
+        if level != levels[0] and all(p[pair] <= alpha for pair in pairs):
+            leaders, rank = at[level], above + 1
+        for i in at[level]:
+            ranks[i] = rank
+        above += len(at[level])
+    return ranks

@@ -1,0 +1,72 @@
+"""`edu-rag power`: how many questions does a difference need, and what can so many questions find?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from harness.commands.options import (
+    PATH,
+    dataset_option,
+    open_dataset,
+    print_json,
+    print_lines,
+    sample_name,
+    sample_options,
+    split_option,
+)
+
+_OPEN_UNIT = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@click.argument("paths", type=PATH, nargs=-1, metavar="[A B]")
+@click.option("--n", type=click.IntRange(1, 10**9), metavar="N", help="Questions that you plan; else those of A and B.")
+@click.option(
+    "--difference", type=click.FloatRange(0, 2, min_open=True), metavar="D", help="True score difference: 0.03 is 3 %."
+)
+@click.option(
+    "--sd", type=click.FloatRange(0, 2, min_open=True), metavar="SD",
+    help="Standard deviation of the difference a question; else that of A and B, or 1.0.",
+)  # fmt: skip
+@click.option("--power", type=_OPEN_UNIT, default=0.8, show_default=True, help="Probability of finding it.")
+@click.option("--alpha", type=_OPEN_UNIT, default=0.05, show_default=True, help="Level of the two-sided test.")
+@dataset_option(required=False)
+@split_option
+@sample_options
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def power(
+    paths: Sequence[Path], n: int | None, difference: float | None, sd: float | None, power: float, alpha: float,
+    dataset_folder: Path | None, split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
+) -> None:  # fmt: skip
+    """What can a comparison find? Smallest detectable difference for --n, questions needed for --difference.
+
+    With both, the probability that a test on so many questions finds it. The spread is taken from two systems A and B
+    (scorecards, predictions or submissions), with the design effect of lessons where they are known.
+
+    \b
+    Example:
+      edu-rag power --difference 0.03
+      edu-rag power --n 2524 --difference 0.03 --sd 0.9 --power 0.9
+      edu-rag power demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset
+    """
+    from harness.compare import Choice
+    from harness.power import plan, plan_lines, plan_values, spread_from
+
+    if len(paths) not in (0, 2):
+        raise click.UsageError("Give two systems, or none.")
+    if not paths and n is None and difference is None:
+        raise click.UsageError("Give --n, --difference, or two systems.")
+    if paths and sd is not None:
+        raise click.UsageError("Give --sd or two systems, not both.")
+    source = None
+    if paths:
+        dataset = open_dataset(dataset_folder) if dataset_folder else None
+        source = spread_from(paths[0], paths[1], Choice(dataset, split, sample_name(n_sample, seed)))
+    found = plan(source, n=n, difference=difference, sd=sd, power=power, alpha=alpha)
+    if as_json:
+        print_json(plan_values(found))
+    else:
+        print_lines(plan_lines(found))

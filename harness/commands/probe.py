@@ -1,0 +1,107 @@
+"""`edu-rag probe`: controls and probes of a system, from the frozen dataset alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.commands.options import (
+    PATH,
+    dataset_option,
+    open_dataset,
+    print_json,
+    print_lines,
+    sample_name,
+    sample_options,
+    split_option,
+)
+from harness.commands.run import manner_of, manner_options, runnable, stopping_like_ctrl_c
+
+if TYPE_CHECKING:
+    from edu_rag.dataset import Dataset
+    from harness.run import Manner
+    from harness.submission import Submission
+
+
+def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner) -> Path:
+    """The predictions that probes are held against; where there are none, the system is run first.
+
+    Raises SubmissionError where they were made by another version of the system.
+    """
+    from dataclasses import replace
+
+    from edu_rag.errors import SubmissionError
+    from edu_rag.progress import say
+    from harness.run import record_of, run_submission
+    from harness.run_record import read_run_record, require_made_on, same_system
+
+    made_for = f"{dataset.manifest.name}-{dataset.manifest.version}"
+    for path in (submission.predictions_path(made_for, split, name) for name in dict.fromkeys((sample, None))):
+        if path.is_file():
+            require_made_on(path, dataset.id)
+            record = read_run_record(path)
+            if record is not None and not same_system(record, record_of(submission, dataset, split, sample, manner)):
+                what = "was made by another version of this system, or under other settings"
+                raise SubmissionError(path, what, "make it anew with `edu-rag run`, then probe")
+            return path
+    say("no predictions yet: the run comes first")
+    return run_submission(submission, dataset, split, sample, replace(manner, seed=0))
+
+
+@click.command()
+@click.argument("submission_folder", type=PATH, metavar="SUBMISSION")
+@dataset_option()
+@split_option
+@click.option(
+    "--probe", "names", multiple=True, metavar="NAME",
+    type=click.Choice(("no-context", "evidence-only", "other-pages", "half-noise", "permuted", "repeat")),
+    help="Only this probe; repeatable. All without it.",
+)  # fmt: skip
+@sample_options
+@click.option(
+    "--repeats", type=click.IntRange(1, 20), default=2, show_default=True, help="How often `repeat` asks all again."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what the scorecard will hold as JSON.")
+@manner_options
+def probe(
+    submission_folder: Path, dataset_folder: Path, split: str | None, names: tuple[str, ...], n_sample: int | None,
+    seed: int, repeats: int, *, as_json: bool, fresh: bool, no_cache: bool, time_s: float | None,
+    start_s: float | None, passed: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Ask a system the questions again under other conditions, and print what became of the score.
+
+    \b
+    no-context     without pages: what it knows, or guesses, by itself
+    evidence-only  the evidence sentences alone, for questions that have some: the ceiling of better retrieval
+    other-pages    the pages of another question: it should abstain
+    half-noise     half of the pages replaced by those of other questions
+    permuted       the choices in another order: is it the same choice, and are places favoured?
+    repeat         the same again: is it the same answer?
+
+    --seed is that of the sample and of the probes' draws. The probes lie under `probes/` beside the predictions, and
+    `edu-rag score` shows them. Where the system has no predictions yet, it is run first.
+
+    \b
+    Example:
+      edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset
+      edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
+    """
+    from harness.probe_score import probe_lines, probes_of
+    from harness.probes import PROBES, Probing, run_probes
+    from harness.score import open_exam
+
+    submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)
+    split, sample = dataset.only_split(split), sample_name(n_sample, seed)
+    manner = manner_of(
+        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed, seed=seed
+    )
+    with stopping_like_ctrl_c():
+        main = _main_run(submission, dataset, split, sample, manner)
+        run_probes(submission, dataset, Probing(split, sample, names or tuple(PROBES), repeats), manner)
+    probes = probes_of(main, open_exam(dataset, split, sample))
+    if as_json:
+        print_json(probes)
+    else:
+        print_lines(probe_lines(probes))

@@ -1,0 +1,97 @@
+"""May scorecards be compared? What must be the same, and what a reader has to know where it is not quite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from edu_rag.errors import SubmissionError
+from edu_rag.results import ScoreCard
+from edu_rag.statistics import Paired
+
+_FEW_UNITS = 40
+"""Below this many lessons the interval is too narrow; docs/scoring.md has the simulation."""
+_ASKED = ("ids", "questions", "gold")
+"""Fingerprints of a scorecard's exam that say whether two were asked the same; `support` moves slices only."""
+
+
+class _Name(NamedTuple):
+    name: str
+    version: str
+    content: str
+
+
+def _name_of(card: ScoreCard) -> _Name:
+    name, _, rest = card.dataset.partition("@")
+    version, _, content = rest.partition("#")
+    return _Name(name, version, content)
+
+
+def _refuse(what: str) -> SubmissionError:
+    return SubmissionError("compare", what, "score both on the same questions")
+
+
+def _require_same_dataset(first: ScoreCard, second: ScoreCard) -> None:
+    """The same name and major version: only a new major version may change questions or gold."""
+    a, b = _name_of(first), _name_of(second)
+    same_major = a.version.partition(".")[0] == b.version.partition(".")[0]
+    same_content = a.content == b.content or a.version != b.version
+    if a.name != b.name or not same_major or not same_content:
+        raise _refuse(f"dataset differs: {first.dataset} and {second.dataset}")
+
+
+def _require_same_pair(first: ScoreCard, second: ScoreCard) -> None:
+    _require_same_dataset(first, second)
+    for name in ("split", "sample"):
+        mine, other = getattr(first, name), getattr(second, name)
+        if mine != other:
+            raise _refuse(f"{name} differs: {mine} and {other}")
+    for part in _ASKED:
+        if part in first.exam and part in second.exam and first.exam[part] != second.exam[part]:
+            raise _refuse(f"what was asked differs: another fingerprint of {part}")
+
+
+def require_same(cards: Sequence[ScoreCard], n_questions: int | None) -> None:
+    """Refuse scorecards that are not on the same questions, or not on the n of the dataset at hand (None: none is).
+
+    Raises SubmissionError.
+    """
+    for other in cards[1:]:
+        _require_same_pair(cards[0], other)
+    lengths = sorted({*(card.counts.n for card in cards), *([] if n_questions is None else [n_questions])})
+    if len(lengths) > 1:
+        what = f"number of questions differs: {' and '.join(map(str, lengths))}"
+        raise SubmissionError("compare", what, "score both again")
+
+
+def _listed(values: Sequence[str]) -> str:
+    return " and ".join(sorted(set(values)))
+
+
+def _about_rules(cards: Sequence[ScoreCard]) -> Iterator[str]:
+    rules, versions = [card.answers_rule for card in cards], [card.dataset for card in cards]
+    if len(set(rules)) > 1:
+        yield f"answers were read by different rules ({_listed(rules)}): score the older again"
+    if len(set(versions)) > 1:
+        yield f"the dataset's versions differ ({_listed(versions)}): same questions, but other pages or evidence"
+    if any(dict(card.judges) != dict(cards[0].judges) for card in cards):
+        yield "free text was graded by different judges"
+
+
+def _about_lessons(cards: Sequence[ScoreCard], difference: Paired) -> Iterator[str]:
+    if len({card.lessons for card in cards}) > 1:
+        yield (
+            "the scorecards do not state the same lessons, so questions are taken as independent and the difference "
+            "looks surer than it is: score the older again"
+        )
+    if difference.n_units < min(_FEW_UNITS, difference.n):
+        yield f"only {difference.n_units} lessons: the interval of a difference is too narrow (see docs/scoring.md)"
+
+
+def caveats(cards: Sequence[ScoreCard], difference: Paired) -> Iterator[str]:
+    """What a reader must know before believing a comparison: other rules, versions, judges, pages; few lessons."""
+    yield from _about_rules(cards)
+    for card in cards:
+        if card.made_on:
+            yield f"{card.system.slug} answered on {card.made_on}, not on {card.dataset}"
+    yield from _about_lessons(cards, difference)

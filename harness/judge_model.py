@@ -1,0 +1,241 @@
+"""A language model as a judge, behind an OpenAI-compatible server. The harness's one door to the network.
+
+`POST {base URL}/chat/completions` at temperature 0 with a seed. Whatever goes wrong (no connection, a refusal, HTML,
+a cut, endless or slow reply, a reply without a verdict) leaves the answer unjudged, and never makes it wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from edu_rag.errors import ConfigError, MissingExtraError
+from harness.free_text import Grade
+from harness.judge_prompt import VERSION, fill, read_verdict, template
+
+if TYPE_CHECKING:
+    import requests
+
+NAME = "model"
+RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+MAX_REPLY_BYTES = 1_000_000
+MAX_FAILURES = 3
+"""After so many answers in a row that the server gave nothing for, it is asked no more in this run."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_READ_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """Which model is asked, and how patiently. `model` pins it; `timeout_s` is for one whole reply."""
+
+    base_url: str
+    model: str
+    key: str | None = field(default=None, repr=False)
+    max_tokens: int = 256
+    seed: int = 0
+    timeout_s: float = 60.0
+    tries: int = 4
+    max_wait_s: float = 60.0
+    prompt: str = VERSION
+
+    def __post_init__(self) -> None:
+        if not self.base_url:
+            return  # a scoring from kept grades alone asks nobody
+        try:
+            parts = urlsplit(self.base_url)
+            host, _ = parts.hostname, parts.port
+        except ValueError:
+            raise ConfigError("EDU_RAG_JUDGE_URL", f"{self.base_url[:100]!r} is no address") from None
+        if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
+            what = f"{self.base_url[:100]!r} is no plain http:// or https:// address"
+            raise ConfigError("EDU_RAG_JUDGE_URL", what, "give one such as http://127.0.0.1:8000/v1")
+        if self.key and parts.scheme != "https" and host not in _LOOPBACK:
+            raise ConfigError("EDU_RAG_JUDGE_URL", "a key may travel over https:// only", "use https://")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> JudgeSettings:
+        """The server named by EDU_RAG_JUDGE_URL, _MODEL, _KEY, _TIMEOUT_S, _MAX_TOKENS. Raises ConfigError."""
+        model = environment.get("EDU_RAG_JUDGE_MODEL", "")
+        if not model:
+            remedy = "set it to the model's name, and EDU_RAG_JUDGE_URL=http://127.0.0.1:8000/v1"
+            raise ConfigError("EDU_RAG_JUDGE_MODEL", "is not set", remedy)
+        return cls(
+            base_url=environment.get("EDU_RAG_JUDGE_URL", ""), model=model,
+            key=environment.get("EDU_RAG_JUDGE_KEY") or None,
+            timeout_s=_whole("TIMEOUT_S", 60, 3_600, environment),
+            max_tokens=_whole("MAX_TOKENS", 256, 100_000, environment),
+        )  # fmt: skip
+
+
+def _whole(name: str, default: int, most: int, environment: Mapping[str, str]) -> int:
+    """A whole number from 1 to `most` out of the environment. Raises ConfigError."""
+    text = environment.get(f"EDU_RAG_JUDGE_{name}") or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
+        raise ConfigError(f"EDU_RAG_JUDGE_{name}", f"{text[:40]!r} is no whole number", f"give 1 to {most:,}")
+    return int(text)
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Reply(msgspec.Struct):
+    choices: list[_Choice]
+
+
+class _Got(msgspec.Struct):
+    """One exchange: the body of a 200, or what stands in its way and whether asking again may help."""
+
+    body: bytes = b""
+    fault: str = ""
+    again: bool = False
+    wait_s: float | None = None
+
+
+def retry_after_s(value: str | None, now_s: float) -> float | None:
+    """The seconds that a Retry-After header asks for (RFC 9110, section 10.2.3), from seconds or a date."""
+    if value is None:
+        return None
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now_s)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def read_reply(body: bytes) -> tuple[str | None, str]:
+    """The text of a reply's first choice, or None and why there is none. Never raises."""
+    if body.lstrip()[:1] == b"<":
+        return None, "HTML instead of JSON"
+    try:
+        reply = msgspec.json.decode(body, type=_Reply)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None, "a reply that is no chat completion"
+    if not reply.choices or reply.choices[0].message.content is None:
+        return None, "a reply without text"
+    reason = reply.choices[0].finish_reason or "stop"
+    if reason != "stop":
+        return None, f"a reply that was cut short ({reason[:40]!a})"
+    return reply.choices[0].message.content, ""
+
+
+class ModelJudge:
+    """A judge that asks a model. `sleep` and `clock` (seconds, monotonic) are arguments for tests."""
+
+    def __init__(
+        self, settings: JudgeSettings, *, sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic, now: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        try:
+            import requests
+        except ImportError:
+            raise MissingExtraError(
+                "judge", "requests is not installed", "pip install 'edu-rag-bench[judge]'"
+            ) from None
+        self.settings, self._form = settings, template(settings.prompt)
+        self._sleep, self._clock, self._now = sleep, clock, now
+        self._session, self._transport_error = requests.Session(), requests.RequestException
+        self._n_failures = 0
+        self._last_fault = ""
+
+    def facts(self) -> Mapping[str, Any]:
+        """The model and the prompt, pinned; not where the server is."""
+        s = self.settings
+        return {
+            "judge": NAME, "name": f"{s.model} ({self._form.version}#{self._form.sha256[:8]})", "model": s.model,
+            "prompt": self._form.version, "prompt_sha256": self._form.sha256, "temperature": 0, "seed": s.seed,
+            "max_tokens": s.max_tokens,
+        }  # fmt: skip
+
+    def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
+        """Ask the model for its verdict on one answer. Raises ConfigError where no server is named."""
+        if not self.settings.base_url:
+            raise ConfigError("EDU_RAG_JUDGE_URL", "is not set", "set it, e.g. to http://127.0.0.1:8000/v1")
+        if self._n_failures >= MAX_FAILURES:
+            return Grade("unjudged", f"the judge was given up after {MAX_FAILURES} failures: {self._last_fault}", NAME)
+        prompt = fill(question, gold, answer, self._form)
+        got = self._ask(prompt.system, prompt.user)
+        self._n_failures = self._n_failures + 1 if got.fault else 0
+        if got.fault:
+            self._last_fault = got.fault
+            return Grade("unjudged", f"the judge gave no reply: {got.fault}", NAME)
+        text, fault = read_reply(got.body)
+        outcome, why = read_verdict(text) if text is not None else (None, fault)
+        if outcome is None:
+            return Grade("unjudged", f"the judge gave {why}", NAME)
+        return Grade(outcome, f"model {self.settings.model}: {outcome}", NAME)
+
+    def _ask(self, system: str, user: str) -> _Got:
+        s = self.settings
+        turns = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        body = msgspec.json.encode(
+            {"model": s.model, "messages": turns, "temperature": 0, "seed": s.seed, "max_tokens": s.max_tokens}
+        )
+        got = _Got(fault="was not asked")
+        for attempt in range(s.tries):
+            if attempt:
+                self._sleep(min(s.max_wait_s, got.wait_s if got.wait_s is not None else 2.0**attempt))
+            got = self._post(body)
+            if not got.again:
+                break
+        return got
+
+    def _post(self, body: bytes) -> _Got:
+        s = self.settings
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        deadline = self._clock() + s.timeout_s
+        try:
+            with self._session.post(
+                f"{s.base_url.rstrip('/')}/chat/completions", data=body, headers=headers, auth=self._sign,
+                timeout=s.timeout_s, allow_redirects=False, stream=True,
+            ) as response:  # fmt: skip
+                return self._read(response, deadline)
+        except self._transport_error as error:
+            return _Got(fault=type(error).__name__, again=True)
+
+    def _sign(self, request: Any) -> Any:
+        # Given as `auth`, so that no .netrc entry of this machine goes out in its stead.
+        if self.settings.key:
+            request.headers["Authorization"] = f"Bearer {self.settings.key}"
+        return request
+
+    def _read(self, response: requests.Response, deadline: float) -> _Got:
+        if response.status_code != 200:
+            wait = retry_after_s(response.headers.get("Retry-After"), self._now())
+            again = response.status_code in RETRY_STATUSES
+            return _Got(fault=f"HTTP status {response.status_code}", again=again, wait_s=wait)
+        parts: list[bytes] = []
+        n_bytes = 0
+        for part in self._parts(response):
+            n_bytes += len(part)
+            parts.append(part)
+            if n_bytes > MAX_REPLY_BYTES:
+                return _Got(fault=f"a reply of over {MAX_REPLY_BYTES:,} bytes")
+            if self._clock() > deadline:
+                return _Got(fault=f"a reply that took over {self.settings.timeout_s:g} s", again=True)
+        return _Got(body=b"".join(parts))
+
+    def _parts(self, response: requests.Response) -> Iterator[bytes]:
+        """The reply as it comes in, so that one that drips or never ends can be left."""
+        import urllib3
+
+        try:
+            while part := response.raw.read1(_READ_BYTES):
+                yield part
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise self._transport_error(str(error)) from None

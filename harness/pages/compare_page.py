@@ -1,0 +1,164 @@
+"""`edu-rag compare --html`: two scorecards side by side, the test in words, and the questions on which they part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
+from edu_rag.look.texts import clip, plain
+from edu_rag.results import Counts, ScoreCard
+from harness import flips as parting
+from harness.attribution import CAUSES
+from harness.compare import Choice, Comparison, Side, compare_sides, sides_of
+from harness.compare_report import labels_of
+from harness.flips import GROUPS, Detail, Flip, Group
+from harness.pages.labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
+from harness.pages.render import render
+from harness.pages.told import label_read
+from harness.pages.verdict_words import headline, remarks
+from harness.score import Exam
+
+MAX_NAME = 48
+FULL = 12
+"""Flips of a group that are told in full."""
+LISTED = 1_500
+"""Flips of a group that are listed by id: more would make the page of a large split too heavy to open."""
+MANY_VALUES = 12
+"""Slices of an attribute with more values than this are folded away, the most different first."""
+MAX_VALUES = 100
+
+
+class SliceRow(NamedTuple):
+    """A slice of both scorecards; `p` is Holm's where it was tested."""
+
+    attribute: str
+    value: str
+    counts: tuple[Counts, Counts]
+    parts: tuple[Sequence[Part], Sequence[Part]]
+    difference: float
+    p: float | None
+
+
+class FlipGroup(NamedTuple):
+    """One group of flips: how many, what they are worth, some in full, some listed, the rest counted."""
+
+    group: Group
+    n: int
+    points: int
+    details: Sequence[Detail]
+    listed: Sequence[tuple[Flip, str, str]]
+    n_left: int
+
+
+def _names(comparison: Comparison) -> list[str]:
+    """What the two are called: their slugs; a scorecard of a stranger may hold anything there."""
+    return [str(plain(clip(label, MAX_NAME))) for label in labels_of([comparison.first, comparison.second])]
+
+
+def _bar(card: ScoreCard) -> IntervalBar:
+    return interval_bar(card.counts.score, card.intervals.get("score"))
+
+
+def _slice_rows(comparison: Comparison) -> list[SliceRow]:
+    a, b = ({(s.attribute, s.value): s.counts for s in card.slices} for card in (comparison.first, comparison.second))
+    tested = {(s.attribute, s.value): s.p_holm for s in comparison.slices}
+    return [
+        SliceRow(
+            *key, (a[key], b[key]), (outcome_parts(a[key]), outcome_parts(b[key])), a[key].score - b[key].score,
+            tested.get(key),
+        )
+        for key in a
+        if key in b and a[key].n == b[key].n
+    ]  # fmt: skip
+
+
+def _slice_groups(comparison: Comparison) -> tuple[list[SliceRow], dict[str, tuple[int, list[SliceRow]]]]:
+    """Few-valued attributes in one table; of each many-valued one its size and the values that differ most."""
+    by_attribute: dict[str, list[SliceRow]] = {}
+    for row in _slice_rows(comparison):
+        by_attribute.setdefault(row.attribute, []).append(row)
+    few = [row for rows in by_attribute.values() if len(rows) <= MANY_VALUES for row in rows]
+    many = {
+        name: (len(rows), sorted(rows, key=lambda r: (-abs(r.difference) * r.counts[0].n, r.value))[:MAX_VALUES])
+        for name, rows in by_attribute.items()
+        if len(rows) > MANY_VALUES
+    }
+    return few, many
+
+
+def _causes(comparison: Comparison) -> list[tuple[str, str, int, int]]:
+    a, b = comparison.first.attribution, comparison.second.attribution
+    return [(name, CAUSES.get(name, ""), a.get(name, 0), b.get(name, 0)) for name in CAUSES if name in a or name in b]
+
+
+def _listed(flips: Sequence[Flip], exam: Exam | None) -> list[tuple[Flip, str, str]]:
+    if exam is None:
+        return [(flip, f"#{flip.place + 1}", "") for flip in flips]
+    return [(flip, exam.questions[flip.place].question_id, exam.questions[flip.place].text) for flip in flips]
+
+
+def _flip_groups(
+    flips: Mapping[Group, Sequence[Flip]], sides: tuple[Side, Side], exam: Exam | None, choice: Choice, *,
+    everything: bool,
+) -> list[FlipGroup]:  # fmt: skip
+    at_hand = exam is not None and all(side.predictions for side in sides)
+    groups = []
+    for group in GROUPS:
+        found, details = flips[group], []
+        if at_hand and exam is not None and choice.dataset is not None:
+            picked = parting.pick(found, exam, None if everything else FULL)
+            details = list(parting.details_of(choice.dataset, exam, sides, picked))
+        told = {detail.flip.place for detail in details}
+        rest = [flip for flip in found if flip.place not in told]
+        shown = rest if everything else rest[:LISTED]
+        points = sum(flip.points for flip in found)
+        listed = _listed(shown, exam)
+        groups.append(FlipGroup(group, len(found), points, details, listed, len(rest) - len(shown)))
+    return groups
+
+
+def _with_predictions(path: Path, side: Side, exam: Exam | None) -> Side:
+    if exam is None or side.predictions:
+        return side
+    return Side(side.card, parting.predictions_beside(path, side.card, exam))
+
+
+def compare_page(
+    comparison: Comparison, sides: tuple[Side, Side], exam: Exam | None, choice: Choice, command: str, *,
+    everything: bool = False,
+) -> str:  # fmt: skip
+    """The page of a comparison. With a dataset and both predictions at hand it tells flips in full, a bounded number
+    of them unless `everything` is asked for; with scorecards alone, all that scorecards say.
+    """
+    names = _names(comparison)
+    flips = parting.flips_of(comparison.first.outcomes, comparison.second.outcomes)
+    few, many = _slice_groups(comparison)
+    d, probes = comparison.difference, (dict(comparison.first.probes), dict(comparison.second.probes))
+    lead, because = headline(comparison, *names)
+    clamped = tuple(max(-1.0, min(1.0, value)) for value in (d.difference, d.low, d.high))
+    return render(
+        "compare.html.j2", comparison=comparison, cards=[comparison.first, comparison.second], names=names, lead=lead,
+        because=because, remarks=remarks(comparison, *names), bars=[_bar(side.card) for side in sides],
+        parts=[outcome_parts(side.card.counts) for side in sides],
+        difference_bar=interval_bar(clamped[0], (clamped[1], clamped[2])),
+        crossed=parting.crossed(comparison.first.outcomes, comparison.second.outcomes), few=few, many=many,
+        retrieval=side_by_side(comparison.first.retrieval, comparison.second.retrieval, RETRIEVAL),
+        overlap=side_by_side(comparison.overlap, {}, OVERLAP), causes=_causes(comparison),
+        confidence=side_by_side(comparison.first.confidence, comparison.second.confidence, CONFIDENCE),
+        cost=side_by_side(comparison.first.cost, comparison.second.cost, COST),
+        probes=side_by_side(*probes, probe_labels(*probes)),
+        slice_flips=parting.slice_flips(exam, flips) if exam else [], full=FULL,
+        groups=_flip_groups(flips, sides, exam, choice, everything=everything), label_read=label_read, command=command,
+    )  # fmt: skip
+
+
+def compare_paths(
+    paths: tuple[Path, Path], choice: Choice, command: str, *, everything: bool = False
+) -> tuple[Comparison, str]:
+    """Compare what two paths stand for; the comparison and its page. Raises SubmissionError, DataError."""
+    found, exam = sides_of(paths, choice)
+    first, second = (_with_predictions(path, side, exam) for path, side in zip(paths, found, strict=True))
+    comparison = compare_sides(first, second, exam)
+    return comparison, compare_page(comparison, (first, second), exam, choice, command, everything=everything)

@@ -1,0 +1,168 @@
+"""Which pages a probe gives instead of a question's own: none, its evidence alone, another question's, half noise."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.records import Evidence, Leak, Question, Span, WebPage
+from edu_rag.results import Passage, Prediction
+
+DRAWS = "probes-v1"
+"""Names how pages and orders are drawn: answers to other draws cannot be read by these."""
+REACH = 1_000
+"""So many questions, or pages a page of noise, are tried at most, so that a split of any size is done in seconds."""
+
+
+class Source(NamedTuple):
+    """What probes are made from: all questions of a split, their pages, and which pages tell of them.
+
+    `telling`: ids of the pages that hold a question's evidence, or the question itself, wherever they were found.
+    A probe's draws depend on the whole split, so that a larger sample asks the same as a smaller one, and more.
+    """
+
+    questions: Sequence[Question]
+    pages: Mapping[str, Sequence[WebPage]]
+    evidence: Mapping[str, Sequence[Evidence]]
+    telling: Mapping[str, frozenset[str]]
+
+    def foreign(self, question_id: str, page: WebPage) -> bool:
+        """Whether a page is neither one of the question's own nor known to tell of it."""
+        own = self.pages[question_id]
+        return page.page_id not in self.telling[question_id] and all(page.page_id != p.page_id for p in own)
+
+
+def source_of(dataset: Dataset, split: str) -> Source:
+    """Read what probes need. The gold table is never opened; evidence and leaks are."""
+    questions, hits, pages = dataset.questions(split), dataset.hits(split), dataset.pages(split)
+    evidence = dataset.evidence(split)
+    telling: dict[str, set[str]] = {question.question_id: set() for question in questions}
+    for items in evidence.values():
+        for item in items:
+            telling.setdefault(item.question_id, set()).add(item.page_id)
+    for leak in dataset.records("leaks", split, Leak):
+        telling.setdefault(leak.question_id, set()).add(leak.page_id)
+    return Source(
+        questions,
+        {q.question_id: kept_pages(hits.get(q.question_id, ()), pages) for q in questions},
+        evidence,
+        {question_id: frozenset(ids) for question_id, ids in telling.items()},
+    )
+
+
+def draw(seed: int, *names: object) -> bytes:
+    """SHA-256 of the seed and names, one a line: sorting by it is a draw that any language repeats."""
+    return hashlib.sha256("\n".join(map(str, (seed, *names))).encode()).digest()
+
+
+class _Cut(NamedTuple):
+    """A sentence that a page was cut down to: where it stands in the given text, and where it stood."""
+
+    given: int
+    start: int
+    end: int
+
+
+def _evidence_page(page: WebPage, evidence: Sequence[Evidence]) -> tuple[WebPage, list[_Cut]]:
+    """A page that holds only the sentences that share a character with its evidence, one a line."""
+    spans = [(item.start, item.end) for item in evidence if item.page_id == page.page_id]
+    kept = [(s, e) for s, e in page.sentences if any(s < end and start < e for start, end in spans)]
+    cuts, given = [], 0
+    for start, end in kept or sorted(set(spans)):
+        cuts.append(_Cut(given, start, end))
+        given += end - start + 1
+    text = "\n".join(page.text[cut.start : cut.end] for cut in cuts)
+    sentences = tuple(Span(cut.given, cut.given + cut.end - cut.start) for cut in cuts)
+    return replace(page, text=text, sentences=sentences), cuts
+
+
+class EvidencePages:
+    """The evidence-only pages of all supported questions, and the way back from their offsets to the dataset's."""
+
+    def __init__(self, source: Source) -> None:
+        self.pages: dict[str, list[WebPage]] = {}
+        self._cuts: dict[tuple[str, str], list[_Cut]] = {}
+        for question_id, evidence in source.evidence.items():
+            held = {item.page_id for item in evidence}
+            for page in source.pages.get(question_id, ()):
+                if page.page_id in held:
+                    given, self._cuts[question_id, page.page_id] = _evidence_page(page, evidence)
+                    self.pages.setdefault(question_id, []).append(given)
+
+    def back(self, prediction: Prediction) -> Prediction:
+        """A prediction whose passages are spans of the dataset's pages: one for each sentence that a passage touches.
+
+        A passage of a page that was not given, or outside its text, cannot be a citation and is dropped.
+        """
+        passages = [
+            Passage(p.page_id, cut.start + max(p.start - cut.given, 0), min(cut.start + p.end - cut.given, cut.end))
+            for p in prediction.passages
+            for cut in self._cuts.get((prediction.question_id, p.page_id), ())
+            if p.start < cut.given + cut.end - cut.start and cut.given < p.end
+        ]
+        return replace(prediction, passages=tuple(passages))
+
+
+def other_pages(source: Source, seed: int) -> dict[str, Sequence[WebPage]]:
+    """For each question with pages, the pages of another: a seeded derangement.
+
+    Questions are put in the order of `draw(seed, "other-pages", question_id)`, and each gets the pages of the next;
+    where those hold one of its own pages, its evidence or itself, it changes with the first of the REACH questions
+    further on with which both are served. A question for which there is none is left out.
+    """
+    ids = sorted((i for i, pages in source.pages.items() if pages), key=lambda i: draw(seed, "other-pages", i))
+    donors = ids[1:] + ids[:1]
+
+    def serves(receiver: int, donor: str) -> bool:
+        own = ids[receiver]
+        return donor != own and all(source.foreign(own, page) for page in source.pages[donor])
+
+    for i in range(len(ids)):
+        if not serves(i, donors[i]):
+            others = (j % len(ids) for j in range(i + 1, i + min(len(ids), REACH + 1)))
+            j = next((j for j in others if serves(i, donors[j]) and serves(j, donors[i])), i)
+            donors[i], donors[j] = donors[j], donors[i]
+    return {own: source.pages[donors[i]] for i, own in enumerate(ids) if serves(i, donors[i])}
+
+
+def half_noise(source: Source, seed: int) -> dict[str, Sequence[WebPage]]:
+    """For each question with two pages or more: half of them, rounded down, replaced in place by other questions'.
+
+    Pages without evidence are replaced first, so that the evidence is still to be found among the noise; among equals
+    in the order of `draw(seed, "half-noise", question_id, page_id)`. The noise is from all pages of the split that do
+    not tell of the question; where there is too little of it, the question is left out.
+    """
+    everything = {page.page_id: page for pages in source.pages.values() for page in pages}
+    pool = [everything[page_id] for page_id in sorted(everything)]
+    mixed: dict[str, Sequence[WebPage]] = {}
+    for question_id, pages in source.pages.items():
+        noise = _noise(source, pool, question_id, seed)
+        if len(pages) > 1 and len(noise) == len(pages) // 2:
+            order = _by_leaving(pages, source.telling[question_id], question_id, seed)
+            instead = dict(zip(order, noise, strict=False))
+            mixed[question_id] = [instead.get(page.page_id, page) for page in pages]
+    return mixed
+
+
+def _by_leaving(pages: Sequence[WebPage], telling: frozenset[str], question_id: str, seed: int) -> list[str]:
+    """The ids of a question's pages in the order in which they give way to noise."""
+    drawn = {page.page_id: draw(seed, "half-noise", question_id, page.page_id) for page in pages}
+    return sorted(drawn, key=lambda page_id: (page_id in telling, drawn[page_id]))
+
+
+def _noise(source: Source, pool: Sequence[WebPage], question_id: str, seed: int) -> list[WebPage]:
+    """Half as many pages as the question has: of the pages in order of id, number `draw(seed, "noise", question_id,
+    i)`, as an integer, modulo their number, for i = 0, 1, …, leaving out what tells of the question or was taken.
+    """
+    n = len(source.pages[question_id]) // 2
+    taken: dict[str, WebPage] = {}
+    for i in range(n * REACH):
+        if len(taken) == n:
+            break
+        page = pool[int.from_bytes(draw(seed, "noise", question_id, i), "big") % len(pool)]
+        if source.foreign(question_id, page):
+            taken[page.page_id] = page
+    return list(taken.values())

@@ -1,0 +1,71 @@
+"""What a system writes on stderr, kept beside its predictions up to a size: the end is what explains a fault."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+LOG_CAP_BYTES = 4_000_000
+"""A log that grew beyond this is cut to its last half."""
+CUT_MARK = b"(what came before was cut)\n"
+_TAIL_BYTES = 4_096
+_CHUNK = 65_536
+_DRAIN_S = 1.0
+
+
+class SystemLog:
+    """A log file that child processes write to through pipes; `keep` goes on with the one of an interrupted run."""
+
+    def __init__(self, path: Path, *, keep: bool, cap_bytes: int = LOG_CAP_BYTES) -> None:
+        self.path = path
+        self._cap_bytes = cap_bytes
+        self._turn = threading.Lock()
+        self._copying: threading.Thread | None = None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._stream = path.open("a+b" if keep else "w+b", buffering=0)
+
+    def open_pipe(self) -> int:
+        """A descriptor to write to, for a child; ours to close once the child has it. What comes is copied until
+        every writer has closed it, or has been ended.
+        """
+        reader, writer = os.pipe()
+        self._copying = threading.Thread(target=self._copy, args=(reader,), daemon=True)
+        self._copying.start()
+        return writer
+
+    def _copy(self, reader: int) -> None:
+        with open(reader, "rb", buffering=0) as stream:
+            while chunk := stream.read(_CHUNK):
+                # A full disk must not stop the reading, which would hold up the system.
+                with self._turn, contextlib.suppress(OSError, ValueError):
+                    self._stream.write(chunk)
+                    self._cut()
+
+    def _cut(self) -> None:
+        size = self._stream.seek(0, os.SEEK_END)
+        if size > self._cap_bytes:
+            self._stream.seek(size - self._cap_bytes // 2)
+            tail = self._stream.read()
+            self._stream.seek(0)
+            self._stream.truncate()
+            self._stream.write(CUT_MARK + tail.partition(b"\n")[2])
+
+    def drain(self) -> None:
+        """Wait until all that an ended child wrote is in the file; a grandchild that escaped is not waited for."""
+        if self._copying is not None:
+            self._copying.join(_DRAIN_S)
+
+    def last_line(self) -> str:
+        """The last line that says something, or nothing."""
+        with self.path.open("rb") as stream:
+            stream.seek(max(0, self.path.stat().st_size - _TAIL_BYTES))
+            lines = stream.read().decode("utf-8", "replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def close(self) -> None:
+        """Drain and close."""
+        self.drain()
+        with self._turn:
+            self._stream.close()

@@ -1,0 +1,57 @@
+"""What a run asks: questions with the pages that go with each, and the line a system gets for one of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.jsonl import to_line
+from edu_rag.records import Question, WebPage
+from edu_rag.results import Prediction
+from harness.sample import choose, sample_of
+
+
+def _as_said(prediction: Prediction) -> Prediction:
+    return prediction
+
+
+class Task(NamedTuple):
+    """The questions of a run in order of id, and the pages of each, in rank order, by question id.
+
+    `back` turns what a system cited of pages that were changed for it into offsets of the dataset's pages.
+    """
+
+    questions: Sequence[Question]
+    pages: Mapping[str, Sequence[WebPage]]
+    back: Callable[[Prediction], Prediction] = _as_said
+
+
+def task_of(dataset: Dataset, split: str, sample: str | None) -> Task:
+    """The task of a split, or of a sample of it. The gold table is never opened."""
+    questions = dataset.questions(split)
+    if sample is not None:
+        questions = choose(questions, sample_of(sample))
+    hits, pages = dataset.hits(split), dataset.pages(split)
+    return Task(questions, {q.question_id: kept_pages(hits.get(q.question_id, ()), pages) for q in questions})
+
+
+def _page(page: WebPage) -> dict[str, Any]:
+    shown = ("page_id", "url", "title", "text", "sentences")
+    return {name: getattr(page, name) for name in shown}
+
+
+def question_line(question: Question, pages: Sequence[WebPage], random_id: str) -> bytes:
+    """The line a system gets: no split, lesson, flags or file order, from which answers could be guessed."""
+    return to_line({
+        "id": random_id, "text": question.text, "choices": dict(question.choices), "kind": question.kind,
+        "pages": [_page(page) for page in pages],
+    })  # fmt: skip
+
+
+def asking_order(questions: Sequence[Question], seed: int) -> list[Question]:
+    """A seeded order that depends on the question ids alone, so that position tells nothing."""
+    ordered = sorted(questions, key=lambda question: question.question_id)
+    random.Random(seed).shuffle(ordered)
+    return ordered

@@ -1,0 +1,73 @@
+"""What a scorecard says beyond its outcomes, as plain tables under names that a reader understands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from edu_rag.results import ScoreCard
+
+MAX_ROWS = 200
+TITLES: Mapping[str, str] = {
+    "attribution": "Where the points go",
+    "retrieval": "What it cites, against the evidence",
+    "confidence": "How well it knows what it knows",
+    "probes": "Probes",
+    "cost": "Cost",
+    "judges": "Judges of free text",
+}
+WORDS: Mapping[str, str] = {
+    "failed": "failed: crashed, too late or left out", "flagged_broken": "the question is flagged as broken",
+    "unparseable": "the answer names no single choice", "no_evidence": "no evidence in the dataset",
+    "over_abstained": "abstained with evidence in hand", "not_retrieved": "evidence not retrieved",
+    "not_used": "evidence retrieved, but not used",
+    "n_citing": "answers that cite", "n_passages_mean": "passages a citing answer",
+    "n_characters_mean": "characters a citing answer", "n_supported": "questions with evidence",
+    "n_answered_supported": "of these answered", "n_grounded": "correct with evidence among the cited (grounded)",
+    "n_lucky": "correct without (lucky)", "evidence_cited": "answered with evidence among the cited",
+    "n_evidence_mean": "pieces of evidence a question", "metrics": "", "intervals": "95 % interval",
+    "n": "questions", "n_attempted": "attempted", "brier": "Brier score", "ece": "calibration error (ECE)",
+    "aurc": "area under the risk-coverage curve", "e_aurc": "of which above the best order",
+    "best": "best by abstaining",
+    "latency_s": "seconds a question", "p95": "95th percentile", "input_tokens": "input tokens",
+    "output_tokens": "output tokens", "cost_usd": "US dollars", "energy_j": "joules", "total": "in all",
+    "mean": "mean", "source": "source", "success": "Success", "P": "Precision", "R": "Recall",
+}  # fmt: skip
+_AT = re.compile(r"(P|R|success|MAP|NDCG)@(\d{1,4})\Z")
+
+
+class Detail(NamedTuple):
+    """One table: its heading, and rows of a name and a value."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+def _word(key: str) -> str:
+    match = _AT.match(key)
+    return f"{WORDS.get(match[1], match[1])} at {match[2]}" if match else WORDS.get(key, key)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " … ".join(_shown(part) for part in value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "none" if value is None else str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _rows(values: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            yield from _rows(value, (*names, _word(str(key))))
+    # Lists of records, such as the points of a curve, are for the scorecard's readers.
+    elif not (isinstance(values, list | tuple) and any(isinstance(part, Mapping | list | tuple) for part in values)):
+        yield " · ".join(name for name in names if name), _shown(values)
+
+
+def details_of(card: ScoreCard) -> list[Detail]:
+    """A table for each field of the scorecard that says something; at most MAX_ROWS rows each."""
+    tables = ((title, tuple(islice(_rows(getattr(card, name)), MAX_ROWS))) for name, title in TITLES.items())
+    return [Detail(title, rows) for title, rows in tables if rows]

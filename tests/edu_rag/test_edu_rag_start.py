@@ -1,0 +1,53 @@
+"""What the quick commands may not import: each of these costs a tenth of a second or more."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = (
+    "numpy", "pyarrow", "scipy", "pandas", "jinja2", "requests", "aiohttp", "ir_measures", "pytrec_eval", "datasets",
+    "torch", "transformers", "sentence_transformers", "sklearn", "nltk", "asyncio", "lxml", "tqdm",
+)  # fmt: skip
+PROBE = """
+import sys
+from edu_rag.__main__ import main
+try:
+    main(sys.argv[1:])
+finally:
+    print("LOADED", *sorted(name for name in {heavy!r} if name in sys.modules))
+"""
+PREDICTIONS = '{"question_id": "q1", "answer": "b"}\n{"question_id": "q2", "answer": null, "confidence": 0.5}\n'
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    folder = tmp_path / "my-system"
+    place = folder / "predictions" / "tiny-1.0.0"
+    place.mkdir(parents=True)
+    (place / "test.jsonl").write_text(PREDICTIONS)
+    (folder / "submission.toml").write_text('name = "Mine"\nteam = "us"\n')
+    return folder
+
+
+def loaded(*words: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(heavy=HEAVY), *words], cwd=ROOT, capture_output=True, text=True,
+        check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    return done.returncode, done.stdout.rpartition("LOADED")[2].strip() + done.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["score", "--help"], ["--version"]])
+def test_help_loads_nothing_heavy(words: list[str]) -> None:
+    assert loaded(*words) == (0, "")
+
+
+def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission: Path) -> None:
+    assert loaded("check", str(submission)) == (0, "")
+    assert loaded("check", str(submission / "predictions" / "tiny-1.0.0" / "test.jsonl")) == (0, "")
