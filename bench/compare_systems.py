@@ -20,7 +20,7 @@ import numpy as np
 
 from edu_rag.results import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import mc_interval, points_of
-from harness.compare_table import table_of
+from harness.comparing.table import table_of
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 

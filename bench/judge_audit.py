@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.manifest import file_sha256
-from harness.free_text import FreeTextJudge, Rules
-from harness.judge_audit import HumanVerdict, JudgeAudit, audit, read_human
-from harness.judge_cache import CachedJudge
 from harness.judge_model import JudgeSettings, ModelJudge
-from harness.judge_report import audit_values
-from harness.judges import Chain
+from harness.judging.audit import HumanVerdict, JudgeAudit, audit, read_human
+from harness.judging.audit_report import audit_values
+from harness.judging.cache import CachedJudge
+from harness.judging.free_text import FreeTextJudge, Rules
+from harness.judging.judges import Chain
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = ROOT / "tests" / "baselines" / "llama_server.py"

@@ -167,7 +167,7 @@ from harness import score as s
 from harness.predictions import read_predictions
 from harness.attribution import attribution_of
 from harness.confidence import confidence_of
-from harness.grading import Grading, grade_all
+from harness.judging.grading import Grading, grade_all
 from harness.retrieval import retrieval_of
 from edu_rag.results import OUTCOME_LETTERS, SystemFacts
 from edu_rag.scorecards import write_scorecard

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from harness.run_record import read_run_record
+from harness.running.run_record import read_run_record
 from harness.submission import Submission, behind_link, present
 from harness.target import Target
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.records import Question
-from harness.answers import read_answer
 from harness.predictions import faults_in, read_predictions
-from harness.run_record import require_made_on
+from harness.reading.answers import read_answer
+from harness.running.run_record import require_made_on
 from harness.sample import choose, sample_of
 from harness.settings_faults import settings_faults
 from harness.submission import Submission, all_faults, behind_link

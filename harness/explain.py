@@ -12,8 +12,8 @@ from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.results import Passage, Prediction, SystemFacts, Verdict
 from harness.attribution import CAUSES, REMEDIES, attribute
-from harness.grading import Grading, grade_all
-from harness.probed import Answered, read_answered
+from harness.judging.grading import Grading, grade_all
+from harness.probing.probed import Answered, read_answered
 from harness.retrieval import places_of
 from harness.support import holds_evidence, offered_pages
 from harness.target import Target

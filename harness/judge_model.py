@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from edu_rag.errors import ConfigError, MissingExtraError
-from harness.free_text import Grade
-from harness.judge_prompt import VERSION, fill, read_verdict, template
+from harness.judging.free_text import Grade
+from harness.judging.prompt import VERSION, fill, read_verdict, template
 
 if TYPE_CHECKING:
     import requests

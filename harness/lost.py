@@ -10,8 +10,8 @@ from edu_rag.errors import SubmissionError
 from edu_rag.records import Question
 from edu_rag.results import SystemFacts, Verdict
 from harness.attribution import CAUSES, causes_of, points_lost
-from harness.grading import Grading, grade_all
-from harness.probed import read_answered
+from harness.judging.grading import Grading, grade_all
+from harness.probing.probed import read_answered
 from harness.target import Target
 
 MAX_TEXT = 90

@@ -5,8 +5,8 @@ from __future__ import annotations
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.results import Prediction, Verdict
-from harness.answers import read_answer
-from harness.free_text import FreeTextJudge, Rules, Unjudged, UnjudgedError
+from harness.judging.free_text import FreeTextJudge, Rules, Unjudged, UnjudgedError
+from harness.reading.answers import read_answer
 
 _FAULTS = {
     "crash": "the system crashed",

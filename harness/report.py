@@ -10,7 +10,7 @@ from edu_rag.results import OUTCOMES, Counts, ScoreCard
 from harness.attribution import attribution_lines
 from harness.confidence import confidence_lines
 from harness.cost import cost_lines
-from harness.probe_score import probe_lines
+from harness.probing.score import probe_lines
 from harness.retrieval import retrieval_lines
 
 _MAX_VALUES = 20

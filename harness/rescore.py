@@ -14,7 +14,7 @@ from edu_rag.progress import Stage
 from edu_rag.results import ScoreCard
 from edu_rag.scorecards import FILE_NAME, read_scorecard
 from harness.carry import Asked, Made, best_for, predictions_of, target_of, version_of
-from harness.grading import Grading
+from harness.judging.grading import Grading
 from harness.moves import Kept, Move, Rescoring, move_of
 from harness.score import Exam, open_exam, results_folder, sampled, score_on, uncollected, write_results
 from harness.submission import Submission, open_submission

@@ -19,15 +19,15 @@ from edu_rag.manifest import file_sha256
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 from edu_rag.results import Prediction
-from harness.answer_cache import AnswerCache, key_of
-from harness.fingerprint import settings_sha256, surroundings_sha256, system_sha256
-from harness.partial import Partial
-from harness.run_record import RunRecord, record_path
-from harness.runner import MAX_BARREN_STARTS, Runner
+from harness.running.answer_cache import AnswerCache, key_of
+from harness.running.fingerprint import settings_sha256, surroundings_sha256, system_sha256
+from harness.running.partial import Partial
+from harness.running.run_record import RunRecord, record_path
+from harness.running.runner import MAX_BARREN_STARTS, Runner
+from harness.running.system import System, child_environment
+from harness.running.system_log import SystemLog
+from harness.running.task import Task, asking_order, task_of
 from harness.submission import Limits, Submission, partial_path
-from harness.system import System, child_environment
-from harness.system_log import SystemLog
-from harness.task import Task, asking_order, task_of
 
 _SAID = (
     "response", "confidence", "passages", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j",

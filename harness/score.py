@@ -25,11 +25,11 @@ from edu_rag.statistics import rate_intervals
 from harness.attribution import attribution_of
 from harness.confidence import confidence_of
 from harness.cost import cost_of
-from harness.grading import Grading, answers_rule_of, grade_all
+from harness.judging.grading import Grading, answers_rule_of, grade_all
 from harness.predictions import read_predictions
-from harness.probe_score import probes_of
+from harness.probing.score import probes_of
 from harness.retrieval import retrieval_of
-from harness.run_record import is_measured
+from harness.running.run_record import is_measured
 from harness.sample import choose, sample_of
 from harness.support import Support, read_support
 from harness.target import Target

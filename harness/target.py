@@ -9,7 +9,7 @@ from typing import NamedTuple
 from edu_rag.errors import SubmissionError
 from edu_rag.manifest import Manifest
 from edu_rag.results import SystemFacts
-from harness.run_record import require_made_on
+from harness.running.run_record import require_made_on
 from harness.submission import find_predictions, is_slug, open_submission, submission_of
 
 

@@ -22,7 +22,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from harness.compare import Choice, Comparison
+    from harness.comparing.compare import Choice, Comparison
 
 
 @click.command()
@@ -53,7 +53,7 @@ def compare(
       edu-rag compare demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset \\
         --html comparison.html
     """
-    from harness.compare import Choice
+    from harness.comparing.compare import Choice
 
     if len(paths) < 2:
         raise click.UsageError("Give two systems at least: A and B.")
@@ -70,9 +70,9 @@ def compare(
 def _compare_two(
     paths: tuple[Path, Path], choice: Choice, *, all_flips: bool, as_json: bool, html_file: Path | None
 ) -> None:
-    from harness.compare import compare as compared
-    from harness.compare import comparison_values
-    from harness.compare_report import comparison_lines
+    from harness.comparing.compare import compare as compared
+    from harness.comparing.compare import comparison_values
+    from harness.comparing.report import comparison_lines
 
     if html_file is None:
         comparison = compared(*paths, choice)
@@ -96,8 +96,8 @@ def _write(html_file: Path, paths: tuple[Path, Path], choice: Choice, *, everyth
 
 
 def _compare_many(paths: Sequence[Path], choice: Choice, *, as_json: bool) -> None:
-    from harness.compare_report import table_lines
-    from harness.compare_table import compare_many, table_values
+    from harness.comparing.report import table_lines
+    from harness.comparing.table import compare_many, table_values
 
     table = compare_many(paths, choice)
     if as_json:

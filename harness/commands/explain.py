@@ -23,7 +23,7 @@ from harness.commands.options import (
 
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
-    from harness.grading import Grading
+    from harness.judging.grading import Grading
     from harness.target import Target
 
 
@@ -54,7 +54,7 @@ def explain(
       edu-rag explain demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag explain demo/submissions/bm25-overlap --lost not_used --limit 5 --dataset demo/dataset
     """
-    from harness.grading import open_grading
+    from harness.judging.grading import open_grading
     from harness.target import find_target
 
     _check_usage(question_id, cause, limit, html_file)

@@ -52,10 +52,10 @@ def audit(
     """
     from edu_rag.manifest import file_sha256
     from edu_rag.progress import Stage, say
-    from harness.judge_audit import audit as run
-    from harness.judge_audit import read_human
-    from harness.judge_report import audit_lines, audit_values
-    from harness.judges import open_judge
+    from harness.judging.audit import audit as run
+    from harness.judging.audit import read_human
+    from harness.judging.audit_report import audit_lines, audit_values
+    from harness.judging.judges import open_judge
     from harness.pages.judge_page import judge_page
     from harness.pages.render import write_page
 

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
-    from harness.grading import Grading
+    from harness.judging.grading import Grading
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -58,8 +58,8 @@ def grading_options(command: F) -> F:
 
 def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None = None) -> Grading:
     """The grading that these options ask for; grades are kept beside the results where no file is named for them."""
-    from harness.grading import open_grading
-    from harness.judge_cache import FILE_NAME
+    from harness.judging.cache import FILE_NAME
+    from harness.judging.grading import open_grading
 
     return open_grading(rules, judge, cache or (results / FILE_NAME if results is not None else None))
 

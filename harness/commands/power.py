@@ -52,8 +52,8 @@ def power(
       edu-rag power --n 2524 --difference 0.03 --sd 0.9 --power 0.9
       edu-rag power demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset
     """
-    from harness.compare import Choice
-    from harness.power import plan, plan_lines, plan_values, spread_from
+    from harness.comparing.compare import Choice
+    from harness.comparing.power import plan, plan_lines, plan_values, spread_from
 
     if len(paths) not in (0, 2):
         raise click.UsageError("Give two systems, or none.")

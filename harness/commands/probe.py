@@ -35,7 +35,7 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
     from edu_rag.errors import SubmissionError
     from edu_rag.progress import say
     from harness.run import record_of, run_submission
-    from harness.run_record import read_run_record, require_made_on, same_system
+    from harness.running.run_record import read_run_record, require_made_on, same_system
 
     made_for = f"{dataset.manifest.name}-{dataset.manifest.version}"
     for path in (submission.predictions_path(made_for, split, name) for name in dict.fromkeys((sample, None))):
@@ -88,8 +88,8 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
-    from harness.probe_score import probe_lines, probes_of
-    from harness.probes import PROBES, Probing, run_probes
+    from harness.probing.probes import PROBES, Probing, run_probes
+    from harness.probing.score import probe_lines, probes_of
     from harness.score import open_exam
 
     submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)

@@ -73,8 +73,8 @@ def manner_of(
     passed: tuple[str, ...], seed: int = 0,
 ) -> Manner:  # fmt: skip
     """How the options say that a submission is to be asked."""
-    from harness.answer_cache import AnswerCache, cache_path
     from harness.run import Manner
+    from harness.running.answer_cache import AnswerCache, cache_path
     from harness.submission import Limits
 
     own, place = submission.settings.limits, None if no_cache else cache_path()

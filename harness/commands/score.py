@@ -21,7 +21,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from harness.grading import Grading
+    from harness.judging.grading import Grading
 
 
 @click.command()
@@ -81,7 +81,7 @@ def _score_one(
     from edu_rag.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecards import scorecard_values
-    from harness.free_text import UnjudgedError
+    from harness.judging.free_text import UnjudgedError
     from harness.report import brief_line, card_lines
     from harness.score import now_utc, score_target, summary, write_results
     from harness.target import find_target

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.results import Counts, ScoreCard
-from harness import flips as parting
 from harness.attribution import CAUSES
-from harness.compare import Choice, Comparison, Side, compare_sides, sides_of
-from harness.compare_report import labels_of
-from harness.flips import GROUPS, Detail, Flip, Group
+from harness.comparing import flips as parting
+from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
+from harness.comparing.flips import GROUPS, Detail, Flip, Group
+from harness.comparing.report import labels_of
 from harness.pages.labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
 from harness.pages.render import render
 from harness.pages.told import label_read

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from edu_rag.look.texts import seconds
 from edu_rag.results import Prediction
-from harness.answers import RULE
 from harness.attribution import CAUSES, REMEDIES
 from harness.explain import Explanation
 from harness.pages.excerpts import Limits, excerpts
 from harness.pages.render import render
 from harness.pages.told import Told, label_read, points_text
+from harness.reading.answers import RULE
 from harness.support import holds_evidence
 
 LIMITS = Limits(pages=30, characters=6_000, context=240)

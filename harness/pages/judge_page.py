@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edu_rag.look.texts import clip
-from harness.judge_audit import Group, JudgeAudit
+from harness.judging.audit import Group, JudgeAudit
 from harness.pages.labels import flat
 from harness.pages.render import render
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from edu_rag.dataset import Dataset
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.results import Passage, Prediction, Verdict
-from harness.answers import read_answer
 from harness.attribution import attribute
 from harness.pages.excerpts import Excerpt, Limits, excerpts
+from harness.reading.answers import read_answer
 from harness.support import Support
 
 LIMITS = Limits(pages=3, characters=900, context=90)

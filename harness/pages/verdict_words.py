@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edu_rag.look.texts import signed
-from harness.compare import Comparison
+from harness.comparing.compare import Comparison
 
 ALPHA = 0.05
 

@@ -11,16 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import harness.answer_patterns
-import harness.folding
+import harness.reading.folding
+import harness.reading.patterns
 from edu_rag.dataset import Dataset
 from edu_rag.records import LABELS
-from harness import answers
-from harness.answers import read_answer
-from harness.choice_text import TRUTHS
-from harness.doubts import abstains, lexicon
-from harness.folding import APOSTROPHES, DASHES, QUOTES, SUPERSCRIPTS, fold_article, fold_punctuation, fold_writing
-from harness.wrappers import ANSWER_KEYS
+from harness.reading import answers
+from harness.reading.answers import read_answer
+from harness.reading.choice_text import TRUTHS
+from harness.reading.doubts import abstains, lexicon
+from harness.reading.folding import (
+    APOSTROPHES,
+    DASHES,
+    QUOTES,
+    SUPERSCRIPTS,
+    fold_article,
+    fold_punctuation,
+    fold_writing,
+)
+from harness.reading.wrappers import ANSWER_KEYS
 
 _ROWS = [
     json.loads(line)
@@ -63,7 +71,7 @@ def _block(after: str) -> list[str]:
 
 
 def test_the_page_lists_every_expression_word_for_word() -> None:
-    modules = (harness.folding, harness.answer_patterns)
+    modules = (harness.reading.folding, harness.reading.patterns)
     ours = [
         f"{name} = {value.pattern}"
         for module in modules
@@ -71,18 +79,18 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
         if isinstance(value, re.Pattern)
     ]
     assert _block("### 2.9") == ours
-    flagged = {n for n, v in vars(harness.answer_patterns).items() if getattr(v, "flags", 0) & re.IGNORECASE}
+    flagged = {n for n, v in vars(harness.reading.patterns).items() if getattr(v, "flags", 0) & re.IGNORECASE}
     assert flagged == {"THOUGHT_BEGINS", "THOUGHT_ENDS"}
 
 
 def test_the_page_lists_the_lexicon_the_marks_the_keys_and_the_folded_characters() -> None:
-    lexicon_file = Path(harness.folding.__file__).parent / "data" / "abstentions-v1.txt"
+    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v1.txt"
     assert _block("### 2.7") == lexicon_file.read_text(encoding="utf-8").splitlines()
     for name, characters in (("APOSTROPHES", APOSTROPHES), ("QUOTES", QUOTES), ("DASHES", DASHES)):
         assert f"\n{name}: {' '.join(f'U+{ord(char):04X}' for char in characters)}.\n" in PAGE
     raised = " ".join(f"U+{ord(char):04X}" for char in SUPERSCRIPTS)
     assert f"\nRAISED: {raised} stand for `{' '.join(SUPERSCRIPTS.values())}`.\n" in PAGE
-    assert f"\nEnd marks: {' '.join(f'`{mark}`' for mark in harness.answer_patterns.END_MARKS)}.\n" in PAGE
+    assert f"\nEnd marks: {' '.join(f'`{mark}`' for mark in harness.reading.patterns.END_MARKS)}.\n" in PAGE
     assert f"\nAnswer keys: {' '.join(f'`{key}`' for key in sorted(ANSWER_KEYS))}.\n" in PAGE
     for truth in ("true", "false"):
         assert f"`{' '.join(word for word, value in TRUTHS.items() if value == truth)}`" in PAGE

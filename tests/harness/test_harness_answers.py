@@ -7,9 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edu_rag.records import LABELS
-from harness.answers import MAX_CHARACTERS, read_answer
-from harness.doubts import abstains
-from harness.folding import fold_article, fold_edges, fold_punctuation, fold_writing
+from harness.reading.answers import MAX_CHARACTERS, read_answer
+from harness.reading.doubts import abstains
+from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 
 CELLS = {"a": "meiosis", "b": "mitosis", "c": "both a and b", "d": "none of the above"}
 TRUTH = {"a": "true", "b": "false"}

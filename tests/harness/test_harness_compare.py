@@ -18,11 +18,11 @@ from edu_rag.records import Question
 from edu_rag.results import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts
 from edu_rag.scorecards import write_scorecard
 from edu_rag.statistics import holm, mcnemar, paired, rank_groups, sign_flip_p, strict_points_of, typical_sd
-from harness.compare import Choice, Side, compare, compare_sides, comparison_values, detectable, sides_of
-from harness.compare_report import comparison_lines, labels_of, table_lines
-from harness.compare_same import caveats, require_same
-from harness.compare_slices import slice_differences
-from harness.compare_table import table_of, table_values
+from harness.comparing.compare import Choice, Side, compare, compare_sides, comparison_values, detectable, sides_of
+from harness.comparing.report import comparison_lines, labels_of, table_lines
+from harness.comparing.same import caveats, require_same
+from harness.comparing.slices import slice_differences
+from harness.comparing.table import table_of, table_values
 from harness.score import Exam
 from harness.support import Support
 

@@ -11,9 +11,9 @@ from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.results import Prediction, Verdict
-from harness import crag_compat
-from harness.crag_compat import MAX_TOKENS, RULE, cut, judge
-from harness.free_text import Grade, UnjudgedError
+from harness.judging import crag_compat
+from harness.judging.crag_compat import MAX_TOKENS, RULE, cut, judge
+from harness.judging.free_text import Grade, UnjudgedError
 
 QUESTION = Question(question_id="q", text="Capital of France?", choices={}, kind="free_text", split="val")
 

@@ -21,8 +21,8 @@ from harness.attribution import CAUSES, REMEDIES
 from harness.explain import MAX_CITED, Explanation, Marked, explain, explanation_values
 from harness.explain_text import MAX_SHOWN, explanation_lines, marked_text
 from harness.lost import find_losses, losses_lines, losses_values, lost_lines, lost_to
-from harness.permute import may_permute, permute
-from harness.run_record import RunRecord, record_path
+from harness.probing.permute import may_permute, permute
+from harness.running.run_record import RunRecord, record_path
 from harness.submission import Limits
 from harness.support import offered_pages
 from harness.target import Target

@@ -20,8 +20,17 @@ from edu_rag.errors import SubmissionError
 from edu_rag.results import OUTCOMES
 from edu_rag.scorecards import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
-from harness.compare import Choice, Side
-from harness.flips import GROUPS, crossed, details_of, flips_of, group_of, pick, predictions_beside, slice_flips
+from harness.comparing.compare import Choice, Side
+from harness.comparing.flips import (
+    GROUPS,
+    crossed,
+    details_of,
+    flips_of,
+    group_of,
+    pick,
+    predictions_beside,
+    slice_flips,
+)
 from harness.pages.compare_page import compare_paths
 from harness.score import open_exam, score_target
 from harness.target import find_target

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.answers import MAX_CHARACTERS
-from harness.doubts import abstains
-from harness.folding import fold_article
-from harness.free_text import RULE, Rules, Unjudged, UnjudgedError, grade_by_rules
-from harness.quantities import Quantity, quantity_of
+from harness.judging.free_text import RULE, Rules, Unjudged, UnjudgedError, grade_by_rules
+from harness.judging.quantities import Quantity, quantity_of
+from harness.reading.answers import MAX_CHARACTERS
+from harness.reading.doubts import abstains
+from harness.reading.folding import fold_article
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.commands.score import score as score_command
-from harness.free_text import UnjudgedError
-from harness.grading import Grading, answers_rule_of, grade_all, open_grading
-from harness.judge_prompt import template
+from harness.judging.free_text import UnjudgedError
+from harness.judging.grading import Grading, answers_rule_of, grade_all, open_grading
+from harness.judging.prompt import template
 from harness.outcomes import judge
 from tests.harness.judge_server import Script, said, serving
 

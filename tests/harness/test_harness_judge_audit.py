@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from edu_rag.errors import ConfigError, DataError
 from harness.commands.judge import judge as judge_command
-from harness.free_text import Grade, Rules
-from harness.judge_audit import HumanVerdict, Pair, audit, cohen_kappa, kappa_interval, read_human
-from harness.judge_report import audit_lines, audit_values
+from harness.judging.audit import HumanVerdict, Pair, audit, cohen_kappa, kappa_interval, read_human
+from harness.judging.audit_report import audit_lines, audit_values
+from harness.judging.free_text import Grade, Rules
 
 
 class Reads:

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 
 from edu_rag.errors import ConfigError, DataError
-from harness.free_text import Grade
-from harness.judge_cache import CachedJudge, key_of
 from harness.judge_model import (
     MAX_FAILURES,
     MAX_REPLY_BYTES,
@@ -19,8 +17,10 @@ from harness.judge_model import (
     read_reply,
     retry_after_s,
 )  # fmt: skip
-from harness.judge_prompt import template
-from harness.judges import Chain, open_judge
+from harness.judging.cache import CachedJudge, key_of
+from harness.judging.free_text import Grade
+from harness.judging.judges import Chain, open_judge
+from harness.judging.prompt import template
 from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, serving
 
 CORRECT = said("They say the same.\nVERDICT: CORRECT")
@@ -312,7 +312,7 @@ def test_a_torn_last_line_is_dropped_and_a_bad_one_refused(answering: Any, tmp_p
 
 def test_a_chain_asks_the_model_only_what_rules_leave(answering: Any) -> None:
     judge, script, _ = answering(CORRECT)
-    from harness.free_text import Rules
+    from harness.judging.free_text import Rules
 
     chain = Chain([Rules(), judge])
     assert [chain.grade("q", ["Paris"], text).judge for text in ("Paris", "idk", "Paris, France")] == [

@@ -21,8 +21,8 @@ from edu_rag.look.texts import signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
 from edu_rag.results import Passage
 from edu_rag.statistics import McNemar, Paired
-from harness.free_text import Grade
-from harness.judge_audit import HumanVerdict, audit
+from harness.judging.audit import HumanVerdict, audit
+from harness.judging.free_text import Grade
 from harness.pages.excerpts import LONG_SPAN, MAX_SPANS, Limits, Marks, excerpt, excerpts
 from harness.pages.judge_page import band, judge_page, leaning_sentence, verdict_sentence
 from harness.pages.labels import probe_labels, side_by_side

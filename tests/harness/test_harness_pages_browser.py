@@ -13,10 +13,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from edu_rag.scorecards import write_scorecard
-from harness.compare import Choice
+from harness.comparing.compare import Choice
 from harness.explain import explain
-from harness.judge_audit import HumanVerdict, audit
-from harness.judges import open_judge
+from harness.judging.audit import HumanVerdict, audit
+from harness.judging.judges import open_judge
 from harness.pages.compare_page import compare_paths
 from harness.pages.explain_page import explain_page
 from harness.pages.judge_page import judge_page

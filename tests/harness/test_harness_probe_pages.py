@@ -12,9 +12,9 @@ from scipy import stats
 
 from edu_rag.records import Evidence, Question, Span, WebPage, page_id_of
 from edu_rag.results import Passage, Prediction
-from harness.permute import may_permute, permute
-from harness.probe_pages import EvidencePages, Source, half_noise, other_pages
-from harness.probe_rates import position_p
+from harness.probing.pages import EvidencePages, Source, half_noise, other_pages
+from harness.probing.permute import may_permute, permute
+from harness.probing.rates import position_p
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 SENTENCES = ("Cells divide by mitosis.", "Water boils.", "Ice floats on water.")

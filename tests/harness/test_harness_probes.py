@@ -17,13 +17,13 @@ from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, EduRagError
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
-from harness.permute import permute
 from harness.predictions import read_predictions
-from harness.probe_rates import stability_of, wilson
-from harness.probe_score import probe_lines, probes_of
-from harness.probes import PROBES, Probing, probe_path, run_probes
+from harness.probing.permute import permute
+from harness.probing.probes import PROBES, Probing, probe_path, run_probes
+from harness.probing.rates import stability_of, wilson
+from harness.probing.score import probe_lines, probes_of
 from harness.run import Manner, run_submission
-from harness.run_record import read_run_record, record_path
+from harness.running.run_record import read_run_record, record_path
 from harness.score import open_exam
 from harness.submission import Limits, open_submission
 

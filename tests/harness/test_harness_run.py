@@ -17,9 +17,9 @@ from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
-from harness.runner import MAX_BARREN_STARTS
+from harness.running.runner import MAX_BARREN_STARTS
+from harness.running.task import asking_order
 from harness.submission import Limits, open_submission
-from harness.task import asking_order
 
 LOOP = """
 import json, os, sys, time

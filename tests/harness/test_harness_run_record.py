@@ -12,9 +12,9 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError, SubmissionError
 from edu_rag.records import Question
 from harness.check import check_submission
-from harness.compare import Choice, sides_of
+from harness.comparing.compare import Choice, sides_of
 from harness.run import Manner, run_submission
-from harness.run_record import is_measured, read_run_record, record_path
+from harness.running.run_record import is_measured, read_run_record, record_path
 from harness.submission import Limits, open_submission
 from harness.target import find_target
 

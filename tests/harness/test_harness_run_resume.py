@@ -14,14 +14,14 @@ import pytest
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
 from edu_rag.results import Prediction
-from harness import partial as partials
 from harness.commands.run import stopping_like_ctrl_c
-from harness.partial import SYNC_S, Partial
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
-from harness.run_record import read_run_record
+from harness.running import partial as partials
+from harness.running.partial import SYNC_S, Partial
+from harness.running.run_record import read_run_record
+from harness.running.system_log import CUT_MARK, SystemLog
 from harness.submission import Limits, open_submission, partial_path
-from harness.system_log import CUT_MARK, SystemLog
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Limits(time_s=20, start_s=30)

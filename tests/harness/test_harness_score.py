@@ -375,7 +375,7 @@ def test_real_predictions_on_all_tqa_validation_questions_get_their_known_counts
 
 
 def test_every_real_choice_text_reads_as_its_label_or_as_one_of_several_alike(tqa_val: Dataset) -> None:
-    from harness.answers import read_answer
+    from harness.reading.answers import read_answer
 
     unread = []
     for question in tqa_val.questions("val"):

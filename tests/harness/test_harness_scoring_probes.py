@@ -7,9 +7,9 @@ from pathlib import Path
 from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.cost import DECLARED, cost_of
-from harness.permute import permute
-from harness.probe_rates import wilson
-from harness.probes import PROBES
+from harness.probing.permute import permute
+from harness.probing.probes import PROBES
+from harness.probing.rates import wilson
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
 CHOICES = {"a": "iron", "b": "gold", "c": "zinc", "d": "lead"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from edu_rag.results import POINTS
 from harness.attribution import CAUSES
 from harness.pages.compare_page import FULL
-from harness.probes import PROBES
+from harness.probing.probes import PROBES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "teams.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,1 @@
+"""Two systems or more on the same questions: tests, power, overlap, flips."""

@@ -1,0 +1,236 @@
+"""A judge held against human verdicts: agreement, Cohen's kappa with its interval, precision and recall of `correct`.
+
+Human verdicts are JSON lines: `question`, `gold` (texts), `answer`, `system` (several joined by `+`), `human` (true,
+false, or null where people called the question improper: left out), `set`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edu_rag.errors import ConfigError, DataError
+from edu_rag.jsonl import read_records
+from harness.judging.free_text import FreeTextJudge, Grade
+
+N_RESAMPLES = 10_000
+MAX_EXAMPLES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanVerdict:
+    """One answer and what people said of it; `human` null: they called the question improper."""
+
+    question: str
+    gold: tuple[str, ...]
+    answer: str
+    system: str
+    human: bool | None
+    set: str = ""
+
+
+class Pair(NamedTuple):
+    """A human verdict and a judge's grade of the same answer."""
+
+    verdict: HumanVerdict
+    grade: Grade
+
+    @property
+    def says_correct(self) -> bool:
+        """Whether the judge says `correct`; every other outcome, and an unjudged answer, is not."""
+        return self.grade.outcome == "correct"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """A judge against people on n answers, each either correct or not.
+
+    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None where
+    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None where kappa is undefined.
+    """
+
+    n: int
+    n_questions: int
+    both: int
+    judge_only: int
+    human_only: int
+    neither: int
+    kappa_interval: tuple[float, float] | None
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of answers on which judge and people say the same."""
+        return (self.both + self.neither) / self.n if self.n else None
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa (Cohen 1960, equation 1)."""
+        return cohen_kappa(self.both, self.judge_only, self.human_only, self.neither)
+
+    @property
+    def precision(self) -> float | None:
+        """Share of right ones among the answers that the judge calls correct."""
+        said = self.both + self.judge_only
+        return self.both / said if said else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the right answers that the judge calls correct."""
+        right = self.both + self.human_only
+        return self.both / right if right else None
+
+    @property
+    def human_accuracy(self) -> float | None:
+        """Share of answers that people call correct."""
+        return (self.both + self.human_only) / self.n if self.n else None
+
+    @property
+    def judge_accuracy(self) -> float | None:
+        """Share of answers that the judge calls correct."""
+        return (self.both + self.judge_only) / self.n if self.n else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One group of answers (`all`, a system or a set): the judged ones alone, and all with unjudged as not correct."""
+
+    attribute: str
+    value: str
+    n_unjudged: int
+    judged: Agreement
+    all: Agreement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAudit:
+    """What an audit found; a page or a table shows it.
+
+    `facts`: the judge's own (`FreeTextJudge.facts`). `files`: name and SHA-256 of each file of human verdicts.
+    `sample`: how many answers were drawn (None: all), with `seed`. `n_improper`: left out, since people called the
+    question improper. `groups`: `all` first, then by set, then by system. `by_judge`: how often each judge of the chain
+    gave which outcome. `differences`: answers on which judge and people differ, at most MAX_EXAMPLES, in a fixed order.
+    `unjudged`: the reasons why answers stayed unjudged, with their numbers.
+    """
+
+    facts: Mapping[str, Any]
+    files: tuple[tuple[str, str], ...]
+    sample: int | None
+    seed: int
+    n_improper: int
+    groups: tuple[Group, ...]
+    by_judge: Mapping[str, Mapping[str, int]]
+    unjudged: Mapping[str, int]
+    differences: tuple[Pair, ...]
+
+
+def cohen_kappa(both: int, judge_only: int, human_only: int, neither: int) -> float | None:
+    """(p_o - p_e) / (1 - p_e) of a 2 x 2 table (Cohen 1960, equation 1); None where p_e is 1, or the table empty."""
+    n = both + judge_only + human_only + neither
+    yes, no = (both + judge_only) * (both + human_only), (human_only + neither) * (judge_only + neither)
+    by_chance = yes + no  # n * n * p_e, in whole numbers
+    return (n * (both + neither) - by_chance) / (n * n - by_chance) if n * n > by_chance else None
+
+
+def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -> tuple[float, float] | None:
+    """The 95 % percentile interval of kappa, by resampling clusters: one 2 x 2 table a question.
+
+    `tables`: (both, judge_only, human_only, neither) of each question. A resample is a multinomial draw over the
+    distinct tables. Resamples in which kappa is undefined are left out; None where none is defined.
+    """
+    import numpy as np
+
+    cells = sorted(Counter(tables).items())
+    if not cells:
+        return None
+    shapes, times = np.array([table for table, _ in cells]), np.array([n for _, n in cells])
+    drawn = np.random.default_rng(seed).multinomial(times.sum(), times / times.sum(), size=N_RESAMPLES)
+    both, judge_only, human_only, neither = (drawn @ shapes).T.astype(float)
+    n = both + judge_only + human_only + neither
+    by_chance = (both + judge_only) * (both + human_only) + (human_only + neither) * (judge_only + neither)
+    defined = n * n > by_chance
+    if not defined.any():
+        return None
+    kappas = (n * (both + neither) - by_chance)[defined] / (n * n - by_chance)[defined]
+    low, high = np.quantile(kappas, [0.025, 0.975])
+    return round(float(low), 6), round(float(high), 6)
+
+
+def _agreement(pairs: Sequence[Pair]) -> Agreement:
+    by_question: dict[str, list[int]] = {}
+    for pair in pairs:
+        table = by_question.setdefault(pair.verdict.question, [0, 0, 0, 0])
+        table[2 * (not pair.says_correct) + (not pair.verdict.human)] += 1
+    tables = [(t[0], t[1], t[2], t[3]) for t in by_question.values()]
+    both, judge_only, human_only, neither = (sum(table[i] for table in tables) for i in range(4))
+    return Agreement(
+        n=len(pairs), n_questions=len(tables), both=both, judge_only=judge_only, human_only=human_only,
+        neither=neither, kappa_interval=kappa_interval(tables),
+    )  # fmt: skip
+
+
+def _group(attribute: str, value: str, pairs: Sequence[Pair]) -> Group:
+    judged = [pair for pair in pairs if pair.grade.outcome != "unjudged"]
+    return Group(
+        attribute=attribute, value=value, n_unjudged=len(pairs) - len(judged), judged=_agreement(judged),
+        all=_agreement(pairs),
+    )  # fmt: skip
+
+
+def _groups(pairs: Sequence[Pair]) -> tuple[Group, ...]:
+    by_set: dict[str, list[Pair]] = {}
+    by_system: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_set.setdefault(pair.verdict.set, []).append(pair)
+        for system in dict.fromkeys(pair.verdict.system.split("+")):
+            by_system.setdefault(system, []).append(pair)
+    parts = [_group("set", name, found) for name, found in sorted(by_set.items())]
+    parts += [_group("system", name, found) for name, found in sorted(by_system.items())]
+    return (_group("all", "", pairs), *parts)
+
+
+def _place(verdict: HumanVerdict, seed: int) -> str:
+    """A key that shuffles answers by the seed, whatever the order of the files."""
+    parts = [str(seed), verdict.set, verdict.question, verdict.answer, verdict.system, *verdict.gold]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_human(paths: Sequence[Path]) -> list[HumanVerdict]:
+    """The human verdicts of some files. Raises DataError with file, line and field, or where there is none."""
+    verdicts = [verdict for path in paths for _, verdict in read_records(path, HumanVerdict)]
+    if not any(verdict.human is not None for verdict in verdicts):
+        where = ", ".join(map(str, paths))
+        raise DataError(where, "holds no human verdict", "give lines with question, gold, answer, system and human")
+    return verdicts
+
+
+def audit(
+    verdicts: Iterable[HumanVerdict], judge: FreeTextJudge, *, files: Sequence[tuple[str, str]] = (),
+    sample: int | None = None, seed: int = 0, told: Callable[[Grade], None] = lambda grade: None,
+) -> JudgeAudit:  # fmt: skip
+    """Grade the answers (or a seeded sample of them) and hold the grades against people's.
+
+    `told` is called with each grade as it comes. Raises ConfigError for a sample larger than what there is.
+    """
+    everything = list(verdicts)
+    proper = sorted((v for v in everything if v.human is not None), key=lambda v: _place(v, seed))
+    if sample is not None and sample > len(proper):
+        raise ConfigError("--sample", f"is {sample:,}, but there are {len(proper):,} answers", "give a smaller one")
+    pairs: list[Pair] = []
+    for verdict in proper[:sample]:
+        pairs.append(Pair(verdict, judge.grade(verdict.question, verdict.gold, verdict.answer)))
+        told(pairs[-1].grade)
+    spoke: dict[str, dict[str, int]] = {}
+    for (name, outcome), n in sorted(Counter((p.grade.judge, p.grade.outcome) for p in pairs).items()):
+        spoke.setdefault(name, {})[outcome] = n
+    open_ = Counter(pair.grade.reason for pair in pairs if pair.grade.outcome == "unjudged")
+    differ = [p for p in pairs if p.grade.outcome != "unjudged" and p.says_correct != p.verdict.human]
+    return JudgeAudit(
+        facts=judge.facts(), files=tuple(sorted(files)), sample=sample, seed=seed,
+        n_improper=len(everything) - len(proper), groups=_groups(pairs), by_judge=spoke,
+        unjudged=dict(sorted(open_.items(), key=lambda item: (-item[1], item[0]))),
+        differences=tuple(differ[:MAX_EXAMPLES]),
+    )  # fmt: skip

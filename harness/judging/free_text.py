@@ -1,0 +1,150 @@
+"""Free text held against its accepted texts: the rules that need no judge (`free-text-v1`), and what a judge is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from edu_rag.errors import SubmissionError
+from edu_rag.results import Verdict
+from harness.judging.quantities import quantity_of
+from harness.reading.answers import MAX_CHARACTERS
+from harness.reading.doubts import abstains
+from harness.reading.folding import fold_article, fold_punctuation, fold_writing
+from harness.reading.wrappers import before_next_question, unwrap, without_thought
+
+RULE = "free-text-v1"
+JUDGED = ("correct", "incorrect", "abstained", "unparseable")
+_LEAD = re.compile(
+    r"[#*_ ]*(?:(?:the|my) )?(?:(?:final|correct|short) )?answer[*_]*(?: is\b:?|:)[*_]* *(?=\S)", re.IGNORECASE
+)
+_OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
+_NO_VALUE = frozenset({"nan", "null"})
+"""What a lost value looks like, in a gold as in an answer: it is never an accepted text."""
+
+
+class Grade(NamedTuple):
+    """What a judge says of one answer, why, and which judge spoke; `unjudged` is no outcome, and blocks a scorecard."""
+
+    outcome: Literal["correct", "incorrect", "abstained", "unparseable", "unjudged"]
+    reason: str
+    judge: str
+
+
+class FreeTextJudge(Protocol):
+    """Whoever can tell whether a free-text answer is right."""
+
+    def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
+        """The grade of an answer to a question, held against the accepted texts. Never raises for what they hold."""
+        ...
+
+    def facts(self) -> Mapping[str, Any]:
+        """What must be known to grade the same way again, in plain values, without addresses or keys."""
+        ...
+
+
+class Unjudged(NamedTuple):
+    """A question whose answer no judge could grade, and why."""
+
+    question_id: str
+    reason: str
+
+
+class UnjudgedError(SubmissionError):
+    """Answers that no judge could grade: the scorecard is not made. `verdicts` are those of the other questions."""
+
+    def __init__(self, unjudged: Sequence[Unjudged], verdicts: Sequence[Verdict], n_free_text: int) -> None:
+        first = unjudged[0]
+        what = (
+            f"{len(unjudged):,} of {n_free_text:,} free-text answers are unjudged, so there is no score "
+            f"(first {first.question_id}: {first.reason})"
+        )
+        failed = first.reason.startswith("the judge")
+        remedy = "mend that and run again: grades are kept" if failed else "add --judge model (`edu-rag score --help`)"
+        super().__init__("free text", what, f"{remedy}; --verdicts FILE lists them")
+        self.unjudged, self.verdicts = tuple(unjudged), tuple(verdicts)
+
+    def rows(self) -> list[dict[str, str]]:
+        """Every question as a line of `--verdicts`, in order of id; the outcome of these is `unjudged`."""
+        rows = [{"question_id": v.question_id, "outcome": str(v.outcome), "reason": v.reason} for v in self.verdicts]
+        rows += [{"question_id": u.question_id, "outcome": "unjudged", "reason": u.reason} for u in self.unjudged]
+        return sorted(rows, key=lambda row: row["question_id"])
+
+
+def _same(text: str, accepted: str) -> bool:
+    folded = fold_article(accepted)
+    # A text of signs alone folds to nothing: then its writing decides.
+    return fold_article(text) == folded if folded else fold_writing(text) == fold_writing(accepted)
+
+
+def _holds(answer: str, accepted: str) -> bool:
+    """Whether an accepted text stands in the answer as whole words; no verdict, but reason enough to ask a judge."""
+    folded = fold_article(accepted)
+    return bool(folded) and re.search(rf"(?<!\w){re.escape(folded)}(?!\w)", fold_punctuation(answer)) is not None
+
+
+def _readings(answer: str) -> list[str]:
+    """The answers inside the wrappers, each without a lead such as `Answer:`."""
+    return [_LEAD.sub("", text.strip(), count=1) for text in unwrap(before_next_question(answer))]
+
+
+def _match(text: str, gold: Sequence[str]) -> str | None:
+    """How a text equals an accepted one, in words; None where it equals none."""
+    for number, accepted in enumerate(gold):
+        if _same(text, accepted):
+            return "the gold answer" if number == 0 else f"alias {number} of the gold answer"
+    said = quantity_of(text)
+    if said is not None and said in map(quantity_of, gold):
+        return f"the gold answer's {said.kind}, written differently"
+    return None
+
+
+def _equal(answer: str, gold: Sequence[str]) -> str | None:
+    as_written = _match(answer, gold)
+    if as_written is not None:
+        return as_written
+    matches = [_match(text, gold) for text in _readings(answer)]
+    return matches[0] if all(matches) else None
+
+
+def _says_opposite(text: str, gold: Sequence[str]) -> bool:
+    said = {fold_article(reading) for reading in _readings(text)}
+    return len(said) == 1 and {_OPPOSITE.get(fold_article(accepted)) for accepted in gold} == said
+
+
+def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
+    """`free-text-v1` on one answer and its accepted texts; `unjudged` where only a judge can tell.
+
+    A text that merely holds an accepted one within other words is never correct by rule.
+    """
+    if len(answer) > MAX_CHARACTERS:
+        return Grade("unparseable", f"over {MAX_CHARACTERS:,} characters", "rules")
+    text = without_thought(answer)
+    if text is None:
+        return Grade("unparseable", "a thought that does not end", "rules")
+    if not fold_writing(text):
+        return Grade("abstained", "says nothing", "rules")
+    accepted = [other for other in gold if fold_article(other) not in _NO_VALUE]
+    if abstains(text) and not any(abstains(other) or _holds(text, other) for other in accepted):
+        return Grade("abstained", "says that it does not know", "rules")
+    found = _equal(text, accepted)
+    if found is not None:
+        return Grade("correct", f"rules: {found}", "rules")
+    if _says_opposite(text, accepted):
+        return Grade("incorrect", "rules: the opposite of the gold answer", "rules")
+    return Grade("unjudged", "none of the accepted texts, and the rules cannot tell more", "rules")
+
+
+class Rules:
+    """The rules as a judge: they grade what is exact, and leave the rest."""
+
+    name = "rules"
+
+    def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
+        """What `free-text-v1` says; the question does not matter to it."""
+        return grade_by_rules(gold, answer)
+
+    def facts(self) -> Mapping[str, Any]:
+        """The version of the rules."""
+        return {"judge": self.name, "rule": RULE}

@@ -1,0 +1,100 @@
+"""How a split is graded: which rules, which judge of free text, and what the scorecard says of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edu_rag.errors import SubmissionError
+from edu_rag.gold import Gold
+from edu_rag.records import Question
+from edu_rag.results import Prediction, Verdict
+from harness import outcomes
+from harness.judging import crag_compat, free_text
+from harness.judging.free_text import FreeTextJudge, Grade, Rules, Unjudged, UnjudgedError
+from harness.judging.judges import open_judge
+from harness.reading.answers import RULE as CHOICE_RULE
+
+Judging = Callable[[Question, Gold, Prediction | None, FreeTextJudge | None], Verdict]
+EDU_RAG = "edu-rag"
+RULES: Mapping[str, Judging] = {EDU_RAG: outcomes.judge, "crag-compat": crag_compat.judge}
+"""The rule sets that `--rules` names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grading:
+    """The rules and the judge of one scoring."""
+
+    rules: str = EDU_RAG
+    judge: FreeTextJudge = field(default_factory=Rules)
+
+    def __post_init__(self) -> None:
+        if self.rules not in RULES:
+            raise SubmissionError("--rules", f"unknown rules {self.rules[:60]!r}", f"known are {', '.join(RULES)}")
+
+
+def open_grading(rules: str, judge: str, cache: Path | None = None) -> Grading:
+    """The grading that `--rules`, `--judge` and `--judge-cache` ask for. Raises ConfigError or SubmissionError."""
+    opened = open_judge(judge, cache, rules_first=rules == EDU_RAG)
+    return Grading(rules=rules, judge=opened)
+
+
+class Tally:
+    """A judge that counts which judge spoke and what was said."""
+
+    def __init__(self, judge: FreeTextJudge) -> None:
+        self._judge = judge
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
+        """The grade of the judge inside."""
+        grade = self._judge.grade(question, gold, answer)
+        self.counts[grade.judge, grade.outcome] += 1
+        return grade
+
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of the judge inside, with the counts by judge and outcome."""
+        by_judge: dict[str, dict[str, int]] = {}
+        for (judge, outcome), n in sorted(self.counts.items()):
+            by_judge.setdefault(judge, {})[outcome] = n
+        return dict(self._judge.facts()) | {"counts": by_judge}
+
+
+def grade_all(
+    questions: Sequence[Question], gold: Mapping[str, Gold], predictions: Mapping[str, Prediction], grading: Grading
+) -> tuple[list[Verdict], Mapping[str, Any]]:
+    """One verdict for every question, in their order, and `ScoreCard.judges` (empty where no question is free text).
+
+    Raises UnjudgedError with all answers that no judge could grade.
+    """
+    tally, judging = Tally(grading.judge), RULES[grading.rules]
+    verdicts: list[Verdict] = []
+    unjudged: list[Unjudged] = []
+    for question in questions:
+        question_id = question.question_id
+        try:
+            verdicts.append(judging(question, gold[question_id], predictions.get(question_id), tally))
+        except UnjudgedError as error:
+            unjudged += [Unjudged(question_id, open_.reason) for open_ in error.unjudged]
+    n_free_text = sum(question.kind == "free_text" for question in questions)
+    if unjudged:
+        raise UnjudgedError(unjudged, verdicts, n_free_text)
+    return verdicts, tally.facts() if n_free_text else {}
+
+
+def answers_rule_of(questions: Sequence[Question], grading: Grading) -> str:
+    """What a scorecard and its board table call the rules: results under different ones never share a table."""
+    kinds = {question.kind for question in questions}
+    if grading.rules != EDU_RAG:
+        return f"{crag_compat.RULE}{_by(grading.judge)}"
+    rules = [CHOICE_RULE] if kinds - {"free_text"} or not kinds else []
+    rules += [f"{free_text.RULE}{_by(grading.judge)}"] if "free_text" in kinds else []
+    return " + ".join(rules)
+
+
+def _by(judge: FreeTextJudge) -> str:
+    name = judge.facts().get("name", "")
+    return f" by {name}" if name else ""

@@ -1,0 +1,161 @@
+"""What one line claims under the rules `answers-v1`: a label in its dress, a choice's text, both, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.reading.choice_text import LOOSE, STRICT, by_part, by_text, by_truth, names
+from harness.reading.doubts import abstains, other_label, takes_back_beside, wholly_abstains
+from harness.reading.folding import fold_punctuation, fold_writing
+from harness.reading.patterns import (
+    BECAUSE,
+    BECAUSE_ALONE,
+    EXPLICIT,
+    HEDGE,
+    HEDGED,
+    LABEL,
+    LABEL_AND,
+    LABEL_SPACE,
+    LEAD,
+    MARKED_LABEL,
+    NEGATION,
+    OPTION_LABEL,
+    SEVERAL,
+    TEXT_AND,
+    TEXT_LABEL,
+    TRUTH_AND,
+)
+from harness.reading.reading import Reading, abstained, named, unparseable
+
+
+def _with_remark(label: str, remark: str, choices: Mapping[str, str], how: str) -> Reading:
+    """A choice with a remark beside it, on its own line; only `true` and `false` may name the other one there."""
+    others = [other for other in names(remark, choices) if other != label]
+    if others and fold_punctuation(choices[label]) not in ("true", "false"):
+        return unparseable(f"{how} with the text of choice {others[0]}")
+    if takes_back_beside(remark, label, choices):
+        return unparseable(f"{how}, then hedged, taken back or given to another choice")
+    return named(label, f"{how} with a remark")
+
+
+def by_label(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """A bare label in the usual dresses, such as `(B).` or `**b**`."""
+    match = LABEL.fullmatch(text)
+    return named(match["label"], f"label {match['label']}") if match and match["label"] in choices else None
+
+
+def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """`b) mitosis`, `b) because cells divide`, `b) mitosis, where a cell splits`; nothing else may follow the mark."""
+    match = LABEL_AND.fullmatch(text)
+    if not match or match["label"] not in choices or SEVERAL.fullmatch(text):
+        return None
+    label, rest = match["label"], match["rest"]
+    own = choices[label]
+    same = by_text(rest, {label: own}, STRICT + LOOSE) or by_part(rest, {label: own})
+    if same is not None:
+        return named(label, f"label {label} with its text")
+    folded, start = fold_punctuation(rest), f"{fold_punctuation(own)} "
+    if len(start) > 1 and folded.startswith(start):
+        return _with_remark(label, folded[len(start) :], choices, f"label {label} with its text")
+    if BECAUSE.match(folded):
+        return _with_remark(label, rest, choices, f"label {label}")
+    return unparseable(f"label {label} with a text that is not its choice's: {refusal(rest, choices).reason}")
+
+
+def _by_label_space_text(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """`b mitosis`: without a mark between them, label and text must be the same choice; or `b because …`."""
+    match = LABEL_SPACE.fullmatch(text)
+    if not match or match["label"] not in choices:
+        return None
+    if BECAUSE_ALONE.match(match["rest"]):
+        return _with_remark(match["label"], match["rest"], choices, f"label {match['label']}")
+    own = by_text(match["rest"], choices, STRICT + LOOSE)
+    if own is None or own.label is None:
+        return None
+    if own.label != match["label"]:
+        return unparseable(f"label {match['label']} with the text of choice {own.label}")
+    return named(own.label, f"label {own.label} with its text")
+
+
+def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """`mitosis (b)`: the label in brackets must be that of the text."""
+    match = TEXT_LABEL.fullmatch(text)
+    if not match or match["label"] not in choices:
+        return None
+    own = by_text(match["text"], {match["label"]: choices[match["label"]]}, STRICT + LOOSE)
+    return own and named(match["label"], f"label {match['label']} with its text")
+
+
+def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """A text and what is said of it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
+    for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
+        if match is not None:
+            own = by_text(match["text"], choices, STRICT + LOOSE) or by_truth(match["text"], choices)
+            if own is not None and own.label is not None:
+                return _with_remark(own.label, match["rest"], choices, own.reason)
+    return None
+
+
+def _without_lead(written: str) -> str:
+    for _ in range(3):  # `Answer: The answer is b`
+        lead = LEAD.match(written)
+        written = written[lead.end() :].strip() if lead else written
+    return written
+
+
+def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None:
+    """The first form that the text has; `raw` is the text before folding, since case may be all that tells Tt."""
+    return (
+        by_label(text, choices)
+        or by_text(raw, choices, STRICT)
+        or by_truth(text, choices)
+        or _by_label_and_text(text, choices)
+        or by_text(raw, choices, LOOSE)
+        or _by_label_space_text(text, choices)
+        or _by_text_and_label(text, choices)
+        or _by_text_and_remark(text, choices)
+        or by_part(text, choices)
+    )
+
+
+def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
+    """What one line claims, or None where it is prose that is neither a label nor a choice's text."""
+    written = fold_writing(line)
+    stripped = _without_lead(written)
+    for text in [written, stripped] if stripped and stripped != written else [written]:
+        tail = line.strip()[-len(text) :]
+        reading = _claim_of(text, tail if fold_writing(tail) == text else text, choices)
+        if reading is not None:
+            return reading
+    if EXPLICIT.match(written):
+        if wholly_abstains(stripped) or (abstains(stripped) and not names(stripped, choices)):
+            return abstained("says that it does not know")
+        if SEVERAL.fullmatch(stripped) or HEDGED.match(stripped):
+            return unparseable("names more than one choice, or hedges")
+    return None
+
+
+def refusal(text: str, choices: Mapping[str, str]) -> Reading:
+    """Why a text that names no single choice counts for nothing."""
+    written, found = fold_writing(text), names(text, choices)
+    if abstains(text):
+        if not wholly_abstains(text) and (found or other_label(written, "", choices)):
+            return unparseable("says that it does not know, and names a choice")
+        return abstained("says that it does not know")
+    if SEVERAL.fullmatch(_without_lead(written)) or len(found) > 1:
+        return unparseable("names more than one choice")
+    if NEGATION.search(written):
+        return unparseable("a negation, which names no choice")
+    if HEDGE.search(written):
+        return unparseable("hedged")
+    if found:
+        return unparseable(f"holds the text of choice {found[0]} within other words; a substring is not enough")
+    return unparseable("names no choice")
+
+
+def begins_with_label(line: str, choices: Mapping[str, str]) -> bool:
+    """Whether prose begins with a marked label or one after a lead (`(a) is …`, `Option A …`); `A cell …` does not."""
+    written = fold_writing(line)
+    stripped = _without_lead(written)
+    match = OPTION_LABEL.match(written) or MARKED_LABEL.match(written) or MARKED_LABEL.match(stripped)
+    return match is not None and (match["label"] or match["bare"]) in choices

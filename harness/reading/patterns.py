@@ -1,0 +1,120 @@
+"""Every regular expression of the rules `answers-v1`, each with its name; docs/scoring.md lists them word for word.
+
+All but those for wrappers (FENCE to SENTENCE) match texts in the form of `harness.reading.folding.fold_writing` or
+`fold_punctuation`: small letters, plain quotes and dashes, single spaces.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Wrappers.
+END_MARKS = (
+    "</s>", "<eos>", "<|end|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
+    "<|return|>", "<end_of_turn>", "<|end_of_turn|>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
+)  # fmt: skip
+FENCE = re.compile(r"\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*")
+TEX = re.compile(
+    r"(?:\${1,2}|\\[(\[])? ?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)"
+    r"\{([^{}\\]*)\} ?(?:\${1,2}|\\[)\]])?"
+)
+THOUGHT_BEGINS = re.compile(
+    r"<(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[THINK\]|<\|START_THINKING\|>"
+    r"|<\|channel\|>analysis<\|message\|>",
+    re.IGNORECASE,
+)
+THOUGHT_ENDS = re.compile(
+    r"</(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[/THINK\]|<\|END_THINKING\|>"
+    r"|<\|channel\|>final<\|message\|>",
+    re.IGNORECASE,
+)
+NEXT_QUESTION = re.compile(
+    r"[#>*_ ]{0,8}(?:(?:next|new) )?(?:question|problem|q(?=:| ?\d))(?: ?#?\d{1,4})?[*_ ]{0,4}[:.)]"
+)
+SENTENCE = re.compile(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}[A-Z])")
+
+# Leads: what may stand before a label or a choice's text.
+_BEFORE = (
+    r"(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?"
+    r"(?:(?:so|thus|therefore|hence|finally),? )?"
+    r"(?:(?:based on|according to) (?:the )?(?:(?:given|provided|above) )?"
+    r"(?:context|passages?|text|information|sentences?)(?: (?:given|provided|above))?, )?"
+)
+_NOUN = (
+    r"(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer|choice|option|label|letter)"
+    r"(?: (?:choice|option|letter|label))?(?: to (?:the|this) question)?(?: (?:is|would be|must be)\b)?"
+)
+_VERB = (
+    r"(?:(?:it|that|this|(?:the|this) (?:statement|sentence|claim))(?:'s| is| would be| must be)"
+    r"|i(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say|answer))\b"
+    r"(?: (?:the )?(?:answer|choice|option|letter)\b)?"
+)
+LEAD = re.compile(
+    rf"[#*_ ]*{_BEFORE}(?:i (?:think|believe) (?:that )?)?(?:{_NOUN}|{_VERB})"
+    r"[*_ ]*[:=]?[*_ ]*(?:(?:choice|option|letter|label) )?"
+)
+EXPLICIT = re.compile(
+    rf"[#*_ ]*{_BEFORE}(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer|choice|option)"
+    r"(?: to (?:the|this) question)?(?: is\b|[*_ ]*[:=])"
+)
+
+# Labels and texts in their dresses.
+LABEL = re.compile(
+    r"[\s(\[{<\"'*_]*(?P<label>[a-z])[\s)\]}>\"'*_.:,!]*"
+    r"(?:(?:is|would be) (?:the )?(?:correct|right|best)(?: (?:answer|choice|option|one))?[.!]?)?"
+)
+LABEL_AND = re.compile(r"[(\[{*_\"']*(?P<label>[a-z])(?:[)\]}*_\"']*[).\]:}=][*_\"']*|[*_)\]]* - |,) *(?P<rest>\S.*)")
+LABEL_SPACE = re.compile(r"[(\[{*_\"']*(?P<label>[a-z])[*_\"']* (?P<rest>\S.*)")
+MARKED_LABEL = re.compile(
+    r"(?:[(\[{*_\"'<>]|answer\b|[:=] ?)+(?P<label>[a-z])[)\]}*_\"'<]"
+    r"|(?P<bare>[a-z]) ?(?:[.,:;!/|&)\]}<*_\"]|(?:and|or|but|is|would)\b)"
+)
+OPTION_LABEL = re.compile(
+    r"[#*_ ]*(?:option|choice|letter|label|answer|i (?:choose|pick|select))[*_:= ]*"
+    r"[(\[{*_\"']*(?P<label>[a-z])(?![\w'])"
+)
+LONE_LETTER = re.compile(r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])")
+TEXT_LABEL = re.compile(r"(?P<text>.*\S) ?[(\[](?P<label>[a-z])[)\]][.!]?")
+TEXT_AND = re.compile(r"(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
+TRUTH_AND = re.compile(r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)")
+SEVERAL = re.compile(r"(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?")
+BECAUSE = re.compile(r"[\s,;.\-(]*\b(?:because|since|as|explanation|reason|reasoning|this is because)\b")
+BECAUSE_ALONE = re.compile(r"(?:because|since) ")
+
+# Doubts: what takes a choice back.
+NEGATION = re.compile(
+    r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b"
+)
+_HEDGES = r"(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure|either|or)\b"
+HEDGE = re.compile(rf"\b{_HEDGES}")
+_HEDGE_BEGINS = (
+    r"(?:(?:but|and|or|so|though|although|yet|just|then) )*(?:(?:i|it|this|that)(?:'m|'s)? (?:(?:am|is|was) )?)?"
+    rf"(?:(?:just|only) )?(?:a )?{_HEDGES}"
+)
+HEDGED = re.compile(_HEDGE_BEGINS)
+HEDGED_CLAUSE = re.compile(rf"(?:^|[.,;:!?()\-] ?){_HEDGE_BEGINS}")
+_WRONG = r"(?:wrong|incorrect|false|mistaken|a mistake|untrue)"
+_RIGHT = r"(?:right|correct|true|so|the (?:right|correct|answer))"
+RETRACTION = re.compile(
+    rf"\b(?:(?:that|this|it)s?|im|(?:which|answer|choice|option|that|this|it|i) (?:is|was|am|would be|must be))"
+    rf" (?:\w+ )?(?:{_WRONG}|not {_RIGHT})\b"
+    rf"|\b(?:isnt|wasnt) {_RIGHT}\b|\b(?:not|isnt|wasnt) it$|^(?:it|that)(?:s| is)? (?:not|isnt)$"
+    r"|^(?:not?|nope|no (?:wait|sorry|its|it is|that).*)$|^(?:wait|actually|scratch|oops|correction)\b"
+    r"|\bi take (?:it|that) back\b"
+)
+NOT_TRUE = re.compile(r"\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b")
+AGAINST_TRUE = re.compile(r"\b(?:false|wrong|incorrect|untrue)\b|^not\b|^no$")
+AGAINST_FALSE = re.compile(r"\b(?:true|correct)\b|^not\b|^yes$|\b(?:thats|that is|this is|it is|its) right\b")
+ANSWERED = re.compile(
+    r"\b(?:answer|choice|option)[*_\"'>]{0,4}(?: (?:is|would be|must be))?[:=]? ?"
+    r"[(\[*_\"']{0,4}(?P<label>[a-z])(?=[)\]*_\"'.,;:!?<]|$)"
+)
+ANOTHER = re.compile(
+    r"[(\[{](?P<bracketed>[a-z])[)\]}]|(?<![\w'])(?P<closed>[a-z])\)"
+    r"|(?<![*_])[*_]{1,3}(?P<starred>[a-z])[*_]{1,3}|\"(?P<quoted>[a-z])\"|(?<!\w)'(?P<ticked>[a-z])'"
+    r"|(?:\b(?:answer|choice|option|letter|label|is|be|and|or|but|because|also|actually|not|than|to"
+    r"|choose|pick|select|with)|'s|[^\w\s]|^)"
+    r" ?[:=]? ?(?P<pointed>[a-z])"
+    r"(?=[.,;:!?<]|$| (?:is|would be) (?:the )?(?:correct|right|best|answer)\b)"
+)
+SENTENCE_ENDS = re.compile(r"[.!?][)\]\"'*_]*\Z")

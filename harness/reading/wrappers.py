@@ -1,0 +1,107 @@
+"""Taking an answer out of what systems wrap it in: thoughts, code fences, tags, JSON, TeX, end marks, a run-on."""
+
+from __future__ import annotations
+
+import json
+
+from harness.reading.patterns import END_MARKS, FENCE, NEXT_QUESTION, TEX, THOUGHT_BEGINS, THOUGHT_ENDS
+
+ANSWER_KEYS = frozenset({"answer", "final_answer", "correct_answer", "label", "choice", "option", "letter"})
+
+
+def without_thought(text: str) -> str | None:
+    """What stands behind the last mark that ends a thought (`</think>`); None where a thought begins and never ends.
+
+    Some chat templates write the opening mark themselves, so the end alone tells; a text cut inside a thought has
+    answered nothing.
+    """
+    ends = 0
+    for match in THOUGHT_ENDS.finditer(text):
+        ends = match.end()
+    return None if THOUGHT_BEGINS.search(text, ends) else text[ends:]
+
+
+def before_next_question(text: str, q_is_label: bool = False) -> str:
+    """The text up to a blank line with a new question behind it, where a base model runs on; else the whole text.
+
+    `B`, blank line, `Question: next one …`, `Answer: A` is the answer `B`: the rest answers what nobody asked. A text
+    that begins with the question is not cut there. `Q:` opens a question unless q is a label.
+    """
+    lines = text.splitlines(keepends=True)
+    begun = False
+    for index, line in enumerate(lines):
+        if begun and not lines[index - 1].strip() and NEXT_QUESTION.match(line.casefold()):
+            letter_q = q_is_label and line.casefold().lstrip("#>*_ ").startswith(("q:", "q "))
+            if not letter_q:
+                return "".join(lines[:index])
+        begun = begun or bool(line.strip())
+    return text
+
+
+def _without_end_marks(text: str) -> str:
+    """`b</s>` is `b`; a mark inside the text stays, so `b</s>c` is no answer."""
+    end = len(text)
+    while True:
+        while end and text[end - 1].isspace():
+            end -= 1
+        tail = text[max(0, end - 40) : end].casefold()
+        mark = next((mark for mark in END_MARKS if tail.endswith(mark)), None) if tail.endswith(">") else None
+        if mark is None:
+            return text[:end]
+        end -= len(mark)
+
+
+def _without_fences(text: str) -> str:
+    """Without lines such as ```` ```text ````; a one-letter language stays, since it may be a label."""
+    lines = text.splitlines(keepends=True)
+    return text if len(lines) < 2 else "".join(line for line in lines if not FENCE.fullmatch(line))
+
+
+def _without_tag(text: str) -> str:
+    """`<answer>b</answer>` is `b`, if one such tag holds the whole text."""
+    whole = text.strip()
+    inner = whole[len("<answer>") : -len("</answer>")]
+    tagged = whole.casefold().startswith("<answer>") and whole.casefold().endswith("</answer>")
+    return inner if tagged and "answer>" not in inner.casefold() else text
+
+
+def _without_tex(text: str) -> str:
+    """`$\\boxed{\\text{b}}$` is `b`: only the commands go, so `not \\boxed{b}` stays `not b`."""
+    for _ in range(4 if "\\" in text else 0):
+        text = TEX.sub(r"\1", text)
+    return text
+
+
+def _json_answers(text: str) -> list[str] | None:
+    """The values of the answer keys, where the whole text is one JSON object that has the key `answer`.
+
+    `{"answer": "b", "confidence": 0.9}` is `b`. A key given twice, and `final_answer`, `label`, `choice`, `option`,
+    `letter` beside it, must agree. `null` is an abstention. Of lists and objects as values only `["b"]`, a label in
+    its dress, can be read.
+    """
+    whole = text.strip()
+    if not (whole.startswith("{") and whole.endswith("}")):
+        return None
+    try:
+        pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=str)
+        if "answer" not in {key.casefold() for key, _ in pairs}:
+            return None
+        values = [value for key, value in pairs if key.casefold() in ANSWER_KEYS]
+        return [value if isinstance(value, str) else json.dumps(value) for value in values]
+    except (ValueError, RecursionError):
+        return None  # not JSON, or nested to exhaust the reader: read as any other text
+
+
+def _peeled(text: str) -> str:
+    for _ in range(3):  # a tag in a fence in a turn
+        before, text = text, _without_tex(_without_tag(_without_fences(_without_end_marks(text))))
+        if text == before:
+            break
+    return text
+
+
+def unwrap(text: str) -> list[str]:
+    """The answers inside a text's wrappers: one, or one for each answer key of a JSON object."""
+    peeled = _peeled(text)
+    values = _json_answers(peeled)
+    return [peeled] if values is None else [_peeled(value) for value in values]

@@ -1,0 +1,61 @@
+"""What tells one system from another: its own files, the settings that it is given, and the code around it."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from edu_rag import __version__
+from edu_rag.manifest import file_sha256
+from harness.running.system import is_secret
+
+_STEERING = ("EDU_RAG_", "HF_", "CUDA_")
+_PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")
+"""Variables that say where something lies, not what is answered."""
+_BESIDE = ("edu_rag", "baselines")
+"""The packages of ours that a system may import."""
+
+
+def _digest(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogateescape") + b"\n")
+    return digest.hexdigest()
+
+
+def system_sha256(folder: Path) -> str:
+    """SHA-256 over a submission's own files, by name and content, without its predictions."""
+    parts = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if inside.parts[0] != "predictions" and "__pycache__" not in inside.parts and path.is_file():
+            parts += [str(inside), file_sha256(path)]
+    return _digest(parts)
+
+
+def settings_sha256(given: Mapping[str, str], passed: Collection[str] = ()) -> str:
+    """SHA-256 over what may steer a system in the environment that it is `given`: EDU_RAG_*, HF_*, CUDA_* and `passed`.
+
+    Of a credential only the name counts: it steers nothing, and its hash would be published with the run's record.
+    """
+    steering = sorted(n for n in given if n in passed or (n.startswith(_STEERING) and n not in _PLACES))
+    return _digest(name if is_secret(name) else f"{name}={given[name]!r}" for name in steering)
+
+
+def _installed(search_path: Sequence[str]) -> list[str]:
+    """Names with versions of what is installed: the names of the folders that installers leave, so nothing is read."""
+    folders = (Path(place) for place in search_path if place)
+    return sorted({path.name for folder in folders if folder.is_dir() for path in folder.glob("*.dist-info")})
+
+
+def surroundings_sha256(search_path: Sequence[str] | None = None) -> str:
+    """SHA-256 over Python, the installed packages, and the code of ours that a system may import.
+
+    A model behind a server is outside of it: nothing here can see that it changed.
+    """
+    home = Path(__file__).resolve().parents[2]
+    sources = sorted(path for name in _BESIDE for path in (home / name).rglob("*.py"))
+    own = [f"{path.relative_to(home)} {file_sha256(path)}" for path in sources]
+    return _digest([sys.version, __version__, *_installed(sys.path if search_path is None else search_path), *own])

@@ -1,0 +1,81 @@
+"""Asking a system one question after another: it is started anew when it has ended, and a fault costs its question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from edu_rag.errors import RecordError
+from edu_rag.records import Question, WebPage
+from edu_rag.results import Prediction
+from edu_rag.typed import first_line, to_record
+from harness.running.system import FaultError, Reply, System
+from harness.running.task import question_line
+from harness.submission import Limits
+
+MAX_BARREN_STARTS = 5
+"""After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
+_TEXT_CAP = 20_000
+
+
+def _require_own_fields(values: Mapping[str, Any]) -> None:
+    for name in ("question_id", "latency_s", "status"):
+        if name in values:
+            raise RecordError(name, "is for the harness to say")
+    if "answer" not in values:
+        raise RecordError("answer", "missing field")
+
+
+def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
+    """A reply as a prediction; latency is left out for the first answer of a process, which includes its start."""
+    values = reply.values
+    if values.get("error") is not None:  # null is how many writers say that there is none
+        said = str(values["error"])[:_TEXT_CAP]
+        return Prediction(question_id=question_id, answer=None, status="crash", response=said)
+    ours = {"question_id": question_id, "answer": None, "latency_s": None if first else round(reply.latency_s, 6)}
+    try:
+        _require_own_fields(values)
+        return to_record(ours | {name: value for name, value in values.items() if value is not None}, Prediction)
+    except RecordError as error:
+        fault = f"{error.where}: {first_line(error)}"[:_TEXT_CAP]
+        return Prediction(question_id=question_id, answer=None, status="protocol", response=fault)
+
+
+class Runner:
+    """Asks one question after another, starting the system anew when it has ended."""
+
+    def __init__(self, start: Callable[[], System], limits: Limits, new_id: Callable[[], str]) -> None:
+        self._start = start
+        self._limits = limits
+        self._new_id = new_id
+        self._system: System | None = None
+        self._answered = False
+        self._barren = 0
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the system is broken: too many processes ended without a single answer."""
+        return self._barren >= MAX_BARREN_STARTS
+
+    def predict(self, question: Question, pages: Sequence[WebPage]) -> Prediction:
+        """The prediction for one question; a fault of the system becomes its status."""
+        try:
+            if self._system is None:
+                self._system, self._answered = self._start(), False
+            random_id, first = self._new_id(), not self._answered
+            limit_s = self._limits.start_s if first else self._limits.time_s
+            reply = self._system.ask(random_id, question_line(question, pages, random_id), limit_s)
+            self._answered, self._barren = True, 0
+            return prediction_of(question.question_id, reply, first=first)
+        except FaultError as fault:
+            if fault.ended:
+                self._barren += not self._answered
+                self.close()
+            reason = fault.reason[:_TEXT_CAP]
+            return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
+
+    def close(self, grace_s: float = 0.0) -> None:
+        """End the process, if there is one."""
+        if self._system is not None:
+            self._system.end(grace_s)
+            self._system = None

@@ -1,0 +1,187 @@
+"""A system as a child process: one JSON line in, one JSON line out, within time and output limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+from edu_rag.jsonl import parse_json
+from harness.running.system_log import SystemLog
+
+MAX_OUTPUT_BYTES = 1_000_000
+"""What a system may write for one question."""
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+_KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
+_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
+"""HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
+_CHUNK = 65_536
+
+
+class FaultError(Exception):
+    """A question that got no answer: status as in `edu_rag.results.STATUSES`, the reason, whether the process ended."""
+
+    def __init__(self, status: str, reason: str, *, ended: bool) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status = status
+        self.reason = reason
+        self.ended = ended
+
+
+class Reply(NamedTuple):
+    """A system's answer object, and the seconds from the question's first byte to the answer's last."""
+
+    values: dict[str, Any]
+    latency_s: float
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of the environment is named like a credential."""
+    return any(word in name.upper() for word in _SECRET_WORDS)
+
+
+def _is_kept(name: str) -> bool:
+    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not is_secret(name))
+
+
+def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """What a system gets of our environment: what programs need to start, and the names that the caller passes on.
+
+    Credentials are not among it unless passed by name; edu_rag stays importable.
+    """
+    kept = {name: value for name, value in environment.items() if name in passed or _is_kept(name)}
+    package_home = Path(__file__).resolve().parents[2]
+    if package_home.name not in ("site-packages", "dist-packages"):
+        kept["PYTHONPATH"] = os.pathsep.join(filter(None, (str(package_home), kept.get("PYTHONPATH", ""))))
+    return kept
+
+
+class System:
+    """One running child process; a context manager that leaves no process of its group behind."""
+
+    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str], log: SystemLog) -> None:
+        words = [sys.executable if i == 0 and word in ("python", "python3") else word for i, word in enumerate(command)]
+        self._buffer = b""
+        self._unsent = memoryview(b"")
+        self._asked: set[str] = set()
+        self._log = log
+        errors = log.open_pipe()
+        try:
+            # A session of its own, so that the whole family can be ended at once.
+            self._process = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose
+                words, cwd=cwd, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                start_new_session=True, bufsize=0,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            raise FaultError("crash", f"cannot start {words[0]!r}: {error}", ended=True) from None
+        finally:
+            os.close(errors)
+        os.set_blocking(self._stdin.fileno(), False)
+        os.set_blocking(self._stdout.fileno(), False)
+
+    @property
+    def _stdin(self) -> IO[bytes]:
+        if self._process.stdin is None:
+            raise TypeError("stdin is always a pipe")
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> IO[bytes]:
+        if self._process.stdout is None:
+            raise TypeError("stdout is always a pipe")
+        return self._process.stdout
+
+    def __enter__(self) -> System:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end(grace_s=5.0 if kind is None else 0.0)
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """Close its stdin, give it `grace_s` to leave by itself, then kill its whole process group."""
+        for stream in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if grace_s:
+                self._process.wait(grace_s)
+        # The leader may be gone and its children still there: the group is killed in any case.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._log.drain()
+
+    def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
+        """Send one question line and wait for the answer with its id. Raises FaultError.
+
+        Answers to earlier ids (late or repeated ones) are passed over; an id that was never asked is a fault.
+        """
+        started = time.monotonic()
+        self._asked.add(question_id)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdout, selectors.EVENT_READ)
+            selector.register(self._stdin, selectors.EVENT_WRITE)
+            # After a protocol fault part of the line before may still be unsent: without it this one would be torn.
+            self._unsent, n_read = memoryview(bytes(self._unsent) + line), 0
+            while True:
+                left = started + limit_s - time.monotonic()
+                values = self._next_values(question_id)
+                if values is not None:
+                    return Reply(values, time.monotonic() - started)
+                if left <= 0:
+                    raise FaultError("timeout", f"no answer within {limit_s:g} s", ended=True)
+                for key, _ in selector.select(left):
+                    if key.fileobj is self._stdin:
+                        self._send()
+                        if not self._unsent:
+                            selector.unregister(self._stdin)
+                    else:
+                        n_read += self._receive()
+                        if n_read > MAX_OUTPUT_BYTES:
+                            raise FaultError("output_cap", f"wrote over {MAX_OUTPUT_BYTES:,} bytes", ended=True)
+
+    def _send(self) -> None:
+        try:
+            self._unsent = self._unsent[self._stdin.write(self._unsent[:_CHUNK]) or 0 :]
+        except BlockingIOError:
+            return
+        except OSError:
+            raise FaultError("crash", self._exit(), ended=True) from None
+
+    def _receive(self) -> int:
+        chunk = self._stdout.read(_CHUNK)
+        if chunk == b"":
+            raise FaultError("crash", self._exit(), ended=True)
+        self._buffer += chunk or b""
+        return len(chunk or b"")
+
+    def _exit(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(1.0)
+            return f"the process ended with signal {-code}" if code < 0 else f"the process ended with exit code {code}"
+        return "the process closed its output"
+
+    def _next_values(self, question_id: str) -> dict[str, Any] | None:
+        """The next answer to this id among the whole lines that were read."""
+        while b"\n" in self._buffer:
+            line, self._buffer = self._buffer.split(b"\n", 1)
+            try:
+                values = parse_json(line)
+            except ValueError as error:
+                raise FaultError("protocol", f"line is no JSON answer: {error}: {line[:80]!r}", ended=False) from None
+            found = values.pop("id", None) if isinstance(values, dict) else None
+            if found == question_id and isinstance(values, dict):
+                return values
+            if not isinstance(found, str) or found not in self._asked:
+                raise FaultError("protocol", f"the line's id is not that of a question: {line[:80]!r}", ended=False)
+        return None
