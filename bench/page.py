@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
-SCRIPTS = {"science": "tests/science_set/score.py"}
+SCRIPTS = {"science": "tests/science_set/score.py", "second_scorer": "bench/second_scorer/compare.py"}
 
 
 def main() -> None:

@@ -87,7 +87,9 @@ class Run:
         submission = self.out / "submissions" / slug
         if not submission.exists():
             shutil.copytree(ROOT / "submissions" / slug, submission)
-        self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *_sample(sample), *LIMITS)
+        # Latencies are reported, so no answer of an earlier day may stand in for one.
+        asked = (*_sample(sample), *LIMITS, "--no-cache")
+        self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *asked)
 
     def score(self, slug: str, sample: int | None, asked: int | None = None) -> None:
         """Score one system on all questions or on a sample, from the predictions for `asked` questions (None: all)."""

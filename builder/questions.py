@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from builder.crag import crag_records, is_crag
 from builder.question_flags import flag_questions
+from builder.tqa import tqa_records
 from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
 from edu_rag.gold import Gold
-from edu_rag.jsonl import read_json, read_values
+from edu_rag.jsonl import read_values
 from edu_rag.progress import say
 from edu_rag.records import LABELS, Kind, Question
 from edu_rag.typed import faults_and_record, first_line
@@ -177,64 +177,13 @@ def _line_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
     return _crag_entries(path, reading) if is_crag(path) else _flat_entries(path, reading)
 
 
-def _part(values: Any, name: str, wanted: type) -> Any:
-    """A member of an object of TQA's JSON. Raises RecordError naming the member."""
-    if not isinstance(values, Mapping):
-        raise RecordError(name, f"expected its parent to be an object, got {type(values).__name__}")
-    if name not in values:
-        raise RecordError(name, "missing field")
-    if not isinstance(values[name], wanted):
-        raise RecordError(name, f"expected {wanted.__name__}, got {type(values[name]).__name__}")
-    return values[name]
-
-
-def _is_cut(processed: str, raw: str) -> bool:
-    """Whether TQA's cleaning cut the text: "d. Florida." became "Florid", for the "a." looks like a label."""
-    letters = ["".join(char for char in text.casefold() if char.isalnum()) for text in (processed, raw)]
-    return bool(letters[0]) and not letters[1].endswith(letters[0])
-
-
-def _tqa_entry(where: str, question_id: str, values: Any, lesson: str) -> _Entry:
-    asked = _part(values, "beingAsked", dict)
-    answers = _part(values, "answerChoices", dict)
-    choices: dict[str, str] = {}
-    cut = False
-    for label, choice in answers.items():
-        choices[label] = _part(choice, "processedText", str)
-        cut = cut or _is_cut(choices[label], str(choice.get("rawText", choices[label])))
-    type_name = values.get("questionSubType") or _part(values, "questionType", str)
-    flat = FlatQuestion(
-        id=question_id,
-        type=str(type_name),
-        question=_part(asked, "processedText", str),
-        answer=_part(_part(values, "correctAnswer", dict), "processedText", str),
-        choices=choices,
-        lesson=lesson,
-    )
-    return _Entry(where=where, flat=flat, cut=cut)
-
-
 def _tqa_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
-    """The text questions of TQA's nested JSON: a list of lessons. Diagram questions are left out."""
-    lessons = read_json(path)
-    if not isinstance(lessons, list):
-        raise DataError(
-            path, "expected a list of lessons", "give tqa_v1_train.json, tqa_v1_val.json or tqa_v2_test.json"
-        )
-    for number, lesson in enumerate(lessons, 1):
-        try:
-            # Two lessons may share a name: the id keeps them apart.
-            name = f"{_part(lesson, 'globalID', str)} {_part(lesson, 'lessonName', str)}"
-            questions = _part(_part(lesson, "questions", dict), "nonDiagramQuestions", dict)
-        except RecordError as error:
-            reading.faults.append(DataError(f"{path}: lesson {number}: {error.where}", first_line(error)))
-            continue
-        for question_id, values in questions.items():
-            where = f"{path}: question {question_id}"
-            try:
-                yield _tqa_entry(where, question_id, values, name)
-            except RecordError as error:
-                reading.faults.append(DataError(f"{where}: {error.where}", first_line(error)))
+    """The questions of TQA's own file; faults of a lesson or a question go to the reading."""
+    for where, record in tqa_records(path):
+        if isinstance(record, RecordError):
+            reading.faults.append(DataError(f"{where}: {record.where}", first_line(record)))
+        else:
+            yield _Entry(where=where, flat=FlatQuestion(**record.flat_values()), cut=record.cut)
 
 
 def _split_of_name(path: Path) -> str | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
+import io
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -99,6 +102,9 @@ def root() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line. Our own errors print as one line and exit 1; wrong usage exits 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # Latin-1 terminals have no "…", which is no reason to die
+    atexit.register(gc.freeze)  # else the interpreter walks all that is left, record by record, before it ends
     try:
         root.main(args=None if argv is None else list(argv), prog_name="edu-rag", standalone_mode=False)
     except click.exceptions.Exit as error:

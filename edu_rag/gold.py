@@ -43,6 +43,9 @@ def match_gold(questions: Iterable[Question], golds: Iterable[Gold], where: obje
     for question in questions:
         known.add(question.question_id)
         found = by_id.get(question.question_id)
+        if found is None and not by_id:
+            what = f"question {question.question_id} has no gold, nor has any other: a hidden split keeps them back"
+            raise DataError(where, what, "hand the predictions in to the dataset's keepers, who have them")
         if found is None:
             raise DataError(where, f"question {question.question_id} has no gold", "add it or drop the question")
         if (found.answer is None) != (question.kind == "free_text"):

@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from edu_rag.errors import DataError, RecordError
+from edu_rag.nesting import MAX_DEPTH, too_deep
 from edu_rag.typed import first_line, to_plain, to_record
 
 R = TypeVar("R")
 MAX_LINE_BYTES = 4_000_000
-MAX_DEPTH = 32
-"""Far above any record of ours, far below what exhausts the parser's stack."""
 
 
 class _FaultError(ValueError):
@@ -49,28 +48,6 @@ def _number(digits: str) -> float:
     return value
 
 
-def _check_depth(text: str) -> None:
-    depth = deepest = 0
-    in_string = escaped = False
-    for char in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
-        elif char == '"':
-            in_string = True
-        elif char in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-            if deepest > MAX_DEPTH:
-                raise _FaultError(f"nested deeper than {MAX_DEPTH} levels")
-        elif char in "]}":
-            depth -= 1
-
-
 def parse_json(raw: bytes) -> Any:
     """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such."""
     try:
@@ -79,9 +56,8 @@ def parse_json(raw: bytes) -> Any:
         raise _FaultError(f"not UTF-8 at byte {error.start + 1}") from None
     if text.startswith("\ufeff"):
         raise _FaultError("starts with a byte order mark")
-    # Only a text with many brackets can be deep; the count is cheap, the exact walk is not.
-    if text.count("[") + text.count("{") > MAX_DEPTH:
-        _check_depth(text)
+    if too_deep(text):
+        raise _FaultError(f"nested deeper than {MAX_DEPTH} levels")
     try:
         value = json.loads(
             text,
@@ -91,7 +67,7 @@ def parse_json(raw: bytes) -> Any:
             parse_float=_number,
         )
     except json.JSONDecodeError as error:
-        raise _FaultError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
+        raise _FaultError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}") from None
     if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are no UTF-8
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -105,9 +81,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as stream:
             number = 0
-            while line := stream.readline(MAX_LINE_BYTES + 2):
+            while line := stream.readline(MAX_LINE_BYTES + 3):  # room for CR LF, and for a byte too many
                 number += 1
-                if len(line) > MAX_LINE_BYTES + 1:
+                if len(line.removesuffix(b"\n").removesuffix(b"\r")) > MAX_LINE_BYTES:
                     raise DataError(f"{path}:{number}", f"line is over {MAX_LINE_BYTES:,} bytes", "shorten it")
                 yield number, line.rstrip(b"\r\n")
     except OSError as error:

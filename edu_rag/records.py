@@ -44,20 +44,22 @@ def page_id_of(canonical_url: str) -> str:
     return "p" + hashlib.sha256(canonical_url.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _require(holds: bool, field: str, fault: str) -> None:
+def _require(holds: bool, field: str, fault: str, *parts: object) -> None:
+    # `parts` fill the fault's braces: to put words together for each of a million sound records costs more than checks.
     if not holds:
-        raise RecordError(field, fault)
+        raise RecordError(field, fault.format(*parts))
 
 
 def _require_id(value: str) -> None:
     _require(bool(value.strip()), "question_id", "is blank")
-    _require(len(value) <= 200, "question_id", f"has {len(value)} characters, at most 200 are allowed")
+    _require(len(value) <= 200, "question_id", "has {} characters, at most 200 are allowed", len(value))
     _require(value.isprintable(), "question_id", "holds characters that cannot be printed")
 
 
 def _require_flags(flags: Iterable[str], known: tuple[str, ...]) -> None:
     for flag in flags:
-        _require(flag in known, "flags", f"unknown flag {flag!r}; known are {', '.join(known)}")
+        if flag not in known:
+            raise RecordError("flags", f"unknown flag {flag!r}; known are {', '.join(known)}")
 
 
 def _require_utc(value: datetime, field: str) -> None:
@@ -65,9 +67,9 @@ def _require_utc(value: datetime, field: str) -> None:
 
 
 def _require_span(start: int, end: int, length: int | None = None) -> None:
-    _require(0 <= start < end, "start", f"span {start}..{end} is empty or negative")
+    _require(0 <= start < end, "start", "span {}..{} is empty or negative", start, end)
     if length is not None:
-        _require(end <= length, "end", f"span {start}..{end} leaves the text of {length} characters")
+        _require(end <= length, "end", "span {}..{} leaves the text of {} characters", start, end, length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +90,15 @@ class Question:
     def __post_init__(self) -> None:
         _require_id(self.question_id)
         _require(bool(self.text.strip()), "text", "is blank")
-        _require(self.kind in KINDS, "kind", f"unknown kind {self.kind!r}")
-        _require(_SPLIT.match(self.split) is not None, "split", f"{self.split!r} is not a name like 'val'")
+        _require(self.kind in KINDS, "kind", "unknown kind {!r}", self.kind)
+        _require(_SPLIT.match(self.split) is not None, "split", "{!r} is not a name like 'val'", self.split)
         _require(self.split != "all", "split", "'all' means every split to `datasets`, which could not load it")
         labels = tuple(self.choices)
-        _require(labels == tuple(LABELS[: len(labels)]), "choices", f"labels are {labels}, not a, b, c … in order")
+        _require(labels == tuple(LABELS[: len(labels)]), "choices", "labels are {}, not a, b, c … in order", labels)
         if self.kind == "free_text":
             _require(not labels, "choices", "a free_text question has no choices")
         else:
-            _require(len(labels) >= 2, "choices", f"{len(labels)} choice(s), at least 2 are needed")
+            _require(len(labels) >= 2, "choices", "{} choice(s), at least 2 are needed", len(labels))
         _require_flags(self.flags, QUESTION_FLAGS)
 
 
@@ -118,9 +120,9 @@ class SearchHit:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(self.rank >= 1, "rank", f"{self.rank} is below 1")
+        _require(self.rank >= 1, "rank", "{} is below 1", self.rank)
         _require(bool(self.url), "url", "is empty")
-        _require(self.outcome in HIT_OUTCOMES, "outcome", f"unknown outcome {self.outcome!r}")
+        _require(self.outcome in HIT_OUTCOMES, "outcome", "unknown outcome {!r}", self.outcome)
         _require((self.page_id is not None) == (self.outcome == "kept"), "page_id", "belongs to kept hits only")
         _require_utc(self.searched_at, "searched_at")
 
@@ -154,7 +156,7 @@ class WebPage:
         last = 0
         for start, end in self.sentences:
             _require_span(start, end, len(self.text))
-            _require(start >= last, "sentences", f"sentence {start}..{end} overlaps the one before")
+            _require(start >= last, "sentences", "sentence {}..{} overlaps the one before", start, end)
             last = end
 
     def sentence_texts(self) -> list[str]:
@@ -174,7 +176,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", f"{self.page_id!r} is no page id")
+        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is no page id", self.page_id)
         _require_span(self.start, self.end)
         _require(bool(self.method), "method", "is empty")
 
@@ -194,6 +196,6 @@ class Leak:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", f"{self.page_id!r} is no page id")
+        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is no page id", self.page_id)
         _require_span(self.start, self.end)
-        _require(self.kind in LEAK_KINDS, "kind", f"unknown kind {self.kind!r}; known are {', '.join(LEAK_KINDS)}")
+        _require(self.kind in LEAK_KINDS, "kind", "unknown kind {!r}; known are {}, {}", self.kind, *LEAK_KINDS)

@@ -19,6 +19,8 @@ POINTS: Mapping[Outcome, int] = {"correct": 1, "incorrect": -1, "abstained": 0, 
 
 STATUSES = ("ok", "crash", "timeout", "output_cap", "protocol")
 """`ok`, or why the system gave no usable line for the question."""
+MAX_AMOUNT = 10**12
+"""The most seconds, tokens, dollars or joules that one answer may declare: sums stay finite, scorecards readable."""
 
 
 class Passage(NamedTuple):
@@ -33,8 +35,8 @@ class Passage(NamedTuple):
 class Prediction:
     """What a system said to one question. `answer` null is an explicit abstention.
 
-    Invariants: status is known; a failed prediction has no answer; numbers are finite and not negative;
-    confidence lies in [0, 1]; passages are not empty spans.
+    Invariants: status is known; a failed prediction has no answer; numbers are finite, not negative, and at most
+    MAX_AMOUNT; confidence lies in [0, 1]; passages are not empty spans.
     """
 
     question_id: str
@@ -56,8 +58,10 @@ class Prediction:
             raise RecordError("answer", f"must be null where status is {self.status!r}")
         for name in ("confidence", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j"):
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise RecordError(name, f"{value} is not a finite number >= 0")
+            if value is not None and not 0 <= value <= MAX_AMOUNT:  # nor is NaN
+                too_large = MAX_AMOUNT < value < math.inf
+                fault = f"is above {MAX_AMOUNT:,}" if too_large else "is not a finite number >= 0"
+                raise RecordError(name, f"{value} {fault}")
         if self.confidence is not None and self.confidence > 1:
             raise RecordError("confidence", f"{self.confidence} is above 1")
         for page_id, start, end in self.passages:

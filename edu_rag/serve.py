@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 import sys
 import traceback
@@ -53,13 +55,51 @@ class SystemAnswer:
     energy_j: float | None = None
 
 
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: {value!r:.80} is no text")
+    return str(value)  # another library's string is a str that JSON does not know
+
+
+def _real(name: str, value: Any) -> float:
+    # Not of a text, which float() would read as well; a true is no confidence.
+    if isinstance(value, bool) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+        raise TypeError(f"{name}: {value!r:.80} is no number")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: {number} is no finite number")
+    return number
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: {value!r:.80} is no whole number")
+    return operator.index(value)
+
+
+def _passages(name: str, value: Any) -> list[tuple[str, int, int]]:
+    try:
+        triples = [(page_id, start, end) for page_id, start, end in value]
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {value!r:.80} is no list of (page_id, start, end)") from None
+    return [(_text(name, page_id), _whole(name, start), _whole(name, end)) for page_id, start, end in triples]
+
+
+_PLAIN: Mapping[str, Callable[[str, Any], Any]] = {
+    "answer": _text, "response": _text, "confidence": _real, "passages": _passages, "input_tokens": _whole,
+    "output_tokens": _whole, "cost_usd": _real, "energy_j": _real,
+}  # fmt: skip
+"""What makes a field plain: a number of numpy or torch is as good as ours. What cannot be is told by its field."""
+
+
 def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
     said = answer(question)
     if not isinstance(said, SystemAnswer):
         said = SystemAnswer(answer=said)
-    optional = {name: value for name, value in msgspec.to_builtins(said).items() if value not in (None, (), [])}
-    reply: dict[str, Any] = {"id": question.id, **optional, "answer": said.answer}
-    return msgspec.json.encode(reply)
+    given = {name: getattr(said, name) for name in _PLAIN}
+    plain = {name: _PLAIN[name](name, value) for name, value in given.items() if value is not None}
+    optional = {name: value for name, value in plain.items() if value != []}
+    return msgspec.json.encode({"id": question.id, "answer": None, **optional})
 
 
 def _reply_or_error(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:

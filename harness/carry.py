@@ -73,10 +73,15 @@ def target_of(submission: Submission, made: Made, dataset: Dataset) -> Target:
     """What to score, and for which dataset it was made where that is another. Raises EduRagError."""
     if behind_link(made.path, submission.folder):
         raise SubmissionError(made.path, "is or lies behind a link", "put the file itself there")
+    if not made.path.is_file():
+        raise SubmissionError(made.path, "is no regular file", "put the predictions themselves there")
     record = read_run_record(made.path)
     said = f"{made.name}@{'.'.join(map(str, made.version))}"
     if record is None:
         made_on = "" if said == dataset.id.partition("#")[0] else said
-    else:
+    elif re.fullmatch(rf"{re.escape(said)}#[0-9a-f]{{8}}", record.dataset):
         made_on = "" if record.dataset == dataset.id else record.dataset
+    else:  # the place decides what may be scored, and the record could else name a newer version
+        what = f"lies under {said}, but its run record names {record.dataset[:80]}"
+        raise SubmissionError(made.path, what, "put it where it belongs, or run the system again")
     return Target(made.path, submission.facts, made_on)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SubmissionError
+from edu_rag.look.texts import quoted
 from edu_rag.records import Question
+from harness.cautions import cites, of_citations, of_files, page_lengths
 from harness.predictions import faults_in, read_predictions
 from harness.reading.answers import read_answer
 from harness.running.run_record import require_made_on
@@ -19,18 +21,36 @@ from harness.submission import Submission, all_faults, behind_link
 
 MAX_EXAMPLES = 3
 """Answers that name no single choice, of which so many are shown."""
+MAX_ANSWER = 80
+"""Characters of such an answer that are shown."""
 _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
 
 
 class Findings(NamedTuple):
-    """The faults that must be mended, and notes that may explain lost points."""
+    """The faults that must be mended, notes that may explain lost points, and cautions about how files were made."""
 
     faults: list[EduRagError]
     notes: list[str]
+    cautions: Sequence[str] = ()
 
 
-def _notes(path: Path, questions: Mapping[str, Question]) -> list[str]:
+class Asked(NamedTuple):
+    """The questions that a predictions file answers, and how long the pages are that it may cite."""
+
+    questions: Mapping[str, Question]
+    lengths: Callable[[], Mapping[str, int]]
+
+
+def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> Asked:
+    """What a split, or a sample of it, asks. The pages are not read before somebody wants to know their lengths."""
+    questions = dataset.questions(split)
+    chosen = choose(questions, sample_of(sample)) if sample else questions
+    return Asked({question.question_id: question for question in chosen}, lambda: page_lengths(dataset, split))
+
+
+def _notes(path: Path, asked: Asked) -> list[str]:
     """How the answers of a faultless file read, by the rules that score uses; gold is not needed for that."""
+    questions = asked.questions
     predictions = read_predictions(path, questions)
     kinds: Counter[str] = Counter("no line" for question_id in questions if question_id not in predictions)
     examples: list[str] = []
@@ -41,19 +61,20 @@ def _notes(path: Path, questions: Mapping[str, Question]) -> list[str]:
         reading = read_answer(prediction.answer, questions[question_id].choices)
         kinds[reading.kind] += 1
         if reading.kind == "unparseable" and len(examples) < MAX_EXAMPLES:
-            examples.append(f"  {question_id}: {ascii(prediction.answer)[:80]}: {reading.reason}")
+            examples.append(f"  {question_id}: {quoted(prediction.answer, MAX_ANSWER)}: {reading.reason}")
     if kinds["unparseable"] > len(examples):
         examples.append(f"  … and {kinds['unparseable'] - len(examples):,} more")
     counts = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
-    return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples]
+    cited = of_citations(predictions, asked.lengths()) if cites(predictions) else []
+    return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples, *cited]
 
 
-def check_predictions(path: Path, questions: Mapping[str, Question] | None) -> Findings:
-    """Check one predictions file; without questions only its form."""
-    faults: list[EduRagError] = list(faults_in(path, questions))
-    if faults or questions is None:
+def check_predictions(path: Path, asked: Asked | None) -> Findings:
+    """Check one predictions file; without what was asked only its form."""
+    faults: list[EduRagError] = list(faults_in(path, None if asked is None else asked.questions))
+    if faults or asked is None:
         return Findings(faults, [] if faults else [f"{path}: form is right (--dataset checks ids and answers)"])
-    return Findings([], _notes(path, questions))
+    return Findings([], _notes(path, asked))
 
 
 def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
@@ -68,10 +89,9 @@ def _none_for(submission: Submission, dataset: Dataset) -> SubmissionError:
     return SubmissionError(submission.folder, what, "give the dataset that they were made for")
 
 
-def _asked(dataset: Dataset, stem: str) -> dict[str, Question]:
+def _asked(dataset: Dataset, stem: str) -> Asked:
     split, _, sample = stem.partition("-")
-    questions = dataset.questions(dataset.only_split(split))
-    return {q.question_id: q for q in (choose(questions, sample_of(sample)) if sample else questions)}
+    return asked_of(dataset, dataset.only_split(split), sample or None)
 
 
 def _check_file(path: Path, dataset: Dataset | None) -> Findings:
@@ -95,10 +115,10 @@ def check_submission(folder: Path, dataset: Dataset | None) -> Findings:
         notes.append(f"{submission.folder}: {_KINDS[bool(submission.settings.command)]}")
         if dataset is not None and not files and not submission.settings.command:
             faults.append(_none_for(submission, dataset))
+    # What is left out is a fault of the tree already; a stranger's link may lead to a pipe that never ends.
+    files = [path for path in files if not behind_link(path, folder.absolute()) and (path.is_file() or path.is_dir())]
     for path in files:
-        if behind_link(path, folder.absolute()) or not (path.is_file() or path.is_dir()):
-            continue  # a fault of the tree already; a stranger's link may lead to a pipe that never ends
         found = _check_file(path, dataset)
         faults += found.faults
         notes += found.notes
-    return Findings(faults, notes)
+    return Findings(faults, notes, list(of_files([path for path in files if path.is_file()])))

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.look.texts import clip, quoted
 from edu_rag.records import Question
-from edu_rag.results import SystemFacts, Verdict
+from edu_rag.results import Prediction, SystemFacts, Verdict
 from harness.attribution import CAUSES, causes_of, points_lost
 from harness.judging.grading import Grading, grade_all
 from harness.probing.probed import read_answered
@@ -16,14 +17,20 @@ from harness.target import Target
 
 MAX_TEXT = 90
 """Characters of a question's text that a line shows."""
+MAX_ANSWER = 80
+"""Characters of an answer that a line shows."""
 
 
 class Lost(NamedTuple):
-    """A question without a right answer, its verdict, and why: one of harness.attribution.CAUSES."""
+    """A question without a right answer, its verdict, and why: one of harness.attribution.CAUSES.
+
+    `answer` is what the system answered; None where it gave none.
+    """
 
     question: Question
     verdict: Verdict
     cause: str
+    answer: str | None
 
 
 class Losses(NamedTuple):
@@ -47,8 +54,15 @@ def find_losses(
     verdicts, _ = grade_all(exam.questions, exam.gold, predictions, grading or Grading())
     causes = causes_of(exam.questions, predictions, verdicts, exam.support)
     found = zip(exam.questions, verdicts, causes, strict=True)
-    lost = [Lost(question, verdict, cause) for question, verdict, cause in found if cause is not None]
+    lost = [
+        Lost(question, verdict, cause, _answer(predictions.get(question.question_id)))
+        for question, verdict, cause in found if cause is not None
+    ]  # fmt: skip
     return Losses(exam.dataset, system, len(exam.questions), lost, points_lost(causes, verdicts))
+
+
+def _answer(prediction: Prediction | None) -> str | None:
+    return prediction.answer if prediction is not None and prediction.status == "ok" else None
 
 
 def lost_to(losses: Losses, cause: str) -> list[Lost]:
@@ -72,11 +86,14 @@ def losses_lines(losses: Losses) -> Iterator[str]:
 
 
 def lost_lines(found: Sequence[Lost], limit: int | None) -> Iterator[str]:
-    """One line a question: id, outcome, the beginning of its text."""
+    """One line a question: id, outcome, the beginning of its text; below it what was said where the form failed."""
     shown = found if limit is None else found[:limit]
-    for question, verdict, _ in shown:
-        text = " ".join(question.text.split())
-        yield f"{question.question_id}  {verdict.outcome:11}  {text[:MAX_TEXT]}{' …' if len(text) > MAX_TEXT else ''}"
+    for lost in shown:
+        yield f"{lost.question.question_id}  {lost.verdict.outcome:11}  {clip(lost.question.text, MAX_TEXT)}"
+        if lost.verdict.outcome == "unparseable":
+            yield f"    answer: {quoted(lost.answer or '', MAX_ANSWER)}: {lost.verdict.reason}"
+        elif lost.verdict.outcome == "failed":
+            yield f"    reason: {lost.verdict.reason}"
     if len(found) > len(shown):
         yield f"… and {len(found) - len(shown):,} more (--limit shows more)"
 
@@ -94,8 +111,8 @@ def losses_values(losses: Losses, found: Sequence[Lost], limit: int | None) -> d
         "questions": [
             {
                 "question_id": question.question_id, "cause": cause, "outcome": verdict.outcome,
-                "reason": verdict.reason, "text": question.text,
+                "reason": verdict.reason, "answer": answer, "text": question.text,
             }
-            for question, verdict, cause in shown
+            for question, verdict, cause, answer in shown
         ],
     }  # fmt: skip

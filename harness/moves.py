@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edu_rag.errors import EduRagError
+from edu_rag.jsonl import to_line
 from edu_rag.results import ScoreCard
 from harness.score import Exam
 
@@ -53,9 +56,16 @@ class Rescoring:
     faults: tuple[EduRagError, ...]
 
 
+def _as_read_back(card: ScoreCard) -> dict[str, Any]:
+    """A result as its file gives it back, without its time: a pair that was a tuple here is a list there."""
+    values: dict[str, Any] = msgspec.json.decode(to_line(replace(card, scored_at="")))
+    return values
+
+
 def causes_of(before: ScoreCard, after: ScoreCard) -> tuple[str, ...]:
     """Why two results of one system differ, most telling cause first; empty where nothing differs but the time."""
-    if replace(before, scored_at="") == replace(after, scored_at=""):
+    was, now = _as_read_back(before), _as_read_back(after)
+    if was == now:
         return ()
     prints = {
         name: before.exam.get(name) != after.exam.get(name) for name in ("questions", "gold", "support")
@@ -66,12 +76,12 @@ def causes_of(before: ScoreCard, after: ScoreCard) -> tuple[str, ...]:
         "gold changed": bool(before.exam) and prints["gold"],
         "dataset changed": not before.exam and before.dataset != after.dataset,
         "answers rule changed": before.answers_rule != after.answers_rule,
-        "judge changed": before.judges != after.judges,
+        "judge changed": was["judges"] != now["judges"],
         "evidence or slices only": bool(before.exam) and prints["support"] and before.outcomes == after.outcomes,
         "evidence or slices changed": bool(before.exam) and prints["support"] and before.outcomes != after.outcomes,
         "harness version": before.harness != after.harness,
         "declared facts changed": before.system != after.system,
-        "probes changed": before.probes != after.probes,
+        "probes changed": was["probes"] != now["probes"],
         "carried to another version": before.made_on != after.made_on,
     }
     found = tuple(cause for cause, holds in telling.items() if holds)

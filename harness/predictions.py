@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,12 +15,14 @@ from edu_rag.jsonl import numbered_lines, parse_json
 from edu_rag.results import Prediction
 from edu_rag.typed import faults_and_record, first_line
 
-_KEYS = tuple(f'"{field.name}":'.encode() for field in dataclasses.fields(Prediction))
+_KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())
 _NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")
 """What only the strict reader may judge: keys apart from their colons, and escapes that may be surrogates."""
 _DIGITS_AS_0 = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 20
 _DECODER = msgspec.json.Decoder(Prediction)
+_MUST = {"question_id": "-", "answer": None}
+"""What a line must have, for reading on where that is at fault."""
 MAX_FAULTS = 50
 """How many faults `check` lists; after that a file is not worth reading on."""
 
@@ -30,8 +34,8 @@ def _quick(line: bytes) -> Prediction | None:
     within a text is written `\\"`, so a text cannot hold a key, and `":` within one only sends the line to the strict
     reader.
     """
-    given = [line.count(key) for key in _KEYS]
-    if max(given) > 1 or sum(given) != line.count(b'":'):
+    given = _KEY.findall(line)
+    if len(set(given)) != len(given) or len(given) != line.count(b'":'):
         return None
     if any([mark in line for mark in _NOT_PLAIN]) or _LONG_NUMBER in line.translate(_DIGITS_AS_0):  # noqa: C419 - faster
         return None
@@ -41,30 +45,46 @@ def _quick(line: bytes) -> Prediction | None:
         return None
 
 
-def _parsed(line: bytes) -> tuple[list[RecordError], Prediction | None]:
+def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
+    """All faults of a line's value, or its prediction: what is at fault is set aside, and the rest is read again."""
+    faults, prediction = faults_and_record(values, Prediction)
+    left, more = dict(values) if isinstance(values, dict) else {}, faults
+    while more:
+        bad = left.keys() & {fault.where for fault in more}
+        left = _MUST | {name: value for name, value in left.items() if name not in bad}
+        more = faults_and_record(left, Prediction)[0] if bad else []
+        faults = faults + more
+    return faults, prediction
+
+
+def _parsed(line: bytes) -> tuple[list[RecordError], str | None, Prediction | None]:
+    """A line's faults, the question it names as far as that can be told, and its prediction if it has no fault."""
     if not line.strip():
-        return [RecordError("line", "is blank", "remove it")], None
+        return [RecordError("line", "is blank", "remove it")], None, None
     quick = _quick(line)
     if quick is not None:
-        return [], quick
+        return [], quick.question_id, quick
     try:
         values = parse_json(line)
     except ValueError as error:
-        return [RecordError("line", str(error))], None
-    return faults_and_record(values, Prediction)
+        return [RecordError("line", str(error))], None, None
+    named = values.get("question_id") if isinstance(values, dict) else None
+    faults, prediction = _every_fault(values)
+    return faults, named if isinstance(named, str) else None, prediction
 
 
 def _read(path: Path, known: Collection[str] | None) -> Iterator[tuple[list[DataError], Prediction | None]]:
     """Per line: its faults, or its prediction."""
     seen: dict[str, int] = {}
     for number, line in numbered_lines(path):
-        faults, prediction = _parsed(line)
-        if prediction is not None:
-            question_id = prediction.question_id
+        faults, question_id, prediction = _parsed(line)
+        if question_id is not None:
             if known is not None and question_id not in known:
-                faults = [RecordError("question_id", f"{question_id[:80]!r} is no question of this split")]
+                what = f"{question_id[:80]!r} is no question of this split"
+                faults = [*faults, RecordError("question_id", what)]
             elif question_id in seen:
-                faults = [RecordError("question_id", f"{question_id!r} is repeated, first on line {seen[question_id]}")]
+                what = f"{question_id[:80]!r} is repeated, first on line {seen[question_id]}"
+                faults = [*faults, RecordError("question_id", what)]
             else:
                 seen[question_id] = number
         where = f"{path}:{number}"

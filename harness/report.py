@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from edu_rag.look.texts import clip
 from edu_rag.results import OUTCOMES, Counts, ScoreCard
 from harness.attribution import attribution_lines
 from harness.confidence import confidence_lines
@@ -15,6 +16,8 @@ from harness.retrieval import retrieval_lines
 
 _MAX_VALUES = 20
 """An attribute with more values than this, such as lesson, is not shown; the scorecard holds all."""
+_WIDEST = 60
+"""Characters of a slice's name that are shown: a line is not to be wider than 110."""
 
 
 def _percent(rate: float | None) -> str:
@@ -27,15 +30,15 @@ def _interval(card: ScoreCard, name: str) -> str:
 
 
 def _slice_lines(card: ScoreCard) -> Iterator[str]:
-    yield f"{'slice':32} {'n':>6} {'score':>9} {'accuracy':>9} {'halluc.':>9} {'missing':>9}"
     sizes = Counter(part.attribute for part in card.slices)
-    for part in card.slices:
-        if sizes[part.attribute] > _MAX_VALUES:
-            continue
+    shown = [part for part in card.slices if sizes[part.attribute] <= _MAX_VALUES]
+    names = [clip(f"{part.attribute} = {part.value}", _WIDEST) for part in shown]
+    width = max(32, *map(len, names), 0)
+    yield f"{'slice':{width}} {'n':>6} {'score':>9} {'accuracy':>9} {'halluc.':>9} {'missing':>9}"
+    for part, name in zip(shown, names, strict=True):
         c = part.counts
-        name = f"{part.attribute} = {part.value}"
         rates = " ".join(f"{100 * rate:8.2f}%" for rate in (c.score, c.accuracy, c.hallucination, c.missing))
-        yield f"{name[:32]:32} {c.n:6,} {rates}"
+        yield f"{name:{width}} {c.n:6,} {rates}"
     for attribute, n in sizes.items():
         if n > _MAX_VALUES:
             yield f"  {n:,} values of {attribute}: see --json"

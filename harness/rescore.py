@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.dataset import Dataset
-from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
-from edu_rag.progress import Stage
+from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, SubmissionError
+from edu_rag.jsonl import write_file
+from edu_rag.manifest import file_sha256
+from edu_rag.progress import Stage, say
 from edu_rag.results import ScoreCard
 from edu_rag.scorecards import FILE_NAME, read_scorecard
 from harness.carry import Asked, Made, best_for, predictions_of, target_of, version_of
+from harness.cautions import of_files
+from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.moves import Kept, Move, Rescoring, move_of
-from harness.score import Exam, open_exam, results_folder, sampled, score_on, uncollected, write_results
+from harness.score import COPY_NAME, Exam, open_exam, results_folder, sampled, score_on, uncollected, write_results
+from harness.submission import FILE_NAME as SUBMISSION_FILE
 from harness.submission import Submission, open_submission
 
 
@@ -54,6 +59,12 @@ class _Results:
             return own
         older = [card for card in self.cards.values() if _is_older(card, after)]
         return max(older, key=lambda card: _asked(card)[1], default=None)
+
+
+def _mend_copy(copy: Path, card: ScoreCard, predictions: Path) -> None:
+    """Write the copy of the predictions again where it is gone or is not what was scored; the scorecard stays."""
+    if not copy.is_file() or copy.is_symlink() or file_sha256(copy) != card.predictions_sha256:
+        write_file(copy, predictions.read_bytes())
 
 
 def _each(error: EduRagError) -> list[EduRagError]:
@@ -105,6 +116,8 @@ class _Exams:
 def _submissions(folder: Path, faults: list[EduRagError]) -> list[Submission]:
     if not folder.is_dir():
         raise ConfigError(folder, "is no folder", "give the folder that holds the submissions")
+    if (folder / SUBMISSION_FILE).is_file():
+        raise ConfigError(folder, "is one submission", "give the folder that it lies in, or score it without --all")
     found: list[Submission] = []
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith("."):
@@ -137,11 +150,14 @@ class _Work:
         """Score one job and write its scorecard where it is new or differs. Raises EduRagError."""
         exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
         target = target_of(job.submission, job.made, job.dataset)
+        for caution in () if target.made_on else of_files([target.path]):
+            say(caution)
         card = score_on(exam, target, scored_at=self._scored_at, grading=self._grading).card
         move = move_of(self._results.before(card), card, exam)
-        whole = job.scorecard in self._results.cards and job.scorecard.with_name("predictions.jsonl").is_file()
-        if move is not None or not whole:
+        if move is not None or job.scorecard not in self._results.cards:
             write_results(self._results.folder, card, target.path)
+        else:
+            _mend_copy(job.scorecard.with_name(COPY_NAME), card, target.path)
         self.moves += [move] if move else []
         self.done.add(job.scorecard)
 
@@ -154,7 +170,7 @@ def rescore(
 
     A result that is the same keeps its bytes and its time. A faulty file costs its own result alone and is told in
     `faults`. Results of other datasets and versions stay as they are. Raises ConfigError where there is no folder of
-    submissions, or two of the datasets have one name and version.
+    submissions (one submission is none), or two of the datasets have one name and version.
     """
     versions = [f"{dataset.manifest.name} {dataset.manifest.version}" for dataset in datasets]
     if len(set(versions)) < len(versions):
@@ -190,6 +206,9 @@ def _score_pair(
     for job in jobs:
         try:
             work.score(job)
+        except UnjudgedError as error:
+            work.faulty.add(job.scorecard)
+            faults.append(SubmissionError(job.made.path, error.what, error.remedy))
         except EduRagError as error:
             work.faulty.add(job.scorecard)
             faults += _each(error)
@@ -199,7 +218,7 @@ def _score_pair(
 def _kept(there: _Results, datasets: Sequence[Dataset], work: _Work) -> Iterator[Kept]:
     for path, card in there.cards.items():
         if path not in work.done:
-            why = "its predictions are faulty" if path in work.faulty else _why_kept(card, datasets)
+            why = "its predictions could not be scored" if path in work.faulty else _why_kept(card, datasets)
             yield Kept(scorecard=path.relative_to(there.folder).as_posix(), dataset=card.dataset, why=why)
 
 

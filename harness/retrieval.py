@@ -7,10 +7,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.results import Outcome, Passage, Prediction, Verdict
 from harness.support import Support
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.floating[Any] | np.integer[Any]]
 
 CUTOFFS = (1, 3, 5, 10)
 TREC_NAMES: Mapping[str, str] = {
@@ -57,7 +63,7 @@ def match(passages: Sequence[Passage], evidence: Spans) -> Match:
     n_places = sum(map(len, left.values()))
     ranks: list[int] = []
     for rank, (page_id, start, end) in enumerate(passages, 1):
-        for at, place in enumerate(left.get(page_id, ())):
+        for at, place in enumerate(left[page_id]) if page_id in left else ():
             if start < place[1] and place[0] < end:
                 del left[page_id][at]
                 ranks.append(rank)
@@ -110,14 +116,26 @@ def mean_with_interval(values: Sequence[float], clusters: Sequence[int] = ()) ->
     """
     import numpy as np
 
-    n = len(values)
-    mean = math.fsum(values) / n
+    return _mean_in(np.asarray(values), _numbered(clusters, len(values)))
+
+
+def _numbered(clusters: Sequence[int], n: int) -> Numbers:
+    """The cluster of each of n values, with a number of its own for each that has none."""
+    import numpy as np
+
     numbers, own = np.asarray(clusters or [-1] * n), np.arange(n)
-    numbers = np.where(numbers < 0, own + 1 + numbers.max(), numbers)
-    n_clusters = len(np.unique(numbers))
+    return np.where(numbers < 0, own + 1 + numbers.max(), numbers)
+
+
+def _mean_in(values: Numbers, numbers: Numbers) -> tuple[float, float, float]:
+    import numpy as np
+
+    n = len(values)
+    mean = math.fsum(values.tolist()) / n
+    n_clusters = int(np.count_nonzero(np.bincount(numbers)))  # not by np.unique, which imports numpy.ma
     if n_clusters == 1:
         return mean, 0.0, 1.0
-    sums = np.bincount(numbers, weights=np.asarray(values) - mean)
+    sums = np.bincount(numbers, weights=values - mean)
     error = math.sqrt(n_clusters / (n_clusters - 1) * float(sums @ sums)) / n
     return mean, max(0.0, mean - _Z * error), min(1.0, mean + _Z * error)
 
@@ -166,6 +184,8 @@ def _grounding(supported: Sequence[tuple[Outcome, bool]]) -> dict[str, float | i
 
 
 def _metrics(matches: Sequence[Match], lessons: Sequence[int]) -> dict[str, Any]:
+    import numpy as np
+
     # Ten thousand questions have a few hundred different matches, and trec_eval need see each but once.
     different = {found: str(number) for number, found in enumerate(dict.fromkeys(matches))}
     documents = {name: documents_of(found) for found, name in different.items()}
@@ -173,8 +193,9 @@ def _metrics(matches: Sequence[Match], lessons: Sequence[int]) -> dict[str, Any]
         {name: relevant for name, (relevant, _) in documents.items()},
         {name: ranked for name, (_, ranked) in documents.items()},
     )
-    rows = [int(different[found]) for found in matches]
-    found = {name: mean_with_interval([column[row] for row in rows], lessons) for name, column in values.items()}
+    rows = np.asarray([int(different[found]) for found in matches])
+    numbers = _numbered(lessons, len(matches))
+    found = {name: _mean_in(np.asarray(column)[rows], numbers) for name, column in values.items()}
     rounded = {name: [round(number, DECIMALS) for number in numbers] for name, numbers in found.items()}
     return {
         "n_evidence_mean": sum(found.n_places for found in matches) / len(matches),
@@ -186,8 +207,8 @@ def _metrics(matches: Sequence[Match], lessons: Sequence[int]) -> dict[str, Any]
 def retrieval_lines(values: Mapping[str, Any]) -> Iterator[str]:
     """The field as lines for a terminal."""
     yield (
-        f"cited by {values['n_citing']:,} answer(s): {values['n_passages_mean']:.1f} passages, "
-        f"{values['n_characters_mean']:,.0f} characters each"
+        f"cited by {values['n_citing']:,} answer(s), on average {values['n_passages_mean']:.1f} passages "
+        f"and {values['n_characters_mean']:,.0f} characters an answer"
     )
     if "n_supported" not in values:
         yield "  no question of these has evidence, so what was cited cannot be judged"

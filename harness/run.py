@@ -13,14 +13,15 @@ from typing import Any
 
 from edu_rag import __version__
 from edu_rag.dataset import Dataset
-from edu_rag.errors import ConfigError, EduRagError, SubmissionError
-from edu_rag.jsonl import write_json, write_records
+from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
+from edu_rag.jsonl import read_values, write_json, write_records
 from edu_rag.manifest import file_sha256
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 from edu_rag.results import Prediction
+from edu_rag.typed import to_plain
 from harness.running.answer_cache import AnswerCache, key_of
-from harness.running.fingerprint import settings_sha256, surroundings_sha256, system_sha256
+from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.partial import Partial
 from harness.running.run_record import RunRecord, record_path
 from harness.running.runner import MAX_BARREN_STARTS, Runner
@@ -37,8 +38,12 @@ _SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha
 """What must agree for an interrupted run to go on."""
 
 
+_MAX_SHOWN = 3
+"""Names of changed files that are shown."""
+
+
 class NothingAnsweredError(SubmissionError):
-    """A run in which every question failed; its predictions are written all the same."""
+    """A run in which every question failed; its predictions are written all the same, but over no answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,25 +99,65 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
 
 def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
     """Ask a task, write its predictions to `path` and the finished record beside them; return the path."""
-    started = manner.monotonic()
+    started, marks = manner.monotonic(), file_marks(submission.folder)
     with ExitStack() as stack:
-        partial = Partial(partial_path(path), {name: getattr(record, name) for name in _SAME_RUN}, fresh=manner.fresh)
+        same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
+        partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
         log = SystemLog(path.with_suffix(".log"), keep=bool(partial.done))
         stack.callback(log.close)
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
         never_asked = _ask(submission, task, record.limits, manner, partial, cached, log)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
-        record_path(path).unlink(missing_ok=True)  # an older run's record must not stand beside this run's predictions
-        write_records(path, [_plain(task.back(everything[question.question_id])) for question in task.questions])
-        write_json(record_path(path), replace(
-            record, predictions_sha256=file_sha256(path), n_questions=len(task.questions),
-            n_asked=len(partial.done) - n_resumed, n_resumed=n_resumed, n_cached=len(cached),
-            wall_s=round(manner.monotonic() - started, 3),
+        predictions = [task.back(everything[question.question_id]) for question in task.questions]
+        written = _write(path, predictions, replace(
+            record, n_questions=len(task.questions), n_asked=len(partial.done) - n_resumed, n_resumed=n_resumed,
+            n_cached=len(cached), wall_s=round(manner.monotonic() - started, 3),
         ))  # fmt: skip
         partial.remove()
-    _tell(submission.folder, [*cached.values(), *partial.done.values()], len(never_asked), log)
+    _tell_changes(submission.folder, record, marks)
+    kept = "" if written == path else f"{path} stays as it was, what failed stands in {written.name}"
+    _tell(submission.folder, [*cached.values(), *partial.done.values()], len(never_asked), log, kept)
     return path
+
+
+def failed_path(predictions: Path) -> Path:
+    """Where the predictions of a run without a single answer lie, beside those of an earlier run that had some."""
+    return predictions.with_name(predictions.name + ".failed")
+
+
+def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> Path:
+    """Write predictions with their record; return their place: a broken run replaces no answers of an earlier one."""
+    rows = [_plain(prediction) for prediction in predictions]
+    broken = record.probe is None and all(prediction.status != "ok" for prediction in predictions)
+    if broken and path.is_file() and _holds_answers(path):
+        write_records(failed_path(path), rows)
+        return failed_path(path)
+    for of_an_older_run in (record_path(path), failed_path(path)):
+        of_an_older_run.unlink(missing_ok=True)  # it must not stand beside this run's predictions
+    write_records(path, rows)
+    write_json(record_path(path), replace(record, predictions_sha256=file_sha256(path)))
+    return path
+
+
+def _holds_answers(predictions: Path) -> bool:
+    try:
+        values = [value for _, value in read_values(predictions)]
+    except DataError:  # somebody's work all the same
+        return True
+    return any(not isinstance(value, dict) or value.get("status", "ok") == "ok" for value in values)
+
+
+def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[int, int]]) -> None:
+    """Say which of its own files a system, or somebody else, has changed while it ran."""
+    after = file_marks(folder)
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if changed and system_sha256(folder) != record.system_sha256:
+        shown = ", ".join(changed[:_MAX_SHOWN]) + (
+            f" and {len(changed) - _MAX_SHOWN} more" if changed[_MAX_SHOWN:] else ""
+        )
+        what = f"changed during the run: {shown}; so this counts as another system now, and no cache or probe will fit"
+        say(str(EduRagError(folder, what, "let it write outside of its folder, such as in that of EDU_RAG_CACHE")))
 
 
 def _from_cache(
@@ -126,7 +171,9 @@ def _from_cache(
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})
-    stack.callback(lambda: cache.put(keys, found, partial.done.values()))
+    # What an interrupted sitting left may have been answered in other surroundings: only what is asked now is kept.
+    resumed = frozenset(partial.done)
+    stack.callback(lambda: cache.put(keys, found, [p for i, p in partial.done.items() if i not in resumed]))
     return found
 
 
@@ -185,20 +232,23 @@ def _why(prediction: Prediction, log: SystemLog) -> str:
     return reason[:300] if last in reason else f"{reason[:300]}: {last[:300]}"
 
 
-def _tell(folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog) -> None:
+def _tell(folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str) -> None:
     """Say what failed and where the reasons are. Raises SubmissionError where nothing was answered.
 
-    `answered` ends with what was asked, in order of asking.
+    `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not
+    named.
     """
     failed = [prediction for prediction in answered if prediction.status != "ok"]
+    more = [f"the system's log is {log.path}"] if log.last_line() else []
     if answered and len(failed) == len(answered):
         what = f"not a single question was answered: {_why(answered[0], log)}"
-        raise NothingAnsweredError(folder, what, f"the system's log is {log.path}")
+        raise NothingAnsweredError(folder, what, "; ".join(filter(None, [*more, kept])))
     if n_never_asked:
         what = f"the system is broken: {_why(answered[-1], log)}"
-        say(str(EduRagError(log.path, what, f"the {n_never_asked:,} questions left count as failed")))
+        where = log.path if more else folder
+        say(str(EduRagError(where, what, f"the {n_never_asked:,} questions left count as failed")))
     elif failed:
-        say(f"{len(failed):,} failed: `response` in the predictions says why; the system's log is {log.path}")
+        say("; ".join([f"{len(failed):,} failed: `response` in the predictions says why", *more]))
 
 
 def _plain(prediction: Prediction) -> dict[str, Any]:

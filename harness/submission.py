@@ -11,9 +11,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from edu_rag.errors import EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
 from edu_rag.results import SystemFacts
 from edu_rag.toml import read_toml
+from harness.sample import Sample, sample_of
 
 FILE_NAME = "submission.toml"
 MAX_FILES = 2_000
@@ -104,12 +105,30 @@ def open_submission(folder: Path) -> Submission:
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow the links that we refuse
     if not folder.is_dir() or folder.is_symlink():
         raise SubmissionError(folder, "no such folder", "give a submission folder, such as submissions/my-system")
+    if not (folder / FILE_NAME).exists() and any(folder.glob(f"*/{FILE_NAME}")):
+        raise SubmissionError(folder, "is a folder of submissions", "name one, or use `edu-rag score --all`")
     if not is_slug(folder.name):
         raise SubmissionError(folder, f"{folder.name!r} is not 3-40 of a-z, 0-9 and '-'", "rename the folder")
     path = folder / FILE_NAME
     if path.is_symlink() or not path.is_file():
         raise SubmissionError(folder, f"has no {FILE_NAME}", "write one with at least name and team")
-    return Submission(slug=folder.name, folder=folder, settings=read_toml(path, SubmissionFile))
+    return Submission(slug=folder.name, folder=folder, settings=_settings(path))
+
+
+def _settings(path: Path) -> SubmissionFile:
+    """Read submission.toml; a command that is written as one text is told with its right spelling."""
+    try:
+        return read_toml(path, SubmissionFile)
+    except FaultsError as error:
+        if not any(fault.where == f"{path}: command" for fault in error.faults):
+            raise
+        remedy = 'give a list of words: command = ["python", "system.py"]'
+        raise FaultsError(
+            [
+                ConfigError(fault.where, fault.what, remedy) if fault.where == f"{path}: command" else fault
+                for fault in error.faults
+            ]
+        ) from None
 
 
 def _odd(path: Path, shown: str) -> SubmissionError | None:
@@ -180,11 +199,28 @@ def find_predictions(submission: Submission, dataset: str, split: str, sample: s
         raise SubmissionError(partial_path(wanted), what, "`edu-rag run` goes on where it stopped")
     there = present(submission)
     shown = ", ".join(there[:5]) + (f" and {len(there) - 5} more" if len(there) > 5 else "") or "none"
-    raise SubmissionError(
-        submission.folder,
-        f"has no predictions {dataset}/{wanted.name} (it has: {shown})",
-        "run it on this dataset with `edu-rag run`, or give the dataset that it was made for",
-    )
+    what = f"has no predictions {dataset}/{wanted.name} (it has: {shown})"
+    raise SubmissionError(submission.folder, what, _to_get(submission, dataset, split, wanted))
+
+
+def _to_get(submission: Submission, dataset: str, split: str, wanted: Path) -> str:
+    """What to do about predictions that are not there."""
+    asked = (sample_in(Path(name)) for name in present(submission) if name.startswith(f"{dataset}/{split}-"))
+    found = next((sample for sample in asked if sample is not None), None)
+    if found is not None:
+        return f"it has predictions for the sample: add --sample {found.n} --seed {found.seed}"
+    if submission.settings.command:
+        return "run it on this dataset with `edu-rag run`, or give the dataset that it was made for"
+    where = wanted.relative_to(submission.folder)
+    return f"it has no `command`: put its predictions into {where}, or give the dataset that they were made for"
+
+
+def sample_in(predictions: Path) -> Sample | None:
+    """The sample that a predictions file's name states (`SPLIT-SAMPLE.jsonl`); None where it states none."""
+    try:
+        return sample_of(predictions.stem.partition("-")[2])
+    except ConfigError:
+        return None
 
 
 def submission_of(path: Path) -> Submission | None:

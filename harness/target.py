@@ -1,4 +1,4 @@
-"""What the user pointed at: a predictions file, a submission folder or a scorecard, and whose it is."""
+"""What the user pointed at: a predictions file or a submission folder, and whose it is."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import NamedTuple
 from edu_rag.errors import SubmissionError
 from edu_rag.manifest import Manifest
 from edu_rag.results import SystemFacts
+from edu_rag.scorecards import FILE_NAME as SCORECARD
 from harness.running.run_record import require_made_on
-from harness.submission import find_predictions, is_slug, open_submission, submission_of
+from harness.submission import find_predictions, is_slug, open_submission, sample_in, submission_of
 
 
 class Target(NamedTuple):
@@ -50,6 +51,8 @@ def _target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
         return Target(find_predictions(submission, dataset, split, sample), submission.facts)
     if not path.is_file():
         raise SubmissionError(path, "no such file or folder", "give a predictions file or a submission folder")
+    if path.name == SCORECARD:
+        raise SubmissionError(path, "is a scorecard", "give its predictions.jsonl")
     owner = submission_of(path)
     if owner is None:
         return Target(path, anonymous(path))
@@ -57,7 +60,9 @@ def _target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
     if path.stem.partition("-")[0] == split and path.stem not in (split, f"{split}-{sample}"):
         # The questions outside the sample would count as failed.
         what = f"these predictions are for the sample {path.stem.partition('-')[2]}"
-        raise SubmissionError(path, what, "give its --sample and --seed")
+        own = sample_in(path)
+        remedy = f"add --sample {own.n} --seed {own.seed}" if own else "give its --sample and --seed"
+        raise SubmissionError(path, what, remedy)
     if made_for != dataset:
         what = f"these predictions are for {made_for}, the dataset is {dataset}"
         raise SubmissionError(path, what, "give the dataset that they were made for, or run the system on this one")

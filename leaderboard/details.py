@@ -11,7 +11,7 @@ from edu_rag.results import ScoreCard
 
 MAX_ROWS = 200
 TITLES: Mapping[str, str] = {
-    "attribution": "Where the points go",
+    "attribution": "Questions without a right answer, by cause",
     "retrieval": "What it cites, against the evidence",
     "confidence": "How well it knows what it knows",
     "probes": "Probes",
@@ -19,22 +19,29 @@ TITLES: Mapping[str, str] = {
     "judges": "Judges of free text",
 }
 WORDS: Mapping[str, str] = {
-    "failed": "failed: crashed, too late or left out", "flagged_broken": "the question is flagged as broken",
-    "unparseable": "the answer names no single choice", "no_evidence": "no evidence in the dataset",
-    "over_abstained": "abstained with evidence in hand", "not_retrieved": "evidence not retrieved",
-    "not_used": "evidence retrieved, but not used",
     "n_citing": "answers that cite", "n_passages_mean": "passages a citing answer",
     "n_characters_mean": "characters a citing answer", "n_supported": "questions with evidence",
     "n_answered_supported": "of these answered", "n_grounded": "correct with evidence among the cited (grounded)",
     "n_lucky": "correct without (lucky)", "evidence_cited": "answered with evidence among the cited",
-    "n_evidence_mean": "pieces of evidence a question", "metrics": "", "intervals": "95 % interval",
+    "n_evidence_mean": "places of evidence a question", "metrics": "", "intervals": "95 % interval",
     "n": "questions", "n_attempted": "attempted", "brier": "Brier score", "ece": "calibration error (ECE)",
     "aurc": "area under the risk-coverage curve", "e_aurc": "of which above the best order",
     "best": "best by abstaining",
+    "threshold": "that threshold (tuned on these questions)", "n_kept": "answers kept by it",
     "latency_s": "seconds a question", "p95": "95th percentile", "input_tokens": "input tokens",
     "output_tokens": "output tokens", "cost_usd": "US dollars", "energy_j": "joules", "total": "in all",
     "mean": "mean", "source": "source", "success": "Success", "P": "Precision", "R": "Recall",
 }  # fmt: skip
+CAUSES: Mapping[str, str] = {
+    "failed": "the system crashed, ran out of time, or left the question out",
+    "flagged_broken": "the question cannot be answered as it stands",
+    "unparseable": "the answer names no single choice",
+    "no_evidence": "the dataset has no evidence for it",
+    "over_abstained": "it abstained with evidence in its hands",
+    "not_retrieved": "the dataset has evidence, the system cited none of it",
+    "not_used": "evidence was cited, and the answer is wrong",
+}
+"""The harness's causes and their meanings, under the names that `edu-rag explain --lost` takes."""
 _AT = re.compile(r"(P|R|success|MAP|NDCG)@(\d{1,4})\Z")
 
 
@@ -67,7 +74,25 @@ def _rows(values: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]
         yield " · ".join(name for name in names if name), _shown(values)
 
 
+def _with_intervals(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Metrics with their intervals behind them; an interval of no metric keeps a row of its own."""
+    metrics, intervals = values.get("metrics"), values.get("intervals")
+    if not isinstance(metrics, Mapping) or not isinstance(intervals, Mapping):
+        return values
+    joined = {
+        name: f"{_shown(value)} [{_shown(intervals[name])}]" if name in intervals else value
+        for name, value in metrics.items()
+    }
+    alone = {name: interval for name, interval in intervals.items() if name not in metrics}
+    return {**values, "metrics": joined, "intervals": alone}
+
+
 def details_of(card: ScoreCard) -> list[Detail]:
     """A table for each field of the scorecard that says something; at most MAX_ROWS rows each."""
-    tables = ((title, tuple(islice(_rows(getattr(card, name)), MAX_ROWS))) for name, title in TITLES.items())
+    fields: dict[str, Any] = {name: getattr(card, name) for name in TITLES}
+    fields["attribution"] = {
+        f"{cause}: {CAUSES[cause]}" if cause in CAUSES else cause: n for cause, n in card.attribution.items()
+    }
+    fields["retrieval"] = _with_intervals(card.retrieval)
+    tables = ((title, tuple(islice(_rows(fields[name]), MAX_ROWS))) for name, title in TITLES.items())
     return [Detail(title, rows) for title, rows in tables if rows]

@@ -217,4 +217,5 @@ def test_every_command_of_the_teams_page_runs_on_the_demo(
     for words in commands:
         result = CliRunner().invoke(root, words[1:], catch_exceptions=False)
         assert result.exit_code == 0, (words, result.output)
-    assert {path.name for path in tmp_path.glob("*.html")} == {"MINI_0007.html", "comparison.html"}
+    assert {path.name for path in (tmp_path / "demo").glob("*.html")} == {"MINI_0007.html", "comparison.html"}
+    assert [path.name for path in tmp_path.iterdir()] == ["demo"]

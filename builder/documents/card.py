@@ -85,7 +85,16 @@ def _size_category(n_rows: int) -> str:
     return next((name for bound, name in bounds if n_rows < bound), "1M<n<10M")
 
 
-def _header(name: str, version: str, files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]]) -> str:
+def _task_categories(stats: DatasetStats | None) -> list[str]:
+    """The Hub's names for what the questions ask: free text has no choices."""
+    has_choices = stats is None or any(kind != "free_text" for kind, _ in stats.kinds)
+    return ["question-answering", *(["multiple-choice"] if has_choices else [])]
+
+
+def _header(
+    name: str, version: str, files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]],
+    stats: DatasetStats | None,
+) -> str:  # fmt: skip
     from huggingface_hub import DatasetCardData
 
     data = DatasetCardData(
@@ -93,7 +102,7 @@ def _header(name: str, version: str, files: Mapping[str, FileEntry], tables: Map
         license="other",
         license_name="mixed-see-card",
         pretty_name=f"{name} {version}",
-        task_categories=["question-answering", "multiple-choice"],
+        task_categories=_task_categories(stats),
         size_categories=[_size_category(sum(tables.get("questions", {}).values()))],
         tags=["retrieval-augmented-generation", "education", "science", "benchmark"],
         configs=_configs(files, tables),
@@ -183,4 +192,4 @@ def dataset_card(
         "## Take-down\n",
         _TAKE_DOWN,
     ]
-    return f"---\n{_header(name, version, files, tables)}\n---\n\n" + "\n".join(sections)
+    return f"---\n{_header(name, version, files, tables, stats)}\n---\n\n" + "\n".join(sections)

@@ -32,6 +32,12 @@ def clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+def quoted(text: str, length: int) -> str:
+    """A text in quotes on one line, all of it ASCII; of a longer one the beginning, an ellipsis inside the quotes."""
+    shown = ascii(text)
+    return shown if len(shown) <= length else f"{shown[: length - 2]}…{shown[0]}"
+
+
 def signed(value: float) -> str:
     """A score with three decimals and a true minus sign; what rounds to zero carries no sign."""
     text = f"{value:.3f}"

@@ -74,9 +74,10 @@ def unit_sums(values: Ints, units: Ints | None) -> Ints:
 
 
 def shared_lessons(lessons: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The lessons that all scorecards of a table state; empty where one states none or others.
+    """The lessons of the questions of a table: those that all scorecards state that state any; empty where two differ.
 
-    A scorecard from before lessons were known, or a wrong one, cannot change how the others are compared.
+    Lessons are facts of the questions, so they hold for a scorecard from before they were known as well; were they
+    dropped for its sake, all others would look surer than they are.
     """
-    distinct = {tuple(one) for one in lessons}
+    distinct = {tuple(one) for one in lessons if len(one)}
     return distinct.pop() if len(distinct) == 1 else ()

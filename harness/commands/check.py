@@ -25,7 +25,9 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
       edu-rag check demo/submissions/bm25-overlap/predictions/edu-rag-mini-1.0.0/test.jsonl
     """
     from edu_rag.errors import FaultsError, SubmissionError
-    from harness.check import check_predictions, check_submission
+    from edu_rag.progress import say
+    from harness.cautions import of_files
+    from harness.check import asked_of, check_predictions, check_submission
 
     if not path.exists():
         raise SubmissionError(path, "no such file or folder", "give a submission folder or a predictions file")
@@ -33,10 +35,10 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     if path.is_dir():
         findings = check_submission(path, dataset)
     else:
-        questions = (
-            None if dataset is None else {q.question_id: q for q in dataset.questions(dataset.only_split(split))}
-        )
-        findings = check_predictions(path, questions)
+        asked = None if dataset is None else asked_of(dataset, dataset.only_split(split))
+        findings = check_predictions(path, asked)._replace(cautions=list(of_files([path])))
+    for caution in findings.cautions:
+        say(caution)
     if findings.faults:
         raise FaultsError(findings.faults)
     for note in findings.notes:

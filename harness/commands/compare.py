@@ -51,7 +51,7 @@ def compare(
       edu-rag compare demo/results/edu-rag-mini-1.0.0/test/bm25-overlap/scorecard.json \\
         demo/results/edu-rag-mini-1.0.0/test/blind-longest/scorecard.json
       edu-rag compare demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset \\
-        --html comparison.html
+        --html demo/comparison.html
     """
     from harness.comparing.compare import Choice
 

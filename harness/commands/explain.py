@@ -50,10 +50,12 @@ def explain(
     \b
     Example:
       edu-rag explain demo/submissions/bm25-overlap MINI_0001 --dataset demo/dataset
-      edu-rag explain demo/submissions/bm25-overlap MINI_0001 --dataset demo/dataset --html MINI_0001.html
+      edu-rag explain demo/submissions/bm25-overlap MINI_0001 --dataset demo/dataset --html demo/MINI_0001.html
       edu-rag explain demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag explain demo/submissions/bm25-overlap --lost not_used --limit 5 --dataset demo/dataset
     """
+    from edu_rag.progress import say
+    from harness.cautions import of_files
     from harness.judging.grading import open_grading
     from harness.target import find_target
 
@@ -62,6 +64,8 @@ def explain(
     dataset = open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     target = find_target(path, dataset.manifest, split, sample)
+    for caution in of_files([target.path]):
+        say(caution)
     if question_id is None:
         _print_losses(dataset, split, target, sample, grading, (cause, limit), as_json=as_json)
     else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,21 +20,37 @@ from harness.commands.options import (
     split_option,
 )
 
-_OPEN_UNIT = click.FloatRange(0, 1, min_open=True, max_open=True)
+_LEAST = 1e-6
+"""Nothing below this can be planned for: 1 - 1e-17 is 1, and 1e-300 squared is 0."""
+
+
+class _Number(click.FloatRange):
+    """A number from 1e-6 to `most`; click's own range lets `nan` through, which is below and above nothing."""
+
+    def __init__(self, most: float) -> None:
+        super().__init__(_LEAST, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number. Fails for one out of range, and for `nan`."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return number
+
+
+_UNIT, _UP_TO_2 = _Number(1 - _LEAST), _Number(2)
 
 
 @click.command()
 @click.argument("paths", type=PATH, nargs=-1, metavar="[A B]")
 @click.option("--n", type=click.IntRange(1, 10**9), metavar="N", help="Questions that you plan; else those of A and B.")
+@click.option("--difference", type=_UP_TO_2, metavar="D", help="True score difference: 0.03 is 3 %.")
 @click.option(
-    "--difference", type=click.FloatRange(0, 2, min_open=True), metavar="D", help="True score difference: 0.03 is 3 %."
-)
-@click.option(
-    "--sd", type=click.FloatRange(0, 2, min_open=True), metavar="SD",
+    "--sd", type=_UP_TO_2, metavar="SD",
     help="Standard deviation of the difference a question; else that of A and B, or 1.0.",
 )  # fmt: skip
-@click.option("--power", type=_OPEN_UNIT, default=0.8, show_default=True, help="Probability of finding it.")
-@click.option("--alpha", type=_OPEN_UNIT, default=0.05, show_default=True, help="Level of the two-sided test.")
+@click.option("--power", type=_UNIT, default=0.8, show_default=True, help="Probability of finding it.")
+@click.option("--alpha", type=_UNIT, default=0.05, show_default=True, help="Level of the two-sided test.")
 @dataset_option(required=False)
 @split_option
 @sample_options

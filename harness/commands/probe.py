@@ -18,6 +18,7 @@ from harness.commands.options import (
     split_option,
 )
 from harness.commands.run import manner_of, manner_options, runnable, stopping_like_ctrl_c
+from harness.probing.names import NAMES
 
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
@@ -55,8 +56,7 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
 @dataset_option()
 @split_option
 @click.option(
-    "--probe", "names", multiple=True, metavar="NAME",
-    type=click.Choice(("no-context", "evidence-only", "other-pages", "half-noise", "permuted", "repeat")),
+    "--probe", "names", multiple=True, metavar="NAME", type=click.Choice(NAMES),
     help="Only this probe; repeatable. All without it.",
 )  # fmt: skip
 @sample_options
@@ -88,6 +88,7 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
+    from harness.probing.files import remove_replaced
     from harness.probing.probes import PROBES, Probing, run_probes
     from harness.probing.score import probe_lines, probes_of
     from harness.score import open_exam
@@ -99,8 +100,10 @@ def probe(
     )
     with stopping_like_ctrl_c():
         main = _main_run(submission, dataset, split, sample, manner)
-        run_probes(submission, dataset, Probing(split, sample, names or tuple(PROBES), repeats), manner)
-    probes = probes_of(main, open_exam(dataset, split, sample))
+        made = run_probes(submission, dataset, Probing(split, sample, names or tuple(PROBES), repeats), manner)
+    exam = open_exam(dataset, split, sample)
+    remove_replaced(main, exam, made)
+    probes = probes_of(main, exam)
     if as_json:
         print_json(probes)
     else:

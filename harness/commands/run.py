@@ -46,15 +46,19 @@ def manner_options(command: F) -> F:
 
 @contextmanager
 def stopping_like_ctrl_c() -> Iterator[None]:
-    """While entered, a SIGTERM ends a run as Ctrl-C does: the system's processes end with it, its answers stay kept."""
+    """While entered, SIGTERM and the terminal's end (SIGHUP) end a run as Ctrl-C does: the system's processes end with
+    it, its answers stay kept. Under nohup, which has SIGHUP ignored, it stays ignored.
+    """
     if threading.current_thread() is not threading.main_thread():  # only there may handlers be set
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def runnable(folder: Path) -> Submission:

@@ -81,6 +81,7 @@ def _score_one(
     from edu_rag.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecards import scorecard_values
+    from harness.cautions import of_cited_pages, of_files, of_result
     from harness.judging.free_text import UnjudgedError
     from harness.report import brief_line, card_lines
     from harness.score import now_utc, score_target, summary, write_results
@@ -96,6 +97,9 @@ def _score_one(
         if verdicts is not None:
             write_records(verdicts, error.rows())
         raise
+    cited = of_cited_pages(dataset, split, scored.predictions)
+    for caution in (*of_files([target.path]), *of_result(scored.card), *cited):
+        say(caution)
     if verdicts is not None:
         write_records(verdicts, scored.verdicts)
     if results is not None:

@@ -52,8 +52,8 @@ class Side(NamedTuple):
 class Comparison:
     """Two systems on the same n questions. All differences are first - second.
 
-    `difference` is that of the scores (paired bootstrap interval and sign-flip p; with lessons where both scorecards
-    state the same ones), `strict` that of the strict scores, `correctness` McNemar's test, `detectable` the smallest
+    `difference` is that of the scores (paired bootstrap interval and sign-flip p; with lessons unless the scorecards
+    state different ones), `strict` that of the strict scores, `correctness` McNemar's test, `detectable` the smallest
     score difference that one test on these questions finds with 80 % power (None where the two never differ).
     `only_first` and `only_second` are the flips: ids of the questions that only one has right, in order of id.
     With a dataset at hand: ids are question ids (else `#17`, the position), `questions` holds the flipped questions
@@ -123,7 +123,7 @@ def sides_of(paths: Sequence[Path], choice: Choice) -> tuple[list[Side], Exam | 
         Side(cards[file], _answered(file, cards[file], exam)) if file else _scored(path, choice.dataset, exam)
         for path, file in zip(paths, files, strict=True)
     ]
-    require_same([side.card for side in sides], None if exam is None else len(exam.questions))
+    require_same([side.card for side in sides], exam)
     return sides, exam
 
 

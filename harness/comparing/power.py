@@ -85,6 +85,11 @@ def plan_values(found: Plan) -> dict[str, Any]:
     return asdict(found)
 
 
+def true_difference(found: float) -> str:
+    """A detectable difference in words; beyond 2 there is none to be found."""
+    return f"a true difference of {100 * found:.2f} %" if found <= _LARGEST else "no difference that scores can have"
+
+
 def _spread_line(found: Plan) -> str:
     if found.systems:
         source = f"of {found.systems[0]} and {found.systems[1]}"
@@ -99,9 +104,7 @@ def plan_lines(found: Plan) -> Iterator[str]:
     yield _spread_line(found)
     test = f"a two-sided paired test at level {found.alpha:g}"
     if found.detectable is not None and found.n is not None:
-        small = f"a true difference of {100 * found.detectable:.2f} %"
-        if found.detectable > _LARGEST:
-            small = "no difference that scores can have"
+        small = true_difference(found.detectable)
         yield f"with n = {found.n:,} questions {test} finds with {100 * found.power:g} % power {small}"
     if found.difference is not None:
         wanted = f"{100 * found.difference:g} %"

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from edu_rag.look.texts import clip
 from edu_rag.results import ScoreCard
 from edu_rag.statistics import Paired
 from harness.comparing.compare import Comparison
 from harness.comparing.overlap import overlap_lines
+from harness.comparing.power import true_difference
 from harness.comparing.table import Table
+from harness.comparing.verdict import ALPHA, better, contrary, established, same_predictions
 
-_ALPHA = 0.05
 _WIDEST = 40
 """Characters of a slug that are shown: no slug of a submission is longer, but a scorecard may come from anywhere."""
+_WIDEST_SLICE = 60
 
 
 def _percent(rate: float) -> str:
@@ -54,11 +57,15 @@ def _test_lines(comparison: Comparison, first: str, second: str) -> Iterator[str
         f"correct only in {first}: {m.n_first_only}, only in {second}: {m.n_second_only}; "
         f"exact McNemar{_by(d)} p = {m.p:.4g}"
     )
-    established = "established" if d.p <= _ALPHA else "not established"
-    yield f"the difference is {established}: the sign-flip test on the score decides (p <= {_ALPHA})"
+    said = "established" if established(comparison) else "not established"
+    yield (
+        f"the difference is {said}, so {better(comparison, first, second)}: "
+        f"the sign-flip test on the score decides (p <= {ALPHA})"
+    )
+    yield from contrary(comparison, first, second)
     if comparison.detectable is not None:
         yield (
-            f"a test of these two on {_units(d)} finds a true difference of {100 * comparison.detectable:.2f} % "
+            f"a test of these two on {_units(d)} finds {true_difference(comparison.detectable)} "
             "with 80 % power (`edu-rag power`)"
         )
 
@@ -66,11 +73,11 @@ def _test_lines(comparison: Comparison, first: str, second: str) -> Iterator[str
 def _slice_lines(comparison: Comparison) -> Iterator[str]:
     if not comparison.slices:
         return
-    found = [part for part in comparison.slices if part.p_holm <= _ALPHA]
+    found = [part for part in comparison.slices if part.p_holm <= ALPHA]
     yield f"slices in which they differ: {len(found)} of {len(comparison.slices)} tested (Holm over all of these)"
     for part in found:
-        name = f"{part.attribute} = {part.value}"
-        yield f"  {name[:40]:40} {part.n:6,} questions {_percent(part.difference):>10}  p = {part.p_holm:.4g}"
+        name = clip(f"{part.attribute} = {part.value}", _WIDEST_SLICE)
+        yield f"  {name:40} {part.n:6,} questions {_percent(part.difference):>10}  p = {part.p_holm:.4g}"
 
 
 def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
@@ -78,6 +85,8 @@ def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
     first, second = (card.system.slug[:_WIDEST] for card in (comparison.first, comparison.second))
     if first == second:
         first, second = "A", "B"
+    if same_predictions(comparison):
+        yield f"note: {first} and {second} are the same predictions: there is nothing to compare"
     for caveat in comparison.caveats:
         yield f"note: {caveat}"
     scores = [_percent(card.counts.score) for card in (comparison.first, comparison.second)]
@@ -118,7 +127,7 @@ def _pair_lines(table: Table, labels: Sequence[str], width: int) -> Iterator[str
     for pair in table.pairs:
         d = pair.difference
         names = f"{labels[pair.first]:{width}} {labels[pair.second]:{width}}"
-        mark = " *" if pair.p_holm <= _ALPHA else ""
+        mark = " *" if pair.p_holm <= ALPHA else ""
         numbers = f"{_percent(d.difference):>9} {_interval(d):>22} {pair.p_holm:9.3g} {pair.mcnemar_p_holm:9.3g}"
         yield f"{names} {numbers}{mark}"
 
@@ -135,10 +144,10 @@ def table_lines(table: Table) -> Iterator[str]:
     yield ""
     yield (
         f"on {_units(d)}; intervals: {d.method}; p: exact sign-flip{_by(d)}, exact McNemar{_by(d)}, "
-        f"each after Holm over the {len(table.pairs)} pairs; * is established (p <= {_ALPHA})"
+        f"each after Holm over the {len(table.pairs)} pairs; * is established (p <= {ALPHA})"
     )
     if table.detectable is not None:
         yield (
-            f"one test of a typical pair finds a true difference of {100 * table.detectable:.2f} % with 80 % power; "
+            f"one test of a typical pair finds {true_difference(table.detectable)} with 80 % power; "
             "Holm over all pairs asks for more"
         )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from edu_rag.errors import SubmissionError
 from edu_rag.results import ScoreCard
 from edu_rag.statistics import Paired
 
+if TYPE_CHECKING:
+    from harness.score import Exam
+
 _FEW_UNITS = 40
 """Below this many lessons the interval is too narrow; docs/scoring.md has the simulation."""
+_FEW_QUESTIONS = 20
 _ASKED = ("ids", "questions", "gold")
 """Fingerprints of a scorecard's exam that say whether two were asked the same; `support` moves slices only."""
 
@@ -46,22 +50,30 @@ def _require_same_pair(first: ScoreCard, second: ScoreCard) -> None:
         mine, other = getattr(first, name), getattr(second, name)
         if mine != other:
             raise _refuse(f"{name} differs: {mine} and {other}")
+    _require_prints(first.exam, second.exam)
+
+
+def _require_prints(first: Mapping[str, str], second: Mapping[str, str]) -> None:
     for part in _ASKED:
-        if part in first.exam and part in second.exam and first.exam[part] != second.exam[part]:
+        if part in first and part in second and first[part] != second[part]:
             raise _refuse(f"what was asked differs: another fingerprint of {part}")
 
 
-def require_same(cards: Sequence[ScoreCard], n_questions: int | None) -> None:
-    """Refuse scorecards that are not on the same questions, or not on the n of the dataset at hand (None: none is).
+def require_same(cards: Sequence[ScoreCard], exam: Exam | None) -> None:
+    """Refuse scorecards that are not on the same questions, or not on those of the exam at hand (None: none is).
 
     Raises SubmissionError.
     """
     for other in cards[1:]:
         _require_same_pair(cards[0], other)
-    lengths = sorted({*(card.counts.n for card in cards), *([] if n_questions is None else [n_questions])})
+    lengths = sorted({*(card.counts.n for card in cards), *([] if exam is None else [len(exam.questions)])})
     if len(lengths) > 1:
         what = f"number of questions differs: {' and '.join(map(str, lengths))}"
         raise SubmissionError("compare", what, "score both again")
+    if lengths[0] == 0:
+        raise SubmissionError("compare", "there is no question in these scorecards", "score a split that has some")
+    for card in cards:  # another sample of the same size would give questions wrong names
+        _require_prints(card.exam, {} if exam is None else exam.prints)
 
 
 def _listed(values: Sequence[str]) -> str:
@@ -79,13 +91,15 @@ def _about_rules(cards: Sequence[ScoreCard]) -> Iterator[str]:
 
 
 def _about_lessons(cards: Sequence[ScoreCard], difference: Paired) -> Iterator[str]:
-    if len({card.lessons for card in cards}) > 1:
+    if len({card.lessons for card in cards if card.lessons}) > 1:
         yield (
-            "the scorecards do not state the same lessons, so questions are taken as independent and the difference "
+            "the scorecards state different lessons, so questions are taken as independent and the difference "
             "looks surer than it is: score the older again"
         )
     if difference.n_units < min(_FEW_UNITS, difference.n):
         yield f"only {difference.n_units} lessons: the interval of a difference is too narrow (see docs/scoring.md)"
+    elif difference.n < _FEW_QUESTIONS:
+        yield f"only {difference.n} question(s): the interval of a difference is too narrow (see docs/scoring.md)"
 
 
 def caveats(cards: Sequence[ScoreCard], difference: Paired) -> Iterator[str]:

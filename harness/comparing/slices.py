@@ -42,9 +42,12 @@ def _members(exam: Exam) -> dict[tuple[str, str], list[int]]:
     return {key: found[key] for key in sorted(found) if key[0] != _UNTESTED and len(found[key]) < len(exam.questions)}
 
 
-def _n_differing(d: NDArray[np.int64], lessons: Sequence[int]) -> int:
+def _n_differing(d: NDArray[np.int64], lessons: Sequence[int], n_lessons: int) -> int:
+    """How many units of a slice differ; where the exam has several lessons, a slice inside one is a single unit."""
     from edu_rag.statistics.points import unit_sums
 
+    if n_lessons > 1 and len(set(lessons)) == 1 and lessons[0] != -1:
+        return int(d.sum() != 0)
     return int((unit_sums(d, units_of(lessons, len(d))) != 0).sum())
 
 
@@ -55,11 +58,12 @@ def slice_differences(exam: Exam, first: str, second: str, lessons: Sequence[int
     make Holm's correction dearer for the rest (Tarone 1990). Which those are does not depend on who is ahead.
     """
     d = points_of(first) - points_of(second)
+    n_lessons = len(set(lessons))
     tested = []
     for key, places in _members(exam).items():
         own = d[places]
         own_lessons = [lessons[place] for place in places] if lessons else ()
-        if _n_differing(own, own_lessons) >= MIN_DIFFERING:
+        if _n_differing(own, own_lessons, n_lessons) >= MIN_DIFFERING:
             tested.append((key, own, sign_flip_p(own, own_lessons)))
     adjusted = holm([p for _, _, p in tested])
     return tuple(

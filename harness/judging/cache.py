@@ -16,10 +16,11 @@ import msgspec
 
 from edu_rag.errors import DataError
 from edu_rag.jsonl import numbered_lines, parse_json, to_line
-from harness.judging.free_text import FreeTextJudge, Grade
+from harness.judging.free_text import JUDGED, FreeTextJudge, Grade
 
 FILE_NAME = "judgements.jsonl"
-_OUTCOMES = ("correct", "incorrect", "abstained", "unparseable")
+_BEGIN = b'{"key":"'
+"""How every line of ours begins."""
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -27,9 +28,13 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
     outcome: str
     reason: str
     judge: str
-    question: str = ""
-    gold: list[str] = []
-    answer: str = ""
+    question: str
+    gold: list[str]
+    answer: str
+
+    def is_of(self, question: str, gold: Sequence[str], answer: str) -> bool:
+        """Whether what a reader of the file sees is what the key stands for: a line cannot show another answer."""
+        return (self.question, self.gold, self.answer) == (question, list(gold), answer)
 
 
 def key_of(question: str, gold: Sequence[str], answer: str, facts: Mapping[str, Any]) -> str:
@@ -37,17 +42,17 @@ def key_of(question: str, gold: Sequence[str], answer: str, facts: Mapping[str, 
     return hashlib.sha256(msgspec.json.encode([question, gold, answer, facts], order="deterministic")).hexdigest()
 
 
-def _rows(path: Path) -> dict[str, Grade]:
-    grades: dict[str, Grade] = {}
+def _rows(path: Path) -> dict[str, _Row]:
+    rows: dict[str, _Row] = {}
     for number, line in numbered_lines(path):
         try:
             row = msgspec.convert(parse_json(line), _Row)
         except (ValueError, msgspec.ValidationError) as error:
             raise DataError(f"{path}:{number}", f"is no judgement: {str(error)[:200]}", "remove the line") from None
-        if row.outcome not in _OUTCOMES:
+        if row.outcome not in JUDGED:
             raise DataError(f"{path}:{number}", f"unknown outcome {row.outcome[:40]!r}", "remove the line")
-        grades[row.key] = Grade(row.outcome, row.reason, row.judge)  # type: ignore[arg-type]
-    return grades
+        rows[row.key] = row
+    return rows
 
 
 class CachedJudge:
@@ -56,7 +61,7 @@ class CachedJudge:
     def __init__(self, judge: FreeTextJudge, path: Path) -> None:
         self._judge, self._path = judge, path
         _mend(path)
-        self._grades = _rows(path) if path.is_file() else {}
+        self._rows = _rows(path) if path.is_file() else {}
 
     def facts(self) -> Mapping[str, Any]:
         """Those of the judge inside: a grade from the file is that judge's."""
@@ -65,27 +70,32 @@ class CachedJudge:
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
         """The kept grade, or a new one, which is on the disk before it is returned."""
         key = key_of(question, gold, answer, self.facts())
-        kept = self._grades.get(key)
-        if kept is not None:
-            return kept
+        kept = self._rows.get(key)
+        if kept is not None and kept.is_of(question, gold, answer):
+            return Grade(kept.outcome, kept.reason, kept.judge)  # type: ignore[arg-type]
         grade = self._judge.grade(question, gold, answer)
         if grade.outcome != "unjudged":
-            self._grades[key] = grade
-            self._append(key, grade, question, gold, answer)
+            self._rows[key] = _Row(key, grade.outcome, grade.reason, grade.judge, question, list(gold), answer)
+            self._append(self._rows[key])
         return grade
 
-    def _append(self, key: str, grade: Grade, question: str, gold: Sequence[str], answer: str) -> None:
-        row = {"key": key, "outcome": grade.outcome, "reason": grade.reason, "judge": grade.judge}
+    def _append(self, row: _Row) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab") as stream:
-            stream.write(to_line(row | {"question": question, "gold": list(gold), "answer": answer}))
+            stream.write(to_line(row))
             stream.flush()
             os.fsync(stream.fileno())
 
 
 def _mend(path: Path) -> None:
-    """Cut off a last line that a kill left without its end."""
+    """Cut off a last line that a kill left without its end, if it is the beginning of one of ours.
+
+    Raises DataError for any other: the file named may be somebody's text, which a cut would destroy.
+    """
     with contextlib.suppress(FileNotFoundError), path.open("r+b") as stream:
         data = stream.read()
-        if data and not data.endswith(b"\n"):
-            stream.truncate(data.rfind(b"\n") + 1)
+        begin = data.rfind(b"\n") + 1
+        rest = data[begin : begin + len(_BEGIN)]
+        if rest and not _BEGIN.startswith(rest):
+            raise DataError(path, "is no file of judgements: its last line has no end", "name another --judge-cache")
+        stream.truncate(begin)

@@ -19,6 +19,8 @@ JUDGED = ("correct", "incorrect", "abstained", "unparseable")
 _LEAD = re.compile(
     r"[#*_ ]*(?:(?:the|my) )?(?:(?:final|correct|short) )?answer[*_]*(?: is\b:?|:)[*_]* *(?=\S)", re.IGNORECASE
 )
+_CLAUSE = re.compile(r"[.,;:!?](?= |$)| - |\bbut\b")
+_APOLOGY = re.compile(r"(?:i'm |i am )?(?:very |so )?sorry|unfortunately|i apologi[sz]e")
 _OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 _NO_VALUE = frozenset({"nan", "null"})
 """What a lost value looks like, in a gold as in an answer: it is never an accepted text."""
@@ -84,9 +86,21 @@ def _holds(answer: str, accepted: str) -> bool:
     return bool(folded) and re.search(rf"(?<!\w){re.escape(folded)}(?!\w)", fold_punctuation(answer)) is not None
 
 
+def _only_abstains(text: str) -> bool:
+    """Whether each clause says "I don't know", apologies aside.
+
+    `I don't know; Lyon?` does not: where a hedge made a wrong guess free, and a judge paid the right one, guessing
+    behind one would pay.
+    """
+    clauses = [clause.strip() for line in text.splitlines() for clause in _CLAUSE.split(fold_writing(line))]
+    said = [clause for clause in clauses if fold_punctuation(clause) and not _APOLOGY.fullmatch(clause)]
+    return bool(said) and all(map(abstains, said))
+
+
 def _readings(answer: str) -> list[str]:
-    """The answers inside the wrappers, each without a lead such as `Answer:`."""
-    return [_LEAD.sub("", text.strip(), count=1) for text in unwrap(before_next_question(answer))]
+    """The answers inside the wrappers, each without a lead such as `Answer:` at its beginning."""
+    texts = [text.strip() for text in unwrap(before_next_question(answer))]
+    return [text[lead.end() :] if (lead := _LEAD.match(text)) else text for text in texts]
 
 
 def _match(text: str, gold: Sequence[str]) -> str | None:
@@ -126,7 +140,7 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
     if not fold_writing(text):
         return Grade("abstained", "says nothing", "rules")
     accepted = [other for other in gold if fold_article(other) not in _NO_VALUE]
-    if abstains(text) and not any(abstains(other) or _holds(text, other) for other in accepted):
+    if _only_abstains(text) and not any(abstains(other) or _holds(text, other) for other in accepted):
         return Grade("abstained", "says that it does not know", "rules")
     found = _equal(text, accepted)
     if found is not None:

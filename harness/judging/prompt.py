@@ -18,7 +18,8 @@ _CUT = "=====\n"
 _MARKS = "<>[]{}|"
 _OPENING = re.compile(r"([<\[{|])(?=[^ ])")
 _CLOSING = re.compile(r"(?<=[^ ])([>\]}|])")
-_VERDICT_WORD = re.compile(r"(verdict[\W_]*?)[:=]", re.IGNORECASE)
+_VERDICT_MARKS = re.compile(r"verdict[\W_]*[:=]", re.IGNORECASE)
+_COLON = re.compile(r"[:=]")
 _LINE = re.compile(r"[\s*_#>`\"'-]*verdict[\s*_`\"']*:(?P<value>.*)", re.IGNORECASE | re.ASCII)
 _VALUES: dict[str, Literal["correct", "incorrect", "abstained"]] = {
     "correct": "correct",
@@ -67,11 +68,11 @@ def neutral(text: str) -> str:
     """Untrusted text that can close no tag, open no turn and begin no line of ours.
 
     One line, nothing invisible; `<`, `[`, `{`, `|` are followed and `>`, `]`, `}`, `|` preceded by a space, which
-    breaks `</answer_to_grade>`, `<|im_end|>`, `[INST]`, `<<SYS>>` and `{gold}`; a colon after "verdict" becomes a dash.
+    breaks `</answer_to_grade>`, `<|im_end|>`, `[INST]`, `<<SYS>>` and `{gold}`; every colon behind "verdict" becomes a dash.
     """
     line = " ".join("".join(map(_plain, text)).split())
     line = _CLOSING.sub(r" \1", _OPENING.sub(r"\1 ", line))
-    return _VERDICT_WORD.sub(r"\1-", line)
+    return _VERDICT_MARKS.sub(lambda found: _COLON.sub("-", found[0]), line)
 
 
 def fill(question: str, gold: Sequence[str], answer: str, form: Template) -> Prompt:

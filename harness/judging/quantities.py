@@ -15,8 +15,8 @@ _SMALL_WORDS = (
 )
 _TEN_WORDS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _MONTH_WORDS = "january february march april may june july august september october november december"
-_SMALL = {word: value for value, word in enumerate(_SMALL_WORDS.split())}
 _TENS = {word: 10 * value for value, word in enumerate(_TEN_WORDS.split(), 2)}
+_VALUES = {word: value for value, word in enumerate(_SMALL_WORDS.split())} | _TENS
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _MONTH = {name: number for number, name in enumerate(_MONTH_WORDS.split(), 1)}
 _MONTH |= {name[:3]: number for name, number in _MONTH.items()} | {"sept": 9}
@@ -56,8 +56,8 @@ def _of_words(text: str) -> int | None:
     words = [word for word in text.replace("-", " ").split() if word != "and"]
     room = 1000  # what the next word of a group must stay below: no `two three`, no `twenty eleven`
     for word in words:
-        if word in _SMALL or word in _TENS:
-            value = _SMALL.get(word, _TENS.get(word, 0))
+        value = _VALUES.get(word)
+        if value is not None:
             if value >= room or (value == 0 and len(words) > 1):
                 return None
             current, room = current + value, 10 if word in _TENS else 0
@@ -76,13 +76,13 @@ def _number(text: str) -> Quantity | None:
     if match is None:
         in_words = _of_words(text)
         return None if in_words is None else Quantity("number", (Fraction(in_words), ""))
-    unit = _CURRENCIES.get(match["currency"] or "", "%" if match["percent"] else "")
+    unit = _CURRENCIES.get(match["currency"], "%" if match["percent"] else "")
     if match["currency"] and match["percent"]:
         return None
     decimals = match["decimals"] or ""
     if decimals.endswith("0") and not (unit or match["scale"]):
         return None  # 3.10 may be a version, which is not 3.1
-    value = Fraction(match["whole"].replace(",", "") + decimals) * _SCALES.get(match["scale"] or "", 1)
+    value = Fraction(match["whole"].replace(",", "") + decimals) * _SCALES.get(match["scale"], 1)
     return Quantity("number", (-value if match["sign"] == "-" else value, unit))
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
-from edu_rag.results import Counts, ScoreCard
-from harness.attribution import CAUSES
+from edu_rag.results import Counts, ScoreCard, Verdict
+from harness.attribution import CAUSES, causes_of, points_lost
 from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
 from harness.comparing.flips import GROUPS, Detail, Flip, Group
@@ -39,6 +39,15 @@ class SliceRow(NamedTuple):
     parts: tuple[Sequence[Part], Sequence[Part]]
     difference: float
     p: float | None
+
+
+class CauseRow(NamedTuple):
+    """A cause: questions that each system lost to it, and points; None where its answers are not at hand."""
+
+    name: str
+    meaning: str
+    questions: tuple[int, int]
+    points: tuple[int | None, int | None]
 
 
 class FlipGroup(NamedTuple):
@@ -88,9 +97,26 @@ def _slice_groups(comparison: Comparison) -> tuple[list[SliceRow], dict[str, tup
     return few, many
 
 
-def _causes(comparison: Comparison) -> list[tuple[str, str, int, int]]:
-    a, b = comparison.first.attribution, comparison.second.attribution
-    return [(name, CAUSES.get(name, ""), a.get(name, 0), b.get(name, 0)) for name in CAUSES if name in a or name in b]
+def _points_lost(side: Side, exam: Exam | None) -> dict[str, int]:
+    """Points that each cause cost a system; empty where its answers are not at hand, or were given on other pages."""
+    if exam is None or not side.predictions or not side.card.attribution:
+        return {}
+    verdicts = [
+        Verdict(question_id=question.question_id, outcome=parting.NAMES[letter], reason="as scored")
+        for question, letter in zip(exam.questions, side.card.outcomes, strict=True)
+    ]
+    return points_lost(causes_of(exam.questions, side.predictions, verdicts, exam.support), verdicts)
+
+
+def _causes(sides: tuple[Side, Side], exam: Exam | None) -> list[CauseRow]:
+    counts, points = [side.card.attribution for side in sides], [_points_lost(side, exam) for side in sides]
+    return [
+        CauseRow(
+            name, meaning, (counts[0].get(name, 0), counts[1].get(name, 0)),
+            (points[0].get(name), points[1].get(name)),
+        )
+        for name, meaning in CAUSES.items() if any(name in one for one in counts)
+    ]  # fmt: skip
 
 
 def _listed(flips: Sequence[Flip], exam: Exam | None) -> list[tuple[Flip, str, str]]:
@@ -145,7 +171,7 @@ def compare_page(
         difference_bar=interval_bar(clamped[0], (clamped[1], clamped[2])),
         crossed=parting.crossed(comparison.first.outcomes, comparison.second.outcomes), few=few, many=many,
         retrieval=side_by_side(comparison.first.retrieval, comparison.second.retrieval, RETRIEVAL),
-        overlap=side_by_side(comparison.overlap, {}, OVERLAP), causes=_causes(comparison),
+        overlap=side_by_side(comparison.overlap, {}, OVERLAP), causes=_causes(sides, exam),
         confidence=side_by_side(comparison.first.confidence, comparison.second.confidence, CONFIDENCE),
         cost=side_by_side(comparison.first.cost, comparison.second.cost, COST),
         probes=side_by_side(*probes, probe_labels(*probes)),

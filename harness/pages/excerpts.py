@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from edu_rag.records import Leak, WebPage
 from edu_rag.results import Passage
+from harness.support import holds_evidence
 
 LONG_SPAN = 1_200
 """Characters of one span that are shown in full; of a longer one, its head and its tail."""
@@ -135,8 +136,8 @@ def excerpts(
     pages: Mapping[str, WebPage],
     limits: Limits,
 ) -> tuple[list[Excerpt], list[Excerpt], int]:
-    """Excerpts of the cited pages in order of first citation, of pages with evidence that were not cited, and how many
-    pages of both kinds the limit left out.
+    """Excerpts of the cited pages in order of first citation, of the evidence that was not cited, and how many pages
+    of both kinds the limit left out. A cited page stands in both where a place of its evidence is in no cited passage.
     """
     leaked: dict[str, list[tuple[int, int]]] = {}
     for leak in leaks:
@@ -144,13 +145,23 @@ def excerpts(
     by_page: dict[str, list[tuple[int, int, int]]] = {}
     for number, (page_id, start, end) in enumerate(passages, 1):
         by_page.setdefault(page_id, []).append((number, start, end))
-    missed = [page_id for page_id in evidence if page_id not in by_page]
+    missed = _missed(passages, evidence)
 
-    def of(page_id: str) -> Excerpt:
-        marks = Marks(by_page.get(page_id, ()), evidence.get(page_id, ()), leaked.get(page_id, ()))
-        return excerpt(page_id, pages.get(page_id), marks, limits)
+    def of(page_id: str, cited: Sequence[tuple[int, int, int]], places: Sequence[tuple[int, int]]) -> Excerpt:
+        return excerpt(page_id, pages.get(page_id), Marks(cited, places, leaked.get(page_id, ())), limits)
 
-    cited = list(by_page)[: limits.pages]
-    others = missed[: limits.pages]
+    cited, others = list(by_page)[: limits.pages], list(missed)[: limits.pages]
     left_out = len(by_page) + len(missed) - len(cited) - len(others)
-    return [of(page_id) for page_id in cited], [of(page_id) for page_id in others], left_out
+    shown = [of(page_id, by_page[page_id], evidence.get(page_id, ())) for page_id in cited]
+    return shown, [of(page_id, (), missed[page_id]) for page_id in others], left_out
+
+
+def _missed(
+    passages: Sequence[Passage], evidence: Mapping[str, Sequence[tuple[int, int]]]
+) -> dict[str, list[tuple[int, int]]]:
+    """The places of evidence that share no character with a cited passage, by page."""
+    left = {
+        page_id: [place for place in places if not holds_evidence(passages, {page_id: [place]})]
+        for page_id, places in evidence.items()
+    }
+    return {page_id: places for page_id, places in left.items() if places}

@@ -7,8 +7,8 @@ from typing import Any
 
 RETRIEVAL: Mapping[str, str] = {
     "n_citing": "answers that cite something",
-    "n_passages_mean": "passages an answer",
-    "n_characters_mean": "characters a passage",
+    "n_passages_mean": "passages a citing answer",
+    "n_characters_mean": "characters a citing answer",
     "n_supported": "questions with evidence (supported)",
     "n_grounded": "of them right, with evidence cited (grounded)",
     "n_lucky": "of them right, without (lucky)",
@@ -32,8 +32,8 @@ OVERLAP: Mapping[str, str] = {
     "n_supported_neither": "… by neither",
 }
 CONFIDENCE: Mapping[str, str] = {
-    "n_attempted": "answers given",
-    "n": "of them with a confidence",
+    "n": "answers with a confidence",
+    "n_attempted": "of so many attempted",
     "ece": "calibration error (ECE)",
     "brier": "Brier score",
     "aurc": "area under the risk-coverage curve (AURC)",

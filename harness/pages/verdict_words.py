@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from edu_rag.look.texts import signed
 from harness.comparing.compare import Comparison
-
-ALPHA = 0.05
+from harness.comparing.verdict import ALPHA, better, contrary, established, same_predictions
 
 
 def chance(p: float) -> str:
@@ -22,6 +21,8 @@ def chance(p: float) -> str:
 
 def _difference(comparison: Comparison, first: str, second: str) -> str:
     d = comparison.difference
+    if same_predictions(comparison):
+        return f"{first} and {second} are the same predictions."
     if d.difference == 0:
         return f"{first} and {second} have the same score on these {d.n:,} questions."
     ahead, behind = (first, second) if d.difference > 0 else (second, first)
@@ -32,11 +33,14 @@ def _difference(comparison: Comparison, first: str, second: str) -> str:
     )
 
 
-def _because(comparison: Comparison) -> str:
+def _because(comparison: Comparison, first: str, second: str) -> str:
+    if same_predictions(comparison):
+        return "There is nothing to compare."
     d = comparison.difference
     said = f"a difference at least this large turns up in {chance(d.p)} tests between equally good systems"
-    if d.p <= ALPHA:
-        return f"Established, because {said} (p = {d.p:.2g}, at most {ALPHA} is asked for)."
+    if established(comparison):
+        told = f"Established, because {said} (p = {d.p:.2g}, at most {ALPHA} is asked for)."
+        return f"{told} So {better(comparison, first, second)}."
     return f"Not established, because {said} (p = {d.p:.2g}, at most {ALPHA} is asked for)."
 
 
@@ -69,7 +73,7 @@ def _correctness(comparison: Comparison, first: str, second: str) -> str:
 
 def headline(comparison: Comparison, first: str, second: str) -> tuple[str, str]:
     """(who scores how much more, whether that is established and why)."""
-    return _difference(comparison, first, second), _because(comparison)
+    return _difference(comparison, first, second), _because(comparison, first, second)
 
 
 def remarks(comparison: Comparison, first: str, second: str) -> list[str]:
@@ -80,6 +84,7 @@ def remarks(comparison: Comparison, first: str, second: str) -> list[str]:
         *_at_the_edge(comparison),
         *_detectable(comparison),
         _correctness(comparison, first, second),
+        *(f"{sentence}." for sentence in contrary(comparison, first, second)),
         f"If unparseable and failed cost a point too, the difference is {signed(strict.difference)} "
         f"({signed(strict.low)} to {signed(strict.high)}, p = {strict.p:.2g}).",
         f"Interval: paired bootstrap; test: exact sign-flip.{together} This is one test of one pair: whoever picks the "

@@ -12,10 +12,10 @@ from edu_rag.progress import say
 from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.predictions import read_predictions
+from harness.probing.names import NAMES, REPEAT
 from harness.probing.pages import DRAWS
 from harness.probing.permute import may_permute
-from harness.probing.probes import PROBES, REPEAT
-from harness.running.run_record import RunRecord, read_run_record, same_system
+from harness.running.run_record import RunRecord, is_measured, read_run_record, record_path, same_system
 from harness.submission import behind_link
 
 if TYPE_CHECKING:
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from harness.score import Exam
 
 _FILE = re.compile(
-    r"(?P<split>[a-z0-9_]+)(?:-stratified-\d+-seed-\d+)?"
-    rf"\.(?P<probe>{'|'.join(name for name in PROBES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
+    r"(?P<split>[a-z0-9_]+)(?:-stratified-(?P<n>\d+)-seed-\d+)?"
+    rf"\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
 )
+_MAX_SHOWN = 3
+"""Names of files that are shown for each reason."""
 
 
 class Answered(NamedTuple):
@@ -45,20 +47,37 @@ class Answered(NamedTuple):
 def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | None) -> str:
     """Why a probe's predictions do not belong beside the main run's, or nothing."""
     if record is None:
-        return "has no run record"
+        return "without a run record"
     if record.dataset != exam.dataset:
-        return f"was made on {record.dataset}"
+        return f"made on {record.dataset}"
     if record.draws != DRAWS:
-        return f"was drawn by {record.draws or 'no'} rules, not {DRAWS}"
-    if main is not None and not same_system(record, main):
-        return "was made by another version of the system"
+        return f"drawn by {record.draws or 'no'} rules, not {DRAWS}"
+    if main is None:
+        return "beside predictions without a run record"
+    if not same_system(record, main):
+        return "made by another version of the system"
     if record.predictions_sha256 != file_sha256(path):
-        return "is not what its run record says"
+        return "not what its run record says"
     return ""
 
 
-def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunRecord]]:
-    """Probe name in files, file and record of every probe of this split that belongs to the main run."""
+class _Beside(NamedTuple):
+    """A probe's file beside the predictions: its name in files, how many questions were asked for, why it is stale."""
+
+    path: Path
+    probe: str
+    n_asked: float
+    record: RunRecord | None
+    stale: str
+
+    def covers(self, other: _Beside) -> bool:
+        """Whether this one says, as of now, what the other one said of as many questions or fewer."""
+        kinds = {REPEAT if one.probe.startswith(REPEAT) else one.probe for one in (self, other)}
+        return len(kinds) == 1 and not self.stale and self.n_asked >= other.n_asked
+
+
+def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
+    """Every probe of this split beside a predictions file."""
     main = read_run_record(predictions)
     for path in sorted((predictions.parent / "probes").glob(f"{exam.split}*.jsonl")):
         match = _FILE.fullmatch(path.name)
@@ -66,11 +85,51 @@ def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunR
         if not match or match["split"] != exam.split or not path.is_file() or behind_link(path, predictions.parent):
             continue
         record = read_run_record(path)
-        why = _stale(path, record, exam, main)
-        if why or record is None:
-            say(f"{path}: {why}, so it is left out: `edu-rag probe` makes it anew")
-        else:
-            yield match["probe"], path, record
+        n_asked = float(match["n"] or "inf")
+        yield _Beside(path, match["probe"], n_asked, record, _stale(path, record, exam, main))
+
+
+def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunRecord]]:
+    """Probe name in files, file and record of every probe of this split that belongs to the main run.
+
+    What is left out is told in one line, but for what another one has replaced.
+    """
+    found = list(_beside(predictions, exam))
+    left_out = [one for one in found if one.stale and not any(other.covers(one) for other in found)]
+    if left_out:
+        reasons = [f"{_names(group)} ({why})" for why, group in _by_reason(left_out).items()]
+        told = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
+        say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them anew")
+    for one in found:
+        if one.record is not None and not one.stale:
+            yield one.probe, one.path, one.record
+
+
+def _by_reason(left_out: Sequence[_Beside]) -> dict[str, list[_Beside]]:
+    groups: dict[str, list[_Beside]] = {}
+    for one in left_out:
+        groups.setdefault(one.stale, []).append(one)
+    return groups
+
+
+def _names(group: Sequence[_Beside]) -> str:
+    more = f" and {len(group) - _MAX_SHOWN} more" if len(group) > _MAX_SHOWN else ""
+    return ", ".join(one.path.name for one in group[:_MAX_SHOWN]) + more
+
+
+def remove_replaced(predictions: Path, exam: Exam, made: Collection[Path]) -> None:
+    """Remove the stale files of probes that were `made` anew on as many questions or more.
+
+    What the harness did not write, or somebody changed, stays: nothing says that it can be had again.
+    """
+    found = list(_beside(predictions, exam))
+    anew = [one for one in found if one.path in made]
+    old = [one for one in found if one.stale and is_measured(one.path) and any(new.covers(one) for new in anew)]
+    for one in old:
+        for path in (one.path, record_path(one.path), one.path.with_suffix(".log")):
+            path.unlink(missing_ok=True)
+    if old:
+        say(f"{len(old):,} stale probe(s) removed, which these replace: {_names(old)}")
 
 
 def _fit(probe: str, question: Question) -> bool:

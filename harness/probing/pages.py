@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from edu_rag.dataset import Dataset, kept_pages
@@ -15,6 +16,8 @@ DRAWS = "probes-v1"
 """Names how pages and orders are drawn: answers to other draws cannot be read by these."""
 REACH = 1_000
 """So many questions, or pages a page of noise, are tried at most, so that a split of any size is done in seconds."""
+MAX_SPANS = 10_000
+"""Spans of an answer that are led back: a page cited ten thousand times over must not make a line too long to read."""
 
 
 class Source(NamedTuple):
@@ -97,13 +100,13 @@ class EvidencePages:
 
         A passage of a page that was not given, or outside its text, cannot be a citation and is dropped.
         """
-        passages = [
+        passages = (
             Passage(p.page_id, cut.start + max(p.start - cut.given, 0), min(cut.start + p.end - cut.given, cut.end))
             for p in prediction.passages
             for cut in self._cuts.get((prediction.question_id, p.page_id), ())
             if p.start < cut.given + cut.end - cut.start and cut.given < p.end
-        ]
-        return replace(prediction, passages=tuple(passages))
+        )
+        return replace(prediction, passages=tuple(islice(passages, MAX_SPANS)))
 
 
 def other_pages(source: Source, seed: int) -> dict[str, Sequence[WebPage]]:

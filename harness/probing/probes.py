@@ -11,6 +11,7 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
+from harness.probing.names import REPEAT
 from harness.probing.pages import DRAWS, EvidencePages, Source, half_noise, other_pages, source_of
 from harness.probing.permute import may_permute, permute
 from harness.run import Manner, NothingAnsweredError, record_of, require_set, run_task
@@ -18,8 +19,6 @@ from harness.running.run_record import RunRecord, is_measured, read_run_record
 from harness.running.task import Task
 from harness.sample import choose, sample_of
 from harness.submission import Submission
-
-REPEAT = "repeat"
 
 
 def _with(pages: Mapping[str, Sequence[WebPage]]) -> Callable[[Sequence[Question]], Task]:
@@ -59,7 +58,7 @@ PROBES: Mapping[str, Callable[[Source, int], Callable[[Sequence[Question]], Task
     "permuted": _permuted,
     REPEAT: _repeat,
 }
-"""By name: what turns the questions asked into a probe's task."""
+"""By name, in the order of `names.NAMES`: what turns the questions asked into a probe's task."""
 
 
 class Probing(NamedTuple):

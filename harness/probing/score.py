@@ -12,8 +12,8 @@ from edu_rag.records import LABELS, Question
 from edu_rag.results import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
 from harness.outcomes import judge
 from harness.probing.files import Answered, probe_answers
+from harness.probing.names import REPEAT
 from harness.probing.permute import permute
-from harness.probing.probes import REPEAT
 from harness.probing.rates import position_p, positions_of, stability_of, wilson
 from harness.reading.answers import read_answer
 
@@ -56,8 +56,8 @@ def _compared(answered: Answered, letters: str) -> dict[str, Any]:
     return {
         "n": counts.n, "sample": answered.record.sample, "seed": answered.record.seed,
         "counts": {outcome: getattr(counts, outcome) for outcome in OUTCOMES}, "score": counts.score,
-        "interval": rate_intervals(letters, lessons)[0]["score"], "main_score": _counts(main).score,
-        "difference": difference.difference, "difference_interval": (difference.low, difference.high),
+        "interval": list(rate_intervals(letters, lessons)[0]["score"]), "main_score": _counts(main).score,
+        "difference": difference.difference, "difference_interval": [difference.low, difference.high],
         "p": difference.p,
     }  # fmt: skip
 
@@ -79,8 +79,8 @@ def _plain(answered: Answered) -> dict[str, Any]:
     return _compared(answered, _letters(answered.questions, answered.gold, answered.predictions))
 
 
-def _share(holds: Sequence[bool]) -> tuple[float, tuple[float, float]]:
-    return sum(holds) / len(holds), wilson(sum(holds), len(holds))
+def _share(holds: Sequence[bool]) -> tuple[float, list[float]]:
+    return sum(holds) / len(holds), list(wilson(sum(holds), len(holds)))
 
 
 def _rejecting(answered: Answered) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _repeated(runs: Sequence[Answered]) -> dict[str, Any]:
 
 
 def probes_of(predictions_path: Path, exam: Exam) -> dict[str, Any]:
-    """What the probes beside a predictions file say, by name in the order of PROBES; empty where none was run.
+    """What the probes beside a predictions file say, by name in the order of NAMES; empty where none was run.
 
     Of several samples of one probe, the one with most of the exam's questions counts. Raises DataError for a probe's
     file that cannot be read.
@@ -156,14 +156,23 @@ def probes_of(predictions_path: Path, exam: Exam) -> dict[str, Any]:
 
 def _row(name: str, values: Mapping[str, Any]) -> str:
     counts, (low, high) = values["counts"], values["difference_interval"]
-    shares = " ".join(f"{100 * counts[outcome] / values['n']:7.1f}%" for outcome in OUTCOMES)
+    shares = " ".join(f"{100 * counts[outcome] / values['n']:{max(len(outcome), 7) - 1}.1f}%" for outcome in OUTCOMES)
     change = f"{100 * values['difference']:+.1f} ({100 * low:+.1f} … {100 * high:+.1f})"
-    scores = f"{100 * values['score']:+7.1f}% {100 * values['main_score']:+7.1f}%"
-    return f"{name:14} {values['n']:6,} {scores} {change:>24} {shares}"
+    scores = f"{100 * values['score']:+6.1f}% {100 * values['main_score']:+6.1f}%"
+    return f"{name:13} {values['n']:6,} {scores} {change:>24} {shares}"
 
 
 def _percent(share: float, interval: Sequence[float]) -> str:
     return f"{100 * share:.1f} % ({100 * interval[0]:.1f} … {100 * interval[1]:.1f})"
+
+
+def _meant(consistency: float | None) -> str:
+    """What a p of places is worth beside the share of questions whose order changed and whose choice did not."""
+    if consistency is None:
+        return ""
+    if consistency == 1:
+        return ", but the same choice on 100 % of the questions in another order: place cannot matter"
+    return f" (and {100 * consistency:.1f} % keep their choice in another order)"
 
 
 def _own_lines(name: str, values: Mapping[str, Any]) -> Iterator[str]:
@@ -182,7 +191,7 @@ def _own_lines(name: str, values: Mapping[str, Any]) -> Iterator[str]:
         places = ", ".join(f"{label} {n:,}" for label, n in zip(LABELS, counts, strict=False))
         yield f"{name}: of {n_choices} places chosen: {places}"
     if values.get("position_p") is not None:
-        yield f"{name}: places chosen evenly? p = {values['position_p']:.4g}"
+        yield f"{name}: places chosen evenly? p = {values['position_p']:.4g}{_meant(values.get('consistency'))}"
     if "identical" in values:
         scores = ", ".join(f"{100 * score:+.2f} %" for score in values["scores"])
         yield (
@@ -195,8 +204,8 @@ def probe_lines(probes: Mapping[str, Any]) -> Iterator[str]:
     """`ScoreCard.probes` for a terminal: a table, then what each probe says of its own."""
     if not probes:
         return
-    titles = " ".join(f"{outcome[:8]:>8}" for outcome in OUTCOMES)
-    yield f"{'probe':14} {'n':>6} {'score':>8} {'main':>8} {'change (95 % interval)':>24} {titles}"
+    titles = " ".join(f"{outcome:>7}" for outcome in OUTCOMES)
+    yield f"{'probe':13} {'n':>6} {'score':>7} {'main':>7} {'change (95 % interval)':>24} {titles}"
     for name, values in probes.items():
         yield _row(name, values)
     for name, values in probes.items():

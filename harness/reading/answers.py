@@ -35,8 +35,7 @@ _SHORT = 40
 
 def _sentences(line: str, choices: Mapping[str, str]) -> list[str]:
     """A line that names no choice as it stands, cut into its sentences; a bare label goes with the next one."""
-    claim = claimed(line, choices)
-    if claim is not None and claim.label is not None:
+    if _names_one(claimed(line, choices)):
         return [line]
     parts: list[str] = []
     begin = 0
@@ -73,13 +72,16 @@ def _listed(lines: list[str]) -> set[int]:
     return set(found) if len(set(found.values())) > 1 else set()
 
 
+def _names_one(claim: Reading | None) -> bool:
+    return claim is not None and claim.label is not None
+
+
 def _last_decides(lines: list[str], claims: list[Reading | None], choices: Mapping[str, str]) -> bool:
     """Whether the last line names a choice after finished sentences that name none and know their subject."""
     last = claims[-1]
     return (
         len(lines) > 1
-        and last is not None
-        and last.label is not None
+        and _names_one(last)
         and not any(claims[:-1])
         and SENTENCE_ENDS.search(fold_writing(lines[-2])) is not None
         and not any(
@@ -107,7 +109,7 @@ def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
     if chosen.label is None:
         return chosen
     before = any(
-        retracts(line, chosen.label, choices[chosen.label])
+        (retracts(line, chosen.label, choices[chosen.label]) and not (i in listed and _names_one(claims[i])))
         or (claims[i] is None and i not in listed and begins_with_label(line, choices))
         for i, line in enumerate(lines[:deciding])
     )

@@ -30,7 +30,7 @@ def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | 
 def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
     """`T`, `yes`, `F`, `no` where the choices are true and false, and nothing else."""
     truth = TRUTHS.get(fold_punctuation(text))
-    labels = {fold_punctuation(choice): label for label, choice in choices.items()} if truth else {}
+    labels = {fold_punctuation(choice): label for label, choice in choices.items()}
     if truth and len(choices) == 2 and labels.keys() == {"true", "false"}:
         return named(labels[truth], f"says {truth}")
     return None
@@ -57,7 +57,7 @@ def _shortens(choice: str, text: str) -> bool:
     """Whether the text is the beginning of the choice: three whole words or more, at least half of it."""
     short, long = fold_punctuation(text), fold_punctuation(choice)
     whole_words = short.count(" ") + long.startswith(f"{short} ")
-    return whole_words >= 3 and len(short) < len(long) <= 2 * len(short) and long.startswith(short)
+    return whole_words >= 3 and len(long) <= 2 * len(short) and long.startswith(short)
 
 
 def by_part(text: str, choices: Mapping[str, str]) -> Reading | None:

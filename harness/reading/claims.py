@@ -55,7 +55,7 @@ def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
     if same is not None:
         return named(label, f"label {label} with its text")
     folded, start = fold_punctuation(rest), f"{fold_punctuation(own)} "
-    if len(start) > 1 and folded.startswith(start):
+    if folded.startswith(start):
         return _with_remark(label, folded[len(start) :], choices, f"label {label} with its text")
     if BECAUSE.match(folded):
         return _with_remark(label, rest, choices, f"label {label}")
@@ -122,7 +122,7 @@ def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
     """What one line claims, or None where it is prose that is neither a label nor a choice's text."""
     written = fold_writing(line)
     stripped = _without_lead(written)
-    for text in [written, stripped] if stripped and stripped != written else [written]:
+    for text in dict.fromkeys((written, stripped)):
         tail = line.strip()[-len(text) :]
         reading = _claim_of(text, tail if fold_writing(tail) == text else text, choices)
         if reading is not None:

@@ -89,7 +89,7 @@ def other_label(written: str, label: str, choices: Mapping[str, str]) -> bool:
 
     A bare letter in running prose is not told from vitamin c, so `a) because cells divide b` stays a.
     """
-    found = {match[match.lastgroup or 0] for match in ANOTHER.finditer(written)}
+    found = {letter for groups in ANOTHER.findall(written) for letter in groups}
     return not found.isdisjoint(choices.keys() - {label})
 
 
@@ -99,8 +99,7 @@ def takes_back_beside(remark: str, label: str, choices: Mapping[str, str]) -> bo
     return (
         abstains(remark)
         or HEDGED_CLAUSE.search(written) is not None
-        or retracts(remark, label, choices[label])
-        or retracts(f"it {remark}", label, choices[label])
+        or any(retracts(text, label, choices[label]) for text in (remark, f"it {remark}"))
         or other_label(written, label, choices)
     )
 

@@ -50,8 +50,8 @@ def fold_punctuation(text: str) -> str:
     """`fold_edges` without apostrophes and without punctuation that carries no meaning; signs and numbers stay."""
     text = fold_edges(text)
     for _ in range(8):  # taking one mark away may lay another bare: `0*)`
-        if text.replace(" ", "").isalnum():
-            return text
+        if text.isascii() and text.replace(" ", "").isalnum():
+            return text  # beyond ASCII, `fold_edges` may still join what an invisible character kept apart
         before, text = text, NUMBER_COMMA.sub("", fold_edges(text)).replace("'", "")
         text = " ".join(DRESS.sub(" ", text).split())
         if text == before:
@@ -62,6 +62,6 @@ def fold_punctuation(text: str) -> str:
 @lru_cache(maxsize=_REMEMBERED)
 def fold_article(text: str) -> str:
     """`fold_punctuation` without an article at the start (an `a` that is followed by a space, so never a label)."""
-    return fold_punctuation(ARTICLE.sub("", fold_edges(text), count=1)) if ARTICLE.match(fold_edges(text)) else (
-        fold_punctuation(text)
-    )  # fmt: skip
+    edges = fold_edges(text)
+    article = ARTICLE.match(edges)
+    return fold_punctuation(edges[article.end() :] if article else text)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+from edu_rag.nesting import too_deep
 from harness.reading.patterns import END_MARKS, FENCE, NEXT_QUESTION, TEX, THOUGHT_BEGINS, THOUGHT_ENDS
 
 ANSWER_KEYS = frozenset({"answer", "final_answer", "correct_answer", "label", "choice", "option", "letter"})
+_LONGEST_MARK = max(map(len, END_MARKS))
 
 
 def without_thought(text: str) -> str | None:
@@ -44,8 +46,8 @@ def _without_end_marks(text: str) -> str:
     while True:
         while end and text[end - 1].isspace():
             end -= 1
-        tail = text[max(0, end - 40) : end].casefold()
-        mark = next((mark for mark in END_MARKS if tail.endswith(mark)), None) if tail.endswith(">") else None
+        tail = text[max(0, end - _LONGEST_MARK) : end].casefold()
+        mark = next((mark for mark in END_MARKS if tail.endswith(mark)), None)
         if mark is None:
             return text[:end]
         end -= len(mark)
@@ -67,8 +69,9 @@ def _without_tag(text: str) -> str:
 
 def _without_tex(text: str) -> str:
     """`$\\boxed{\\text{b}}$` is `b`: only the commands go, so `not \\boxed{b}` stays `not b`."""
-    for _ in range(4 if "\\" in text else 0):
-        text = TEX.sub(r"\1", text)
+    if "\\" in text:
+        for _ in range(4):
+            text = TEX.sub(r"\1", text)
     return text
 
 
@@ -80,16 +83,16 @@ def _json_answers(text: str) -> list[str] | None:
     its dress, can be read.
     """
     whole = text.strip()
-    if not (whole.startswith("{") and whole.endswith("}")):
+    if not whole.startswith("{") or too_deep(whole):  # how deep JSON may be must not hang on the stack that is left
         return None
     try:
-        pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=str)
+        pairs = json.loads(whole, object_pairs_hook=list, parse_int=str, parse_float=str)
         if "answer" not in {key.casefold() for key, _ in pairs}:
             return None
         values = [value for key, value in pairs if key.casefold() in ANSWER_KEYS]
         return [value if isinstance(value, str) else json.dumps(value) for value in values]
-    except (ValueError, RecursionError):
-        return None  # not JSON, or nested to exhaust the reader: read as any other text
+    except ValueError:
+        return None  # not JSON: read as any other text
 
 
 def _peeled(text: str) -> str:

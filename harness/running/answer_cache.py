@@ -111,7 +111,8 @@ class AnswerCache:
             say(f"{self.path}: the cache of answers is not used: {error}")
         except sqlite3.DatabaseError as error:  # no such file any more
             say(f"{self.path}: the cache of answers is broken and is begun anew: {error}")
-            self.path.unlink(missing_ok=True)
+            for part in (self.path, Path(f"{self.path}-journal")):  # a journal left behind would be played into the new
+                part.unlink(missing_ok=True)
 
 
 def _prediction(question_id: str, key: str, kept: bytes | None) -> Prediction | None:

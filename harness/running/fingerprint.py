@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from edu_rag import __version__
@@ -25,14 +25,23 @@ def _digest(parts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def system_sha256(folder: Path) -> str:
-    """SHA-256 over a submission's own files, by name and content, without its predictions."""
-    parts = []
+def _own_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """A submission's own files by name, without its predictions."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if inside.parts[0] != "predictions" and "__pycache__" not in inside.parts and path.is_file():
-            parts += [str(inside), file_sha256(path)]
-    return _digest(parts)
+            yield str(inside), path
+
+
+def system_sha256(folder: Path) -> str:
+    """SHA-256 over a submission's own files, by name and content, without its predictions."""
+    return _digest(part for name, path in _own_files(folder) for part in (name, file_sha256(path)))
+
+
+def file_marks(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of change of a submission's own files: what tells a written one, without reading any."""
+    found = ((name, path.stat()) for name, path in _own_files(folder))
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found}
 
 
 def settings_sha256(given: Mapping[str, str], passed: Collection[str] = ()) -> str:

@@ -23,7 +23,8 @@ class Partial:
     """Answers kept as they come in `<file>.partial`: a first line that names the run, then one prediction a line.
 
     The file is only ever appended to and cut at its end, so that no kill can lose an answer that was kept; it is
-    locked while a run writes it. Raises SubmissionError where another run does.
+    locked while a run writes it. Raises SubmissionError where another run does. Where `run["limits"]` have changed,
+    answers stay and faults are asked again: more time may be what they wanted.
     """
 
     def __init__(
@@ -43,18 +44,21 @@ class Partial:
 
     def _read(self, run: dict[str, Any]) -> int:
         """Load what an earlier run of the same system left; return the bytes of its whole, valid lines."""
-        n_good = 0
+        n_good, are_same_limits = 0, True
         for number, line in enumerate(self._stream.read().splitlines(keepends=True)):
             try:
                 values = parse_json(line)
-                if number == 0 and values != run:
-                    say(f"{self.path}: is of another system or dataset, starting anew")
-                    return 0
+                if number == 0:
+                    if not isinstance(values, dict) or {**values, "limits": None} != {**run, "limits": None}:
+                        say(f"{self.path}: is of another system or dataset, starting anew")
+                        return 0
+                    are_same_limits = values.get("limits") == run.get("limits")
                 if not line.endswith(b"\n"):  # torn, even where what is there happens to be JSON
                     break
                 if number:
                     prediction = to_record(values, Prediction)
-                    self.done[prediction.question_id] = prediction
+                    if are_same_limits or prediction.status == "ok":
+                        self.done[prediction.question_id] = prediction
             except (ValueError, RecordError):
                 break
             n_good += len(line)

@@ -16,6 +16,9 @@ from harness.submission import Limits
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
 _TEXT_CAP = 20_000
+_FIRST_ANSWER = (
+    " (the first answer of a process: is stdout flushed after each line, and is limits.start_s long enough?)"
+)
 
 
 def _require_own_fields(values: Mapping[str, Any]) -> None:
@@ -59,10 +62,12 @@ class Runner:
 
     def predict(self, question: Question, pages: Sequence[WebPage]) -> Prediction:
         """The prediction for one question; a fault of the system becomes its status."""
+        first = self._system is None or not self._answered
         try:
             if self._system is None:
-                self._system, self._answered = self._start(), False
-            random_id, first = self._new_id(), not self._answered
+                self._answered = False  # before it, for a start may fail: that process answered nothing either
+                self._system = self._start()
+            random_id = self._new_id()
             limit_s = self._limits.start_s if first else self._limits.time_s
             reply = self._system.ask(random_id, question_line(question, pages, random_id), limit_s)
             self._answered, self._barren = True, 0
@@ -71,7 +76,8 @@ class Runner:
             if fault.ended:
                 self._barren += not self._answered
                 self.close()
-            reason = fault.reason[:_TEXT_CAP]
+            hint = _FIRST_ANSWER if first and fault.status == "timeout" else ""
+            reason = f"{fault.reason[:_TEXT_CAP]}{hint}"
             return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
 
     def close(self, grace_s: float = 0.0) -> None:

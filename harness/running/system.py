@@ -21,6 +21,8 @@ MAX_OUTPUT_BYTES = 1_000_000
 """What a system may write for one question."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
+_JUDGES = "EDU_RAG_JUDGE_"
+"""How answers are graded is no business of a system, and must not make it another one."""
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 """HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
@@ -49,7 +51,7 @@ def is_secret(name: str) -> bool:
 
 
 def _is_kept(name: str) -> bool:
-    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not is_secret(name))
+    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not name.startswith(_JUDGES) and not is_secret(name))
 
 
 def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
@@ -112,13 +114,15 @@ class System:
         for stream in (self._stdin, self._stdout):
             with contextlib.suppress(OSError):
                 stream.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             if grace_s:
-                self._process.wait(grace_s)
-        # The leader may be gone and its children still there: the group is killed in any case.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(grace_s)
+        finally:  # a second Ctrl-C cuts the grace short, and must not leave the system behind
+            # The leader may be gone and its children still there: the group is killed in any case.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         self._log.drain()
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
@@ -135,7 +139,7 @@ class System:
             self._unsent, n_read = memoryview(bytes(self._unsent) + line), 0
             while True:
                 left = started + limit_s - time.monotonic()
-                values = self._next_values(question_id)
+                values = self._next_values_or_unsay(question_id, len(line))
                 if values is not None:
                     return Reply(values, time.monotonic() - started)
                 if left <= 0:
@@ -170,6 +174,18 @@ class System:
             code = self._process.wait(1.0)
             return f"the process ended with signal {-code}" if code < 0 else f"the process ended with exit code {code}"
         return "the process closed its output"
+
+    def _next_values_or_unsay(self, question_id: str, n_bytes: int) -> dict[str, Any] | None:
+        """As `_next_values`; where that is a fault, and no byte of this question was sent yet, it never will be.
+
+        Else a system that writes lines faster than it reads would pile up the whole dataset here.
+        """
+        try:
+            return self._next_values(question_id)
+        except FaultError:
+            if len(self._unsent) >= n_bytes:
+                self._unsent = self._unsent[: len(self._unsent) - n_bytes]
+            raise
 
     def _next_values(self, question_id: str) -> dict[str, Any] | None:
         """The next answer to this id among the whole lines that were read."""

@@ -50,7 +50,8 @@ class SystemLog:
             tail = self._stream.read()
             self._stream.seek(0)
             self._stream.truncate()
-            self._stream.write(CUT_MARK + tail.partition(b"\n")[2])
+            # A progress bar may go on for megabytes in one line: its end is better than nothing.
+            self._stream.write(CUT_MARK + (tail.partition(b"\n")[2] or tail))
 
     def drain(self) -> None:
         """Wait until all that an ended child wrote is in the file; a grandchild that escaped is not waited for."""
@@ -61,7 +62,7 @@ class SystemLog:
         """The last line that says something, or nothing."""
         with self.path.open("rb") as stream:
             stream.seek(max(0, self.path.stat().st_size - _TAIL_BYTES))
-            lines = stream.read().decode("utf-8", "replace").split("\n")
+            lines = stream.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,6 +148,23 @@ def test_tqa_is_named_only_where_some_of_its_questions_are_in_the_dataset(n_tqa:
         assert (words in card) == (n_tqa > 0)
     assert ("under the terms of their own source. No id is one of TQA's." in card) == (n_tqa == 0)
     assert "- **Pages** belong to their owners." in card
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([("free_text", 0)], ["question-answering"]),
+        ([("free_text", 0), ("matching", 4)], ["question-answering", "multiple-choice"]),
+    ],
+)
+def test_the_hub_is_told_of_choices_only_where_there_are_some(
+    kinds: list[tuple[str, int]], expected: list[str]
+) -> None:
+    from huggingface_hub import DatasetCard
+
+    stats = DatasetStats(kinds=Counter(kinds), n_questions=len(kinds))
+    card = DatasetCard(dataset_card("mini", "1.0.0", SOURCES, FILES, stats))
+    assert card.data.to_dict()["task_categories"] == expected
 
 
 def test_the_card_is_a_function_of_its_arguments() -> None:

@@ -76,9 +76,31 @@ def test_a_faulty_line_is_refused_with_file_line_and_field(tmp_path: Path, line:
     assert said in faults_of(tmp_path, GOOD, line)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"a": "b', "Unterminated string starting at character 7"),
+        ('["\t"]', "Invalid control character at character 3"),
+    ],
+)
+def test_what_is_no_json_is_told_in_plain_words(text: str, told: str) -> None:
+    with pytest.raises(ValueError, match=f"^not JSON: {told}$"):
+        parse_json(text.encode())
+
+
 def test_an_over_long_line_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
     line = b'{"question_id": "q1", "answer": "' + b"a" * MAX_LINE_BYTES + b'"}'
     assert "p.jsonl:2: line is over 4,000,000 bytes" in faults_of(tmp_path, GOOD, line)
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_the_longest_line_is_measured_without_its_end(tmp_path: Path, end: bytes) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b'"' + b"a" * (MAX_LINE_BYTES - 2) + b'"' + end)
+    assert [len(value) for _, value in read_values(path)] == [MAX_LINE_BYTES - 2]
+    path.write_bytes(b'"' + b"a" * (MAX_LINE_BYTES - 1) + b'"' + end)
+    with pytest.raises(DataError, match=r"p\.jsonl:1: line is over 4,000,000 bytes"):
+        list(read_values(path))
 
 
 def test_a_missing_file_is_one_clear_line(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = """
 import os
+import numpy
 from edu_rag import serve
 from edu_rag.serve import SystemAnswer
 
@@ -24,6 +25,12 @@ def answer(question):
         return "\\ud800"
     if question.text == "odd type":
         return SystemAnswer(answer="a", confidence=object())
+    if question.text == "foreign":
+        numbers = {"confidence": numpy.float32(0.5), "input_tokens": numpy.int64(7), "cost_usd": numpy.int64(2)}
+        passages = [(numpy.str_("p1"), numpy.int32(0), numpy.int64(6))]
+        return SystemAnswer(answer=numpy.str_("a"), passages=passages, **numbers)
+    if question.text.startswith("with "):
+        return eval(f"SystemAnswer(answer='a', {question.text.removeprefix('with ')})")
     if question.text == "none":
         return None
     if question.text == "all":
@@ -68,6 +75,28 @@ def test_an_answer_that_is_no_json_costs_its_question_only() -> None:
     replies, _ = ask("surrogate", "odd type", "plain")
     assert [sorted(reply) for reply in replies] == [["error", "id"], ["error", "id"], ["answer", "id"]]
     assert replies[0]["error"].startswith("UnicodeEncodeError")
+
+
+def test_numbers_and_texts_of_other_libraries_are_as_good_as_plain_ones() -> None:
+    (reply,), _ = ask("foreign")
+    assert reply == {
+        "id": "r0", "answer": "a", "confidence": 0.5, "input_tokens": 7, "cost_usd": 2.0, "passages": [["p1", 0, 6]],
+    }  # fmt: skip
+
+
+def test_what_is_no_finite_number_or_no_text_costs_its_question_and_names_the_field() -> None:
+    values = {
+        "confidence=float('nan')": "ValueError: confidence: nan is no finite number",
+        "cost_usd=numpy.float32('inf')": "ValueError: cost_usd: inf is no finite number",
+        "confidence='0.5'": "TypeError: confidence: '0.5' is no number",
+        "confidence=True": "TypeError: confidence: True is no number",
+        "output_tokens=1.5": "TypeError: output_tokens: 1.5 is no whole number",
+        "response=3": "TypeError: response: 3 is no text",
+        "passages=5": "TypeError: passages: 5 is no list of (page_id, start, end)",
+        "passages=[('p1', 0.5, 2)]": "TypeError: passages: 0.5 is no whole number",
+    }
+    replies, _ = ask(*(f"with {value}" for value in values))
+    assert [reply["error"] for reply in replies] == list(values.values())
 
 
 def test_none_is_an_abstention_and_what_was_not_said_is_left_out() -> None:

@@ -51,3 +51,11 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
 def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission: Path) -> None:
     assert loaded("check", str(submission)) == (0, "")
     assert loaded("check", str(submission / "predictions" / "tiny-1.0.0" / "test.jsonl")) == (0, "")
+
+
+def test_a_terminal_that_lacks_a_letter_gets_its_number_and_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "edu_rag", "compare", "--help"], cwd=ROOT, capture_output=True, text=True,
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"}, timeout=60, check=True,
+    )  # fmt: skip
+    assert "A B [C \\u2026]" in done.stdout

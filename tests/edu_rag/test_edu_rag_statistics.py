@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import random
 from itertools import product
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag import statistics as s
+from edu_rag.statistics.distributions import places_of
 
 POINTS = st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=60)
 
@@ -42,6 +44,19 @@ def test_the_distribution_of_sums_is_that_of_all_resamples(values: list[int]) ->
         assert p == pytest.approx(sums.count(value) / len(sums), abs=1e-12)
 
 
+def test_one_draw_has_the_distribution_of_the_values() -> None:
+    support, mass = s.sum_distribution([-1, 1, 1, 0], 1)
+    assert (support.tolist(), mass.tolist()) == ([-1, 0, 1], pytest.approx([0.25, 0.25, 0.5]))
+
+
+def test_the_window_of_a_small_variance_is_as_narrow_as_it_says_and_no_probability_is_negative() -> None:
+    n, p = 100_000, 0.3
+    support, mass = s.sum_distribution([0] * 7 + [1] * 3, n)
+    reach = 14 * math.sqrt(p * (1 - p) * n) + 2
+    assert (support[0], support[-1]) == (math.floor(p * n - reach), math.ceil(p * n + reach))
+    assert mass.min() >= 0.0
+
+
 @pytest.mark.parametrize("n", [2_524, 100_000])
 def test_distribution_on_a_window_equals_the_binomial(n: int) -> None:
     right = int(0.4 * n)
@@ -54,6 +69,33 @@ def test_distribution_on_a_window_equals_the_binomial(n: int) -> None:
 def test_exact_interval_is_what_ten_thousand_resamples_approach(n: int) -> None:
     letters = outcomes(n, n)
     assert s.mean_interval(letters) == pytest.approx(s.mc_interval(letters, seed=1), abs=2.5 / n)
+
+
+def test_plain_resampling_draws_questions_one_by_one_and_takes_the_same_places() -> None:
+    letters = outcomes(3, 40)
+    points = [{"c": 1, "i": -1}.get(letter, 0) for letter in letters]
+    rng = np.random.default_rng(5)
+    means = sorted(sum(points[at] for at in rng.integers(0, 40, 40)) / 40 for _ in range(200))
+    assert s.mc_interval(letters, seed=5, resamples=200) == (means[4], means[195])
+    assert s.mc_interval(letters, seed=5, resamples=200, level=0.8) == (means[19], means[180])
+    drawn = np.random.default_rng(6).integers(0, 2, size=(10_000, 2))
+    assert s.mc_interval("ca", seed=6) == tuple(np.sort((drawn == 0).mean(axis=1))[[249, 9_750]])
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "places"),
+    [(10_000, 0.95, (249, 9_750)), (200, 0.95, (4, 195)), (200, 0.8, (19, 180)), (1_001, 0.95, (25, 975)),
+     (10, 0.95, (0, 9)), (1, 0.95, (0, 0)), (4, 1.0, (0, 3))],
+)  # fmt: skip
+def test_as_many_resamples_lie_below_an_interval_as_above(n: int, level: float, places: tuple[int, int]) -> None:
+    assert places_of(n, level) == places
+
+
+def test_intervals_by_unit_come_from_seed_0_unless_another_is_given() -> None:
+    rng = np.random.default_rng(0)
+    rows, units = rng.integers(0, 10**6, (1, 200)), np.arange(200) // 5
+    found = [s.mean_intervals(rows, units, seed=seed) for seed in (0, 1)]
+    assert s.mean_intervals(rows, units) == found[0] != found[1]
 
 
 def test_exact_interval_agrees_with_scipys_percentile_bootstrap() -> None:
@@ -136,8 +178,27 @@ def test_sign_flip_p_is_the_share_of_all_sign_patterns(differences: list[int]) -
     assert s.sign_flip_p(differences) == pytest.approx(sum(reached) / len(reached))
 
 
+@pytest.mark.parametrize("differences", [[2, 2, 1, -1, 1], [2, -2, 2, 2, 1, 0], [1, 1, 1, 2], [2, 2, 2], [1, -1], []])
+def test_sign_flip_counts_differences_of_two_twice(differences: list[int]) -> None:
+    sums = [abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
+            for signs in product((1, -1), repeat=len(differences))]  # fmt: skip
+    n_reached = sum(total >= abs(sum(differences)) for total in sums)
+    assert s.sign_flip_p(differences) == pytest.approx(n_reached / len(sums), rel=1e-12)
+
+
+def test_no_p_exceeds_1_by_rounding() -> None:
+    for k in range(150):
+        surplus = [1] * (k + 1) + [-1] * k
+        assert s.sign_flip_p(surplus) <= 1.0
+        assert s.sign_flip_p([*surplus, 0, 0], [*range(2 * k + 1), 999, 999]) <= 1.0
+
+
+def test_a_sum_of_nothing_is_0() -> None:
+    assert s.fair_sum(np.array([], dtype=np.int64)).tolist() == [1.0]
+
+
 def test_sign_flip_refuses_differences_that_points_cannot_have() -> None:
-    with pytest.raises(ValueError, match="-2"):
+    with pytest.raises(ValueError, match=r"^differences of points lie in -2 … 2$"):
         s.sign_flip_p([3])
 
 

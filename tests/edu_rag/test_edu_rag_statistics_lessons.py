@@ -56,7 +56,8 @@ def test_a_lesson_for_some_questions_only_is_refused() -> None:
 def test_lessons_of_a_table_count_only_where_all_scorecards_agree() -> None:
     assert s.shared_lessons([(0, 0, 1), (0, 0, 1)]) == (0, 0, 1)
     assert s.shared_lessons([(0, 0, 1), (0, 1, 1)]) == ()
-    assert s.shared_lessons([(0, 0, 1), ()]) == ()
+    assert s.shared_lessons([(0, 0, 1), ()]) == (0, 0, 1)
+    assert s.shared_lessons([(0, 0, 1), (), (0, 1, 1)]) == ()
     assert s.shared_lessons([(), ()]) == ()
     assert s.shared_lessons([]) == ()
 

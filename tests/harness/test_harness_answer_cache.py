@@ -157,13 +157,34 @@ def test_an_interrupted_run_keeps_its_answers_in_the_cache_too(bench: Bench, tin
     assert bench.run(tiny) == N - n_ok
 
 
+def test_what_an_interrupted_run_left_is_not_kept_as_an_answer_of_later_surroundings(
+    bench: Bench, tiny: Dataset, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ids = iter(range(10))
+
+    def new_id() -> str:
+        number = next(ids, None)
+        if number is None:
+            raise KeyboardInterrupt
+        return f"{number:016x}"
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(tiny, cache=AnswerCache(tmp_path / "other.sqlite"), new_id=new_id)
+    monkeypatch.setattr(runs, "surroundings_sha256", lambda: "after an upgrade")
+    assert bench.run(tiny) == N - 10
+    assert bench.run(tiny, "stratified-40-seed-0") > 9
+
+
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5_000])
 def test_a_broken_cache_costs_its_answers_and_no_run(
     bench: Bench, tiny: Dataset, content: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.cache.path.parent.mkdir()
     bench.cache.path.write_bytes(content)
+    journal = Path(f"{bench.cache.path}-journal")
+    journal.write_bytes(content)
     assert bench.run(tiny) == N
+    assert not journal.exists()
     assert ("is broken and is begun anew" in capsys.readouterr().err) == bool(content)
     assert bench.run(tiny) == 1
 

@@ -10,6 +10,7 @@ from edu_rag.records import LABELS
 from harness.reading.answers import MAX_CHARACTERS, read_answer
 from harness.reading.doubts import abstains
 from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
+from harness.reading.wrappers import before_next_question
 
 CELLS = {"a": "meiosis", "b": "mitosis", "c": "both a and b", "d": "none of the above"}
 TRUTH = {"a": "true", "b": "false"}
@@ -200,49 +201,115 @@ READINGS = [
 ]
 
 
+MANY = dict(zip(LABELS[:17], [f"rock {i}" for i in range(16)] + ["5"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "label"),
+    [
+        ("mitosis\nIt splits.\n\nQuestion: which?\nAnswer: a", CELLS, "b"),
+        ("\n\nQuestion: which?\nAnswer: b", CELLS, "b"),
+        ("b\n\n**q: 5**", MANY, None),
+        ("b\n\nq 5.", MANY, None),
+        ("b\n\n**q: 5**", CELLS, "b"),
+        ("b\n\nq 5.", CELLS, "b"),
+    ],
+)
+def test_a_new_question_ends_the_answer_unless_q_is_a_label(
+    text: str, choices: dict[str, str], label: str | None
+) -> None:
+    assert read_answer(text, choices).label == label
+    assert before_next_question("b\n\nq: which?") == "b\n\n"
+
+
 @pytest.mark.parametrize(("text", "choices", "verdict"), READINGS)
 def test_usual_and_debatable_forms_have_a_written_verdict(text: str, choices: dict[str, str], verdict: str) -> None:
     reading = read_answer(text, choices)
     assert (reading.label or reading.kind) == verdict, reading.reason
 
 
+SEVERAL = "names more than one choice"
+NEGATED = "a negation, which names no choice"
+WITHIN = "holds the text of choice {} within other words; a substring is not enough"
+NOT_ITS = "label {} with a text that is not its choice's: {}"
+TAKEN_BACK = "{}, then hedged, taken back or given to another choice"
+UNKNOWN = "says that it does not know"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a and b", "more than one"),
-        ("a, b", "more than one"),
-        ("a/b", "more than one"),
-        ("b or c", "more than one"),
-        ("A, B, C, D", "more than one"),
-        ("meiosis mitosis", "more than one"),
-        ("b\nc", "more than one"),
-        ("meiosis, mitosis, both a and b, none of the above", "more than one"),
-        ("either a or b", "more than one"),
-        ("a) meiosis\nb) mitosis\nc) both a and b\nd) none of the above", "more than one"),
-        ("Answer: b\nAnswer: c", "more than one"),
-        ("b) meiosis", "choice a"),
-        ("A) mitosis", "choice b"),
-        ("d mitosis", "choice b"),
-        ("not b", "negation"),
-        ("b is wrong", "negation"),
-        ("it isn't mitosis", "negation"),
-        ("b) not mitosis", "negation"),
-        ("b. is incorrect", "negation"),
+        ("a and b", SEVERAL),
+        ("a, b", SEVERAL),
+        ("a/b", SEVERAL),
+        ("b or c", SEVERAL),
+        ("A, B, C, D", SEVERAL),
+        ("meiosis mitosis", SEVERAL),
+        ("b\nc", SEVERAL),
+        ("meiosis, mitosis, both a and b, none of the above", SEVERAL),
+        ("either a or b", SEVERAL),
+        ("a) meiosis\nb) mitosis\nc) both a and b\nd) none of the above", SEVERAL),
+        ("Answer: b\nAnswer: c", SEVERAL),
+        ("Answer: b, c", "names more than one choice, or hedges"),
+        ("Answer: maybe b", "names more than one choice, or hedges"),
+        ('{"answer": "b", "choice": "c"}', "names more than one choice, or takes its choice back"),
+        ("b) meiosis", NOT_ITS.format("b", WITHIN.format("a"))),
+        ("A) mitosis", NOT_ITS.format("a", WITHIN.format("b"))),
+        ("d mitosis", "label d with the text of choice b"),
+        ("b, because of meiosis", "label b with the text of choice a"),
+        ("not b", NEGATED),
+        ("b is wrong", NEGATED),
+        ("it isn't mitosis", NEGATED),
+        ("b) not mitosis", NOT_ITS.format("b", NEGATED)),
+        ("b. is incorrect", NOT_ITS.format("b", NEGATED)),
         ("probably b", "hedged"),
-        ("b, but maybe another", "hedged"),
-        ("b, I don't know", "does not know"),
-        ("b\nI don’t know", "hedged"),
-        ("Cells divide by mitosis", "substring"),
+        ("b, but maybe another", NOT_ITS.format("b", "hedged")),
+        ("b, I don't know", NOT_ITS.format("b", UNKNOWN)),
+        ("b\nI don’t know", TAKEN_BACK.format("label b")),
+        ("mitosis, since it is (c)", TAKEN_BACK.format("the text of choice b")),
+        ("Cells divide by mitosis", WITHIN.format("b")),
         ("amitosis", "names no choice"),
         ("z", "names no choice"),
-        ("I don't know, maybe mitosis", "does not know"),
-        ("b) something else entirely", "not its choice"),
+        ("I don't know, maybe mitosis", f"{UNKNOWN}, and names a choice"),
+        ("b) something else entirely", NOT_ITS.format("b", "names no choice")),
+        ("<think>b", "a thought that does not end"),
     ],
 )
 def test_an_answer_that_names_no_single_choice_is_unparseable_with_its_reason(text: str, reason: str) -> None:
-    reading = read_answer(text, CELLS)
-    assert (reading.kind, reading.label) == ("unparseable", None)
-    assert reason in reading.reason
+    assert read_answer(text, CELLS) == ("unparseable", None, reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("b", "label b"),
+        ("Answer: b", "label b"),
+        ("mitosis", "the text of choice b"),
+        ("b) mitosis", "label b with its text"),
+        ("b mitosis", "label b with its text"),
+        ("mitosis (b)", "label b with its text"),
+        ("b) mitosis, where a cell splits", "label b with its text with a remark"),
+        ("b) because cells divide", "label b with a remark"),
+        ("b because cells divide", "label b with a remark"),
+        ("mitosis because cells divide", "the text of choice b with a remark"),
+    ],
+)
+def test_a_choice_is_named_with_what_tells_it(text: str, reason: str) -> None:
+    assert read_answer(text, CELLS) == ("choice", "b", reason)
+
+
+def test_reasons_of_truths_parts_and_texts_that_read_alike() -> None:
+    assert read_answer("yes", TRUTH).reason == "says true"
+    assert read_answer("it moves towards the south", LONG).reason == "choice a, completed or shortened"
+    assert read_answer("it moves towards the", LONG).reason == "a part that fits choices a and b"
+    assert read_answer("tT", {"a": "tt", "b": "TT"}).reason == (
+        "choices a and b read alike; only a label tells them apart"
+    )
+    assert [read_answer(text, CELLS).reason for text in ("Answer: unknown", "I don't know", "?")] == [
+        UNKNOWN,
+        UNKNOWN,
+        "says nothing",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -380,6 +447,11 @@ def test_what_is_too_long_is_not_read(text: str) -> None:
     assert read_answer(text, CELLS).reason == "over 20,000 characters"
 
 
+def test_what_is_as_long_as_allowed_is_read() -> None:
+    for text in ("b, because ".ljust(MAX_CHARACTERS, "x"), "b".rjust(MAX_CHARACTERS)):
+        assert read_answer(text, CELLS).label == "b"
+
+
 def test_the_peers_false_credits_are_not_given_here() -> None:
     # FlashRAG and BERGEN count a substring as correct; SimpleQA's parser reads NOT_ATTEMPTED as CORRECT.
     assert read_answer("It is meiosis or mitosis or both a and b or none of the above", CELLS).kind == "unparseable"
@@ -496,8 +568,26 @@ def test_the_lexicon_does_not_take_ordinary_answers_for_abstentions() -> None:
     assert not any(abstains(text) for text in ["mitosis", "the known universe", "a passenger", "no", "idke", "panama"])
 
 
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("The cat.", "cat"),
+        ("a cat", "cat"),
+        ("is the cat", "is the cat"),
+        ("the man the cat", "man the cat"),
+        ("a", "a"),
+    ],
+)
+def test_one_article_goes_from_the_beginning_alone(text: str, bare: str) -> None:
+    assert fold_article(text) == bare
+
+
+@pytest.mark.parametrize("text", ["b.", '"b."', '"b".', "*b* !", " _B_ "])
+def test_quotes_stops_and_quotes_again_go_from_the_edges(text: str) -> None:
+    assert fold_edges(text) == "b"
+
+
 def test_marks_and_wrappers_are_taken_off_to_a_stated_depth_and_no_deeper() -> None:
-    assert fold_punctuation("x" + "*-_" * 4) == "x"
-    assert fold_punctuation("x" + "*-_" * 20).startswith("x*-_*")
+    assert [fold_punctuation("x" + "*-_" * n) for n in (7, 8, 9)] == ["x", "x*", "x*-_*"]
     nested = [r"\text{" * n + "b" + "}" * n for n in (12, 13)]
     assert [read_answer(text, CELLS).kind for text in nested] == ["choice", "unparseable"]

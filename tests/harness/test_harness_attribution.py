@@ -87,6 +87,35 @@ def test_a_question_without_a_prediction_has_failed_and_one_abstained_without_is
     assert attribute(question(), None, abstained, EVIDENCE) == "over_abstained"
 
 
+def test_each_question_is_held_against_its_own_prediction_verdict_and_evidence() -> None:
+    rows: list[tuple[Outcome, tuple[Passage, ...], tuple[str, ...], bool]] = [
+        ("incorrect", (HELD,), (), True), ("incorrect", (OTHER,), (), True), ("incorrect", (HELD,), (), False),
+        ("correct", (), (), True), ("failed", (), (), True), ("abstained", (), ("context_bound",), True),
+        ("abstained", (), (), True), ("incorrect", (HELD,), (), True),
+    ]  # fmt: skip
+    names = [f"q{at}" for at in range(len(rows))]
+    questions = [question(*flags, question_id=name) for name, (*_, flags, _) in zip(names, rows, strict=True)]
+    predictions = {
+        name: Prediction(question_id=name, answer="a", passages=cited)
+        for name, (_, cited, _, _) in zip(names, rows, strict=True)
+    }
+    verdicts = [Verdict(question_id=n, outcome=row[0], reason="") for n, row in zip(names, rows, strict=True)]
+    evidence = {name: {"p": [(10, 20)]} for name, row in zip(names, rows, strict=True) if row[-1]}
+    support = Support(frozenset(names), evidence, has_pages=True)
+    causes = causes_of(questions, predictions, verdicts, support)
+    assert causes == [
+        "not_used", "not_retrieved", "no_evidence", None, "failed", "flagged_broken", "over_abstained", "not_used",
+    ]  # fmt: skip
+    assert attribution_of(questions, predictions, verdicts, support) == {
+        "failed": 1, "flagged_broken": 1, "unparseable": 0, "no_evidence": 1, "over_abstained": 1, "not_retrieved": 1,
+        "not_used": 2,
+    }  # fmt: skip
+    assert points_lost(causes, verdicts) == {
+        "failed": 1, "flagged_broken": 1, "unparseable": 0, "no_evidence": 2, "over_abstained": 1, "not_retrieved": 2,
+        "not_used": 4,
+    }  # fmt: skip
+
+
 CASES = list(product(OUTCOMES, (EVIDENCE, NONE), ((), (HELD,), (OTHER,)), ((), ("context_bound",), ("truncated",))))
 
 

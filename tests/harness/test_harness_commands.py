@@ -236,7 +236,11 @@ def test_a_split_whose_gold_is_hidden_is_one_line_in_score_and_explain(
 ) -> None:
     hidden = build_dataset(tmp_path / "hidden", questions, {})
     for words in (("score", oracle), ("explain", oracle, "q003")):
-        assert "has no gold" in str(call(*words, "--dataset", hidden.folder).exception)
+        said = str(call(*words, "--dataset", hidden.folder).exception)
+        assert said.startswith(
+            f"{hidden.folder / 'gold'}: question q000 has no gold, nor has any other: a hidden split "
+        )
+        assert said.endswith(": hand the predictions in to the dataset's keepers, who have them")
 
 
 def test_help_and_check_import_nothing_heavy(oracle: Path) -> None:

@@ -80,15 +80,36 @@ def exam_of(n: int, attributes: Callable[[int], tuple[str, tuple[str, ...]]]) ->
 def test_other_questions_are_refused(change: dict[str, Any], what: str) -> None:
     first = card_of("one", "ccii", exam={"ids": "1", "questions": "1", "gold": "1", "support": "1"})
     with pytest.raises(SubmissionError, match=what) as caught:
-        require_same([first, first, card_of("two", "ccii", **change)], 4)
+        require_same([first, first, card_of("two", "ccii", **change)], _exam_of_n(4))
     assert str(caught.value).endswith("score both on the same questions")
+
+
+def _exam_of_n(n: int) -> Exam:
+    return exam_of(n, lambda at: ("true_false", ()))
+
+
+def test_scorecards_without_questions_are_refused() -> None:
+    empty = card_of("none", "")
+    with pytest.raises(SubmissionError, match="there is no question in these scorecards"):
+        require_same([empty, empty], None)
+
+
+def test_scorecards_of_another_sample_than_the_one_asked_for_are_refused(
+    tiny: Dataset, gold: dict[str, str], write_answers: Callable[..., Path], tmp_path: Path
+) -> None:
+    oracle = write_answers(gold, "oracle.jsonl")
+    sides, _ = sides_of([oracle, oracle], Choice(tiny, None, "stratified-8-seed-0"))
+    path = tmp_path / "sample.json"
+    write_scorecard(path, sides[0].card)
+    with pytest.raises(SubmissionError, match="what was asked differs: another fingerprint of ids"):
+        sides_of([path, path], Choice(tiny, None, "stratified-8-seed-1"))
 
 
 def test_another_number_of_questions_is_refused_also_against_the_dataset() -> None:
     with pytest.raises(SubmissionError, match="number of questions differs: 3 and 4: score both again"):
         require_same([card_of("one", "ccii"), card_of("two", "cci")], None)
     with pytest.raises(SubmissionError, match="number of questions differs: 4 and 5"):
-        require_same([card_of("one", "ccii"), card_of("two", "ccia")], 5)
+        require_same([card_of("one", "ccii"), card_of("two", "ccia")], _exam_of_n(5))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +125,7 @@ def test_another_number_of_questions_is_refused_also_against_the_dataset() -> No
 def test_what_only_moves_slices_may_be_compared(change: dict[str, Any]) -> None:
     first = card_of("one", "ccii", exam={"ids": "1", "support": "1"})
     require_same([first, card_of("two", "ccia", **change)], None)
-    require_same([first, card_of("two", "ccia", **change)], 4)
+    require_same([first, card_of("two", "ccia", **change)], _exam_of_n(4))
 
 
 def _told(*cards: ScoreCard) -> list[str]:
@@ -115,33 +136,46 @@ def _told(*cards: ScoreCard) -> list[str]:
 
 
 def test_a_reader_is_told_what_was_not_quite_the_same() -> None:
-    one = card_of("one", "ccii")
-    assert _told(one, card_of("two", "cccc")) == []
-    assert _told(one, card_of("two", "cccc", answers_rule="answers-v2"), one) == [
+    one = card_of("one", "ccii" * 5)
+    assert _told(one, card_of("two", "c" * 20)) == []
+    assert _told(one, card_of("two", "c" * 20, answers_rule="answers-v2"), one) == [
         "answers were read by different rules (answers-v1 and answers-v2): score the older again"
     ]
-    assert _told(one, card_of("two", "cccc", dataset="tiny@1.1.0#bbbbbbbb")) == [
+    assert _told(one, card_of("two", "c" * 20, dataset="tiny@1.1.0#bbbbbbbb")) == [
         "the dataset's versions differ (tiny@1.0.0#aaaaaaaa and tiny@1.1.0#bbbbbbbb): "
         "same questions, but other pages or evidence"
     ]
-    assert _told(one, card_of("two", "cccc", judges={"model": "m"})) == ["free text was graded by different judges"]
-    assert _told(one, card_of("two", "cccc", made_on="tiny@0.9.0#cccccccc")) == [
+    assert _told(one, card_of("two", "c" * 20, judges={"model": "m"})) == ["free text was graded by different judges"]
+    assert _told(one, card_of("two", "c" * 20, made_on="tiny@0.9.0#cccccccc")) == [
         "two answered on tiny@0.9.0#cccccccc, not on tiny@1.0.0#aaaaaaaa"
     ]
 
 
-def test_a_reader_is_told_of_lessons_that_are_not_shared_and_of_few() -> None:
-    lessons = (0, 0, 1, 1)
-    assert _told(card_of("one", "ccii", lessons=lessons), card_of("two", "cccc")) == [
-        "the scorecards do not state the same lessons, so questions are taken as independent and the difference looks "
+def test_a_reader_is_told_of_lessons_that_differ_and_of_few() -> None:
+    lessons = (0,) * 10 + (1,) * 10
+    assert _told(
+        card_of("one", "ccii" * 5, lessons=lessons), card_of("two", "c" * 20, lessons=(0,) * 9 + (1,) * 11)
+    ) == [
+        "the scorecards state different lessons, so questions are taken as independent and the difference looks "
         "surer than it is: score the older again"
     ]
     few = "only 2 lessons: the interval of a difference is too narrow (see docs/scoring.md)"
-    assert _told(card_of("one", "ccii", lessons=lessons), card_of("two", "cccc", lessons=lessons)) == [few]
+    assert _told(card_of("one", "ccii" * 5, lessons=lessons), card_of("two", "c" * 20, lessons=lessons)) == [few]
+    assert _told(card_of("one", "ccii" * 5, lessons=lessons), card_of("two", "c" * 20)) == [few]
     for n_lessons, told in ((39, True), (40, False)):
         many = tuple(min(at, n_lessons - 1) for at in range(60))
         cards = [card_of(slug, letters * 60, lessons=many) for slug, letters in (("one", "c"), ("two", "i"))]
         assert bool(_told(*cards)) is told
+
+
+def test_a_reader_is_told_of_few_questions_and_of_no_difference_that_could_be_found() -> None:
+    assert _told(card_of("one", "c" * 20), card_of("two", "i" * 20)) == []
+    few = "only 19 question(s): the interval of a difference is too narrow (see docs/scoring.md)"
+    assert _told(card_of("one", "c" * 19), card_of("two", "i" * 19)) == [few]
+    cards = [card_of("one", "ci"), card_of("two", "ic")]
+    comparison = compare_sides(Side(cards[0], {}), Side(cards[1], {}), None)
+    lines = [*comparison_lines(comparison, 10), *table_lines(table_of(cards))]
+    assert sum("finds no difference that scores can have with 80 % power" in line for line in lines) == 2
 
 
 def test_two_systems_with_lessons_and_a_strict_difference() -> None:
@@ -177,13 +211,53 @@ def test_two_systems_with_lessons_and_a_strict_difference() -> None:
 
 
 def test_two_systems_that_never_differ_have_nothing_to_detect() -> None:
-    found = compare_sides(Side(card_of("same", "ccia"), {}), Side(card_of("same", "ccia"), {}), None)
+    found = compare_sides(Side(card_of("same", "ccia" * 5), {}), Side(card_of("same", "ccia" * 5), {}), None)
     assert found.detectable is None
     lines = list(comparison_lines(found, 10))
     assert lines[0] == "A: score +25.00 %   B: score +25.00 %"
     assert lines[3] == "correct only in A: 0, only in B: 0; exact McNemar p = 1"
-    assert lines[4].startswith("the difference is not established")
+    assert lines[4].startswith("the difference is not established, so these questions do not tell which is better: ")
     assert lines[5:] == ["only A is right on 0 question(s)", "only B is right on 0 question(s)"]
+
+
+def lines_of(first: str, second: str, sha256: tuple[str, str] = ("", "")) -> list[str]:
+    one, two = (
+        card_of(name, outcomes, predictions_sha256=sha)
+        for name, outcomes, sha in zip(("one", "two"), (first, second), sha256, strict=True)
+    )
+    return list(comparison_lines(compare_sides(Side(one, {}), Side(two, {}), None), 10))
+
+
+def test_the_better_system_is_named_and_a_higher_score_with_fewer_right_answers_explained() -> None:
+    lines = lines_of("a" * 30 + "c" * 10 + "a" * 8, "i" * 30 + "c" * 18)
+    assert any(line.startswith("the difference is established, so one is better than two: ") for line in lines)
+    assert (
+        "one scores more although two is right more often: a wrong answer costs a point, and two is wrong on "
+        "30 questions, one on 0; it gives no answer to 30 of the questions on which two is wrong"
+    ) in lines
+    swapped = lines_of("i" * 30 + "c" * 18, "a" * 30 + "c" * 10 + "a" * 8)
+    assert any("so two is better than one: " in line for line in swapped)
+    assert any(line.startswith("two scores more although one is right more often: ") for line in swapped)
+
+
+def test_no_contradiction_is_told_where_score_and_right_answers_agree_or_only_one_of_them_differs() -> None:
+    for first, second in (("c" * 20, "i" * 20), ("ca", "ai"), ("ac", "ic"), ("cai", "aci")):
+        assert not any("although" in line for line in lines_of(first, second))
+
+
+def test_a_higher_score_by_right_answers_where_the_other_is_wrong_speaks_of_no_abstaining() -> None:
+    found = [line for line in lines_of("c" * 5 + "a" * 9, "i" * 5 + "c" * 9) if "although" in line]
+    assert found == [
+        "one scores more although two is right more often: a wrong answer costs a point, and two is wrong on "
+        "5 questions, one on 0"
+    ]
+
+
+def test_a_comparison_of_the_same_predictions_says_so() -> None:
+    told = "note: one and two are the same predictions: there is nothing to compare"
+    assert lines_of("ci", "ci", ("a" * 64, "a" * 64))[0] == told
+    assert told not in lines_of("ci", "ci", ("a" * 64, "b" * 64))
+    assert told not in lines_of("ci", "ci")
 
 
 def test_slices_are_tested_together_and_those_that_cannot_differ_are_not() -> None:
@@ -217,6 +291,14 @@ def test_slices_flip_whole_lessons() -> None:
     assert [part.value for part in found] == ["multiple_choice", "true_false"]
     assert [part.p for part in found] == [pytest.approx(2 * 9 / 2**8)] * 2  # eight lessons, one the other way
     assert slice_differences(exam, first[:50] + "i" * 30, second[:50] + "i" * 30, lessons) == ()  # five lessons differ
+
+
+def test_a_slice_inside_one_of_several_lessons_is_one_unit_and_cannot_be_tested() -> None:
+    exam = exam_of(80, lambda at: ("true_false" if at < 10 else "multiple_choice", ()))
+    first, second = "c" * 10 + "a" * 70, "i" * 10 + "a" * 70
+    assert slice_differences(exam, first, second, [at // 10 for at in range(80)]) == ()
+    (alone,) = slice_differences(exam, first, second, [0] * 80)  # of one lesson all are: nothing else can be drawn
+    assert (alone.value, alone.p) == ("true_false", pytest.approx(2 / 2**10))
 
 
 def test_lines_name_the_slices_that_differ() -> None:

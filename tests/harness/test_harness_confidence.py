@@ -91,6 +91,10 @@ def test_negative_zero_is_zero() -> None:
     assert found["bins"][0]["low"] == 0.0
 
 
+def test_the_square_in_brier_is_a_product_and_not_a_power_of_c() -> None:
+    assert brier_of([(0.7576039219664368, True)]) == 0.058755858646053274
+
+
 @given(STATED)
 @settings(max_examples=100, deadline=None)
 def test_brier_is_scikit_learns(stated: list[tuple[float, bool]]) -> None:
@@ -170,6 +174,24 @@ def test_a_long_curve_is_thinned_to_a_hundredth_of_coverage_each_and_keeps_its_e
     assert kept == [-(-n * j // 100) for j in range(1, 101)]
     assert found["curve"][-1] == {"threshold": 1 - (n - 1) / (2 * n), "coverage": 1.0, "risk": -(-n // 3) / n}
     assert found["aurc"] == area_of(steps_of([(1 - at / (2 * n), at % 3 != 0) for at in range(n)]))
+
+
+def test_a_curve_of_exactly_as_many_steps_as_a_scorecard_keeps_is_kept_whole() -> None:
+    rows: list[tuple[Outcome, float | None]] = [("correct", 1 - at / 200) for at in range(MAX_POINTS - 1)]
+    found = confidence_of(*sides([*rows, *[("incorrect", 0.1)] * 10_000]))
+    assert len(found["curve"]) == MAX_POINTS
+    assert [round(point["coverage"] * 10_099) for point in found["curve"]] == [*range(1, MAX_POINTS), 10_099]
+
+
+def test_a_wrong_answer_at_the_highest_confidence_counts_at_every_coverage() -> None:
+    assert area_of(steps_of([(0.9, False), (0.5, True)])) == (1 + 1 / 2) / 2
+
+
+def test_every_wrong_answer_without_confidence_costs_its_point() -> None:
+    found = confidence_of(*sides([("correct", 0.9), ("incorrect", None), ("incorrect", None), ("correct", None)]))
+    assert found["best"] == {"score": 0.0, "threshold": 0.9, "n_kept": 1}
+    found = confidence_of(*sides([("correct", 0.9), ("incorrect", None), ("incorrect", None), ("incorrect", None)]))
+    assert found["best"] == {"score": -2 / 4, "threshold": 0.9, "n_kept": 1}
 
 
 def test_thinning_a_curve_with_a_large_tie_skips_the_hundredths_inside_it() -> None:

@@ -81,7 +81,7 @@ def test_a_system_may_say_what_a_prediction_may_hold() -> None:
     assert set(SystemAnswer.__slots__) == set(Prediction.__slots__) - ours
 
 
-@pytest.mark.parametrize("energy", [-1.0, math.inf, math.nan])
+@pytest.mark.parametrize("energy", [-1.0, math.inf, math.nan, 1e308, 1e12 + 1])
 def test_energy_is_a_finite_number(energy: float) -> None:
     with pytest.raises(Exception, match="energy_j"):
         Prediction(question_id="q", answer="a", energy_j=energy)

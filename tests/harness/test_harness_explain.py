@@ -317,10 +317,12 @@ def test_lost_lists_the_questions_of_a_cause_in_order_of_id(dataset: Dataset, wr
     listed = call(path, "--lost", "failed", "--limit", "2", "--dataset", dataset.folder).stdout.splitlines()
     assert listed == [
         "q000  failed       Question number 0?",
+        "    reason: no prediction for this question",
         "q001  failed       Question number 1?",
+        "    reason: no prediction for this question",
         "… and 38 more (--limit shows more)",
     ]
-    assert len(call(path, "--lost", "failed", "--dataset", dataset.folder).stdout.splitlines()) == 40
+    assert len(call(path, "--lost", "failed", "--dataset", dataset.folder).stdout.splitlines()) == 80
     assert call(path, "--lost", "not_used", "--dataset", dataset.folder).stdout == ""
 
 
@@ -330,9 +332,19 @@ def test_lost_shows_the_beginning_of_a_long_question(dataset: Dataset, mixed: Pa
     long = lost._replace(question=replace(lost.question, text="why  \n" * 40))
     fits = lost._replace(question=replace(lost.question, text="w" * 90))
     shown = list(lost_lines([long, fits], None))
-    assert shown[0] == "q001  incorrect    " + ("why " * 40)[:90] + " …"
+    assert shown[0] == "q001  incorrect    " + ("why " * 40)[:89] + "…"
     assert shown[1] == "q001  incorrect    " + "w" * 90
     assert next(losses_lines(losses)).startswith("test-system on tiny@1.0.0#")
+
+
+def test_lost_shows_what_was_said_where_no_choice_was_named(dataset: Dataset, mixed: Path) -> None:
+    losses = find_losses(dataset, "test", Target(mixed, FACTS))
+    (lost,) = lost_to(losses, "unparseable")
+    long = lost._replace(answer="it's b\n" * 40)
+    _, short_line, _, long_line = lost_lines([lost, long], None)
+    assert short_line == f"    answer: {lost.answer!r}: {lost.verdict.reason}"
+    shown = ascii("it's b\n" * 40)[:78] + '…"'
+    assert long_line == f"    answer: {shown}: {lost.verdict.reason}"
 
 
 def test_losses_as_json_hold_counts_points_and_the_questions_asked_for(dataset: Dataset, mixed: Path) -> None:
@@ -345,6 +357,7 @@ def test_losses_as_json_hold_counts_points_and_the_questions_asked_for(dataset: 
     assert (found["question_id"], found["cause"], found["outcome"]) == ("q007", "unparseable", "unparseable")
     assert found["text"] == "Question number 7?"
     assert found["reason"]
+    assert found["answer"]
     all_of_them = json.loads(call(mixed, "--dataset", dataset.folder, "--json", "--limit", "3").stdout)
     assert (all_of_them["n_found"], [q["question_id"] for q in all_of_them["questions"]]) == (6, list(LOST[:3]))
     losses = find_losses(dataset, "test", Target(mixed, FACTS))

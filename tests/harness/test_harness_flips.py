@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.results import OUTCOMES
 from edu_rag.scorecards import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
+from harness.attribution import CAUSES
 from harness.comparing.compare import Choice, Side
 from harness.comparing.flips import (
     GROUPS,
@@ -31,6 +33,7 @@ from harness.comparing.flips import (
     predictions_beside,
     slice_flips,
 )
+from harness.lost import find_losses
 from harness.pages.compare_page import compare_paths
 from harness.score import open_exam, score_target
 from harness.target import find_target
@@ -121,6 +124,38 @@ def test_both_answers_are_told_with_reason_and_cause(tiny: Dataset, answers: tup
     assert details[1].second.verdict.reason == "answer is null"
     assert details[1].second.cause == "over_abstained"
     assert [len(d.second.missed) for d in details] == [0, 1, 0, 0]
+
+
+def test_the_page_tells_questions_and_points_lost_by_cause_under_the_names_of_the_terminal(
+    tiny: Dataset, answers: tuple[Path, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "page.html"
+    run("compare", *answers, "--dataset", tiny.folder, "--html", file)
+    rows = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser").select(
+        "section[aria-labelledby=lost] tbody tr"
+    )
+    shown = {row.th.text: [int(cell.text) for cell in row.select("td.num")] for row in rows}
+    for place, path in enumerate(answers):
+        losses = find_losses(tiny, "test", find_target(path, tiny.manifest, "test", None))
+        counts = Counter(lost.cause for lost in losses.lost)
+        assert {name: row[2 * place : 2 * place + 2] for name, row in shown.items()} == {
+            name: [counts[name], losses.points[name]] for name in CAUSES
+        }
+        assert sum(losses.points.values()) > 0
+
+
+def test_scorecards_alone_tell_questions_lost_and_where_the_points_are_to_be_had(
+    tiny: Dataset, answers: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cards = []
+    for path in answers:
+        run("score", path, "--dataset", tiny.folder, "--out", tmp_path / path.stem)
+        cards += (tmp_path / path.stem).rglob("scorecard.json")
+    file = tmp_path / "page.html"
+    run("compare", *cards, "--html", file)
+    section = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser").select_one("section[aria-labelledby=lost]")
+    assert {len(row.select("td.num")) for row in section.select("tbody tr")} == {2}
+    assert "points by cause are told where the dataset" in section.text
 
 
 def test_a_reason_is_not_made_up_where_todays_rules_come_to_another_outcome(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edu_rag.results import Verdict
 from harness.judging.free_text import RULE, Rules, Unjudged, UnjudgedError, grade_by_rules
 from harness.judging.quantities import Quantity, quantity_of
 from harness.reading.answers import MAX_CHARACTERS
@@ -24,6 +25,9 @@ from harness.reading.folding import fold_article
         (["The Union Gap"], "union gap", "correct"),
         (["Paris"], "Answer: Paris", "correct"),
         (["Paris"], "**Answer:** Paris", "correct"),
+        (["Paris"], "Answer: Answer: Paris", "unjudged"),
+        (["not Paris"], "not answer: Paris", "unjudged"),
+        (["Answer: key"], "answer: key", "correct"),
         (["Paris"], "The final answer is: Paris", "correct"),
         (["Paris"], '{"answer": "Paris", "confidence": 1}', "correct"),
         (["Paris"], "<answer>Paris</answer>", "correct"),
@@ -61,7 +65,9 @@ from harness.reading.folding import fold_article
         (["Paris"], "", "abstained"),
         (["Paris"], " \n\u200b", "abstained"),
         (["Paris"], "It cannot be determined from the context.", "abstained"),
-        (["Paris"], "I don't know, but it may be Lyon", "abstained"),
+        (["Paris"], "I don't know, but it may be Lyon", "unjudged"),
+        (["Paris"], "I'm sorry, but I don't know - the passages do not say.\nIt cannot be determined!", "abstained"),
+        (["Paris"], "Sorry.", "unjudged"),
         (["Paris"], "I don't know, but it may be Paris", "unjudged"),
         (["Elvis Presley"], "\"Can't Help Falling in Love\": can't say more than Elvis Presley", "unjudged"),
         (["a"], "I don't know about that", "abstained"),
@@ -79,6 +85,15 @@ def test_rules_grade_what_is_exact_and_leave_the_rest(gold: list[str], answer: s
     assert grade_by_rules(gold, answer).outcome == outcome
 
 
+HEDGES = ["I don't know; {}?", "I'm not sure, but {}.", "Not sure. {}", "No idea: {}", "n/a\n{}"]
+
+
+@pytest.mark.parametrize("hedge", HEDGES)
+def test_a_hedge_before_a_guess_costs_and_earns_nothing(hedge: str) -> None:
+    outcomes = [grade_by_rules(["Paris"], hedge.format(guess)).outcome for guess in ("Paris", "Lyon")]
+    assert outcomes == ["unjudged", "unjudged"]
+
+
 def test_reasons_tell_gold_alias_and_quantity_apart() -> None:
     reasons = [grade_by_rules(["7 May 1999", "then"], text).reason for text in ("7 May 1999", "then", "May 7, 1999")]
     assert reasons == [
@@ -86,10 +101,21 @@ def test_reasons_tell_gold_alias_and_quantity_apart() -> None:
         "rules: alias 1 of the gold answer",
         "rules: the gold answer's date, written differently",
     ]
-    assert grade_by_rules(["yes"], "no").reason == "rules: the opposite of the gold answer"
-    assert grade_by_rules(["x"], "").reason == "says nothing"
-    assert grade_by_rules(["x"], "idk").reason == "says that it does not know"
-    assert grade_by_rules(["x"], "y").reason == "none of the accepted texts, and the rules cannot tell more"
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "reason"),
+    [
+        ("yes", "correct", "rules: the gold answer"),
+        ("no", "incorrect", "rules: the opposite of the gold answer"),
+        ("", "abstained", "says nothing"),
+        ("idk", "abstained", "says that it does not know"),
+        ("<think>yes", "unparseable", "a thought that does not end"),
+        ("y", "unjudged", "none of the accepted texts, and the rules cannot tell more"),
+    ],
+)
+def test_a_grade_holds_its_outcome_its_reason_and_who_gave_it(answer: str, outcome: str, reason: str) -> None:
+    assert grade_by_rules(["yes"], answer) == (outcome, reason, "rules")
 
 
 def test_an_answer_past_the_bound_is_unparseable_and_one_at_it_is_read() -> None:
@@ -145,6 +171,9 @@ def test_the_rules_are_a_judge_without_a_name_of_their_own() -> None:
         ("007", None), ("3.10", None), ("1,23", None), ("12,34,567", None), ("1e5", None), ("$5%", None), ("", None),
         ("two three", None), ("twenty eleven", None), ("twenty zero", None), ("thousand", None), ("hundred", None),
         ("and", None), ("million two", None), ("two thousand three million", None), ("twelve hundred", None),
+        ("twenty ten", None), ("one hundred", (Fraction(100), "")), ("ten hundred", None),
+        ("one million two million", None), ("*7*", (Fraction(7), "")),
+        ("7".rjust(60), (Fraction(7), "")), ("7".rjust(61), None),
         ("two hundred hundred", None), ("five zero", None), ("1" * 70, None), ("\u0663", None),
     ],
 )  # fmt: skip
@@ -196,5 +225,10 @@ def test_an_unjudged_scoring_says_how_many_which_and_what_to_do() -> None:
     )
     failed = UnjudgedError([Unjudged("q2", "the judge gave no reply: HTTP status 401")], [], 5)
     assert failed.remedy == "mend that and run again: grades are kept; --verdicts FILE lists them"
-    assert [row["question_id"] for row in error.rows()] == ["q2", "q3"]
-    assert {row["outcome"] for row in error.rows()} == {"unjudged"}
+    judged = [Verdict(question_id=name, outcome="correct", reason="r") for name in ("q4", "q1")]
+    assert UnjudgedError([Unjudged("q2", "no judge"), Unjudged("q3", "cut")], judged, 5).rows() == [
+        {"question_id": "q1", "outcome": "correct", "reason": "r"},
+        {"question_id": "q2", "outcome": "unjudged", "reason": "no judge"},
+        {"question_id": "q3", "outcome": "unjudged", "reason": "cut"},
+        {"question_id": "q4", "outcome": "correct", "reason": "r"},
+    ]

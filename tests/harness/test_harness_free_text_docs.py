@@ -32,6 +32,8 @@ def test_the_expressions_are_the_codes_own() -> None:
     assert lead
     assert number
     assert lead[1] == free_text._LEAD.pattern
+    for name, expression in (("CLAUSE", free_text._CLAUSE), ("APOLOGY", free_text._APOLOGY)):
+        assert re.findall(rf"^{name} +(\S.*)$", SECTION, re.MULTILINE) == [expression.pattern]
     assert number[1] + number[2] == quantities._NUMBER.pattern
 
 

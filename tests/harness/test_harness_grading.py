@@ -21,6 +21,8 @@ from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading, answers_rule_of, grade_all, open_grading
 from harness.judging.prompt import template
 from harness.outcomes import judge
+from harness.rescore import rescore
+from harness.score import now_utc
 from tests.harness.judge_server import Script, said, serving
 
 GOLD = {"q0": ("Paris", "Lutetia"), "q1": ("4",), "q2": ("osmosis",)}
@@ -77,6 +79,19 @@ def test_one_unjudged_answer_blocks_the_scorecard_and_is_listed(run: Callable[..
     assert [(row["question_id"], row["outcome"]) for row in rows] == [
         ("q0", "correct"), ("q1", "correct"), ("q2", "unjudged"),
     ]  # fmt: skip
+
+
+def test_scoring_all_names_the_file_whose_answers_are_unjudged(
+    free: Dataset, tmp_path: Path, predictions: Path
+) -> None:
+    place = tmp_path / "subs" / "mine" / "predictions" / f"{free.manifest.name}-{free.manifest.version}"
+    place.mkdir(parents=True)
+    (place.parents[1] / "submission.toml").write_text('name = "Mine"\nteam = "us"\n')
+    path = place / f"{free.splits()[0]}.jsonl"
+    path.write_bytes(predictions.read_bytes())
+    (fault,) = rescore(tmp_path / "subs", [free], tmp_path / "results", scored_at=now_utc()).faults
+    assert str(fault).startswith(f"{path}: 1 of 3 free-text answers are unjudged")
+    assert not list((tmp_path / "results").rglob("scorecard.json"))
 
 
 def test_the_scorecard_says_who_judged_and_how_often(run: Callable[..., Any], server: Script) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -308,6 +309,26 @@ def test_a_torn_last_line_is_dropped_and_a_bad_one_refused(answering: Any, tmp_p
         path.write_bytes(whole + bad)
         with pytest.raises(DataError, match=rf"grades.jsonl:2: .*{fault}"):
             CachedJudge(judge, path)
+
+
+@pytest.mark.parametrize("text", ["first line\nsecond without end", "no end at all", '{"some": "json"}'])
+def test_a_file_of_somebody_elses_is_refused_and_stays_whole(answering: Any, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "precious.txt"
+    path.write_text(text)
+    judge, _, _ = answering(CORRECT)
+    with pytest.raises(DataError, match="is no file of judgements"):
+        CachedJudge(judge, path)
+    assert path.read_text() == text
+
+
+def test_a_judgement_that_shows_another_answer_than_its_key_is_not_believed(answering: Any, tmp_path: Path) -> None:
+    path = tmp_path / "grades.jsonl"
+    judge, script, _ = answering(CORRECT, said("VERDICT: INCORRECT"))
+    grade(CachedJudge(judge, path))  # type: ignore[arg-type]
+    row = json.loads(path.read_bytes())
+    path.write_text(json.dumps(row | {"answer": "what a reviewer of the file would call right"}) + "\n")
+    assert grade(CachedJudge(judge, path)).outcome == "incorrect"  # type: ignore[arg-type]
+    assert len(script.asked) == 2
 
 
 def test_a_chain_asks_the_model_only_what_rules_leave(answering: Any) -> None:

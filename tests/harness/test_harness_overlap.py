@@ -49,6 +49,8 @@ def test_overlap_counts_in_both_lists_what_the_other_has_within_the_cut_off() ->
     assert overlaps([wide], [A, B, C]) == [1.0, 1.0, 1.0, 1.0]
     many = [Passage("p", at, at + 1) for at in range(100, 112)]
     assert overlaps(many, many[::-1]) == [0.0, 0.0, 0.0, 16 / 20]
+    elsewhere = Passage("q", 0, 10)
+    assert overlaps([A, elsewhere], [elsewhere, B]) == [0.0, 2 / 4, 2 / 4, 2 / 4]
 
 
 passages = st.lists(

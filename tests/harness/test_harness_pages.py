@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.dataset import Dataset
-from edu_rag.look.texts import signed
+from edu_rag.look.texts import quoted, signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
 from edu_rag.results import Passage
 from edu_rag.statistics import McNemar, Paired
@@ -97,6 +97,16 @@ def test_spans_outside_the_page_are_counted_not_shown() -> None:
     assert (gone.page, gone.windows, gone.places, gone.n_outside) == (None, (), ("[0:6]",), 0)
 
 
+def test_evidence_on_a_cited_page_outside_the_cited_passage_is_missed_evidence() -> None:
+    page = page_of(TEXT)
+    cited, missed, n_left = excerpts(
+        [Passage(page.page_id, 0, 29)], {page.page_id: [(7, 11), (60, 65)]}, [], {page.page_id: page}, LIMITS
+    )
+    assert [found.page_id for found in cited] == [found.page_id for found in missed] == [page.page_id]
+    assert marked(missed[0], "is_evidence") == TEXT[60:65]
+    assert (missed[0].places, n_left) == ((), 0)
+
+
 def test_pages_stand_in_order_of_first_citation_then_those_with_evidence_that_were_not_cited() -> None:
     pages = {page.page_id: page for page in (page_of(TEXT, f"https://site.example/{name}") for name in "abcde")}
     a, b, c, d, e = pages
@@ -155,7 +165,10 @@ def test_a_p_value_is_told_as_a_share_of_tests(p: float, words: str) -> None:
 
 def comparison(difference: float, low: float, high: float, p: float, *, n_units: int = 100) -> Any:
     d = Paired(100, difference, low, high, p, n_units, "m")
-    return SimpleNamespace(difference=d, strict=d, correctness=McNemar(30, 20, 0.2), detectable=0.15)
+    first, second = (SimpleNamespace(predictions_sha256=letter * 64, outcomes="cia") for letter in "ab")
+    return SimpleNamespace(
+        first=first, second=second, difference=d, strict=d, correctness=McNemar(30, 20, 0.2), detectable=0.15
+    )
 
 
 def test_who_is_ahead_is_named_first_and_the_interval_turned_with_it() -> None:
@@ -164,6 +177,22 @@ def test_who_is_ahead_is_named_first_and_the_interval_turned_with_it() -> None:
         "B scores 0.200 more than A on these 100 questions; the 95 % interval of the difference is 0.100 to 0.300."
     )
     assert because.startswith("Established, because a difference at least this large turns up in about 1 of 1,000")
+    assert because.endswith("So B is better than A.")
+
+
+def test_the_same_predictions_are_called_so() -> None:
+    found = comparison(0.0, 0.0, 0.0, 1.0)
+    found.second = found.first
+    assert headline(found, "A", "B") == ("A and B are the same predictions.", "There is nothing to compare.")
+
+
+def test_a_higher_score_with_fewer_right_answers_is_explained_on_the_page() -> None:
+    found = comparison(-0.2, -0.3, -0.1, 0.001)
+    found.first.outcomes, found.second.outcomes = "cccii" + "iiii", "cccaa" + "aaaa"
+    assert (
+        "B scores more although A is right more often: a wrong answer costs a point, and A is wrong on 6 questions, "
+        "B on 0; it gives no answer to 6 of the questions on which A is wrong."
+    ) in remarks(found, "A", "B")
 
 
 def test_what_is_not_established_is_not_called_equal() -> None:
@@ -191,6 +220,13 @@ def test_differences_carry_a_true_minus_and_what_rounds_to_zero_no_sign() -> Non
     assert [delta(x) for x in (0.0414, -0.25, 0.0001, -0.0001)] == ["+0.041", "−0.250", "0.000", "0.000"]
     assert [delta(x, 0) for x in (1_066, -839, 0)] == ["+1,066", "−839", "0"]
     assert signed(-0.25) == "−0.250"
+
+
+def test_a_quoted_text_is_one_line_and_a_cut_one_keeps_its_closing_quote() -> None:
+    assert quoted("b, i.e.\n\x1b", 80) == "'b, i.e.\\n\\x1b'"
+    assert quoted("x" * 78, 80) == f"'{'x' * 78}'"
+    assert quoted("x" * 79, 80) == f"'{'x' * 77}…'"
+    assert quoted("it's " + "x" * 90, 10) == '"it\'s xx…"'
 
 
 def test_characters_that_nobody_sees_are_named_and_long_texts_say_how_much_is_left() -> None:
@@ -240,6 +276,24 @@ def test_the_policy_of_a_page_allows_its_own_style_by_hash_and_nothing_else(
     assert "q001" in soup.title.text
     assert tiny.id in soup.title.text
     assert {h["id"] for h in soup.select("h2[id]")} == {"question", "answer", "cited", "missed", "leaks"}
+
+
+def test_terminal_and_page_miss_the_same_evidence(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
+    from harness.explain import explain
+    from harness.explain_text import explanation_lines
+    from harness.pages.explain_page import explain_page
+    from harness.target import find_target
+
+    page_id = page_id_of("http://site0.example/page")
+    for passage, n_missed in (([page_id, 30, 40], 1), ([page_id, 0, 40], 0)):
+        path = write_lines([{"question_id": "q001", "answer": "a", "passages": [passage]}], "test.jsonl")
+        found = explain(tiny, "test", find_target(path, tiny.manifest, "test", None), "q001")
+        soup = BeautifulSoup(explain_page(found, "test", "edu-rag explain x"), "html.parser")
+        section = soup.select_one("section[aria-labelledby=missed]")
+        assert section.h2.text.startswith("Evidence that was not cited")
+        assert ("None: all evidence" in section.text) == (n_missed == 0)
+        assert len(found.missed()) == n_missed
+        assert any(line.startswith("not cited  1 place") for line in explanation_lines(found)) == (n_missed == 1)
 
 
 def test_a_template_that_lacks_a_value_is_an_error_not_a_gap() -> None:

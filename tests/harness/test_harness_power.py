@@ -40,6 +40,11 @@ def call(*words: object) -> Result:
         (("--n", "9", "--difference", "0"), "--difference"),
         (("--n", "9", "--power", "1"), "--power"),
         (("--n", "9", "--alpha", "0"), "--alpha"),
+        (("--n", "9", "--alpha", "1e-18"), "--alpha"),
+        (("--difference", "1e-300"), "--difference"),
+        (("--difference", "nan"), "--difference"),
+        (("--n", "9", "--sd", "nan"), "--sd"),
+        (("--n", "9", "--power", "nan"), "--power"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_wrong_usage(words: tuple[str, ...], what: str) -> None:

@@ -145,6 +145,27 @@ def test_two_faults_of_one_line_are_both_listed(write_lines: Callable[..., Path]
     assert [str(fault).split(": ")[1] for fault in found] == ["answer", "confidence"]
 
 
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        ('{"question_id": "TQA_7", "answer": 3, "passages": [["p1", 5, 2]]}', ["answer", "passages", "question_id"]),
+        ('{"question_id": "q1", "answer": "b", "confidence": 2, "latency_s": -1}', ["latency_s", "confidence"]),
+        ('{"question_id": "q1", "answer": "b", "status": "crash", "cost_usd": -1}', ["answer", "cost_usd"]),
+        ('{"question_id": 1, "status": "odd", "energy_j": -1}', ["question_id", "answer", "status", "energy_j"]),
+        ('{"answer": "b", "points": 1, "input_tokens": -5}', ["points", "question_id", "input_tokens"]),
+        ('["q1", "b"]', ["value"]),
+    ],
+)
+def test_every_fault_of_a_line_is_told_at_once(write_lines: Callable[..., Path], line: str, fields: list[str]) -> None:
+    path = write_lines([line + "\n"])
+    assert [str(fault).split(": ")[1] for fault in faults_in(path, KNOWN)] == fields
+
+
+def test_a_line_repeated_after_a_faulty_one_is_told_too(write_lines: Callable[..., Path]) -> None:
+    path = write_lines(['{"question_id": "q1", "answer": 1}\n', GOOD])
+    assert [fault.what.split(": ")[0] for fault in faults_in(path, KNOWN)] == ["answer", "question_id"]
+
+
 def test_a_missing_file_is_one_clear_fault(tmp_path: Path) -> None:
     assert "No such file" in str(faults_in(tmp_path / "none.jsonl", KNOWN)[0])
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from edu_rag.jsonl import MAX_LINE_BYTES, to_line
 from edu_rag.records import Evidence, Question, Span, WebPage, page_id_of
 from edu_rag.results import Passage, Prediction
-from harness.probing.pages import EvidencePages, Source, half_noise, other_pages
+from harness.probing.pages import MAX_SPANS, EvidencePages, Source, half_noise, other_pages
 from harness.probing.permute import may_permute, permute
 from harness.probing.rates import position_p
 
@@ -173,6 +174,13 @@ def test_passages_of_evidence_pages_map_back_to_the_datasets_offsets(
     assert found == replace(said, passages=tuple(Passage(page_id, *span) for span in back))
     for _, start, end in found.passages:
         assert page(1).text[start:end] in pages.pages["q000"][0].text
+
+
+def test_a_page_that_is_cited_times_over_makes_no_line_too_long_to_read() -> None:
+    many = tuple(Passage(page(1).page_id, 0, 10**6 + i) for i in range(20_000))
+    found = EvidencePages(supported()).back(Prediction(question_id="q000", answer="a", passages=many))
+    assert len(found.passages) == MAX_SPANS
+    assert len(to_line(found)) < MAX_LINE_BYTES
 
 
 def test_a_passage_of_a_page_that_was_not_given_is_dropped() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,13 @@ from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, EduRagError
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
+from edu_rag.results import OUTCOMES
 from harness.predictions import read_predictions
 from harness.probing.permute import permute
 from harness.probing.probes import PROBES, Probing, probe_path, run_probes
 from harness.probing.rates import stability_of, wilson
 from harness.probing.score import probe_lines, probes_of
+from harness.rescore import rescore
 from harness.run import Manner, run_submission
 from harness.running.run_record import read_run_record, record_path
 from harness.score import open_exam
@@ -296,6 +298,20 @@ def test_where_no_probe_was_run_there_is_nothing(always_a: Path, colours: Datase
     assert list(probe_lines({})) == []
 
 
+def test_scoring_again_with_probes_keeps_every_byte(always_a: Path, colours: Dataset, tmp_path: Path) -> None:
+    probe(always_a, colours, "permuted", "other-pages", "half-noise", "repeat")
+    results = tmp_path / "results"
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in results.rglob("*.json*")}
+
+    assert [move.causes for move in rescore(always_a.parent, [colours], results, scored_at=WHEN).moves] == [("new",)]
+    before = files()
+    assert json.loads(before["scorecard.json"])["probes"]["permuted"]["consistency_interval"]
+    again = rescore(always_a.parent, [colours], results, scored_at=WHEN + timedelta(1))
+    assert (again.moves, again.n_unchanged, files()) == ((), 1, before)
+
+
 def test_probes_that_are_not_of_this_run_are_told_and_left_out(
     always_a: Path, colours: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -305,23 +321,66 @@ def test_probes_that_are_not_of_this_run_are_told_and_left_out(
     record = record_path(path).read_text()
     values = json.loads(record)
     for change, why in (
-        ({"dataset": "colours@1.0.0#00000000"}, "was made on colours@1.0.0#00000000"),
-        ({"draws": ""}, "was drawn by no rules, not probes-v1"),
-        ({"system_sha256": "0"}, "was made by another version of the system"),
-        ({"settings_sha256": "0"}, "was made by another version of the system"),
-        ({"predictions_sha256": "0"}, "is not what its run record says"),
+        ({"dataset": "colours@1.0.0#00000000"}, "made on colours@1.0.0#00000000"),
+        ({"draws": ""}, "drawn by no rules, not probes-v1"),
+        ({"system_sha256": "0"}, "made by another version of the system"),
+        ({"settings_sha256": "0"}, "made by another version of the system"),
+        ({"predictions_sha256": "0"}, "not what its run record says"),
     ):
         record_path(path).write_text(json.dumps(values | change))
         assert probes_of(main, exam) == {}
-        assert capsys.readouterr().err.endswith(f"{path}: {why}, so it is left out: `edu-rag probe` makes it anew\n")
+        told = f"{path.parent}: 1 probe(s) left out: {path.name} ({why}): `edu-rag probe` makes them anew\n"
+        assert capsys.readouterr().err.endswith(told)
     record_path(path).unlink()
     assert probes_of(main, exam) == {}
-    assert "has no run record" in capsys.readouterr().err
+    assert "(without a run record)" in capsys.readouterr().err
     record_path(path).write_text(record)
     assert list(probes_of(main, exam)) == ["no-context"]
+    of_main = record_path(main).read_text()
+    record_path(main).unlink()  # as beside predictions that were handed in: nothing says whose probe it is
+    assert probes_of(main, exam) == {}
+    assert "(beside predictions without a run record)" in capsys.readouterr().err
+    record_path(main).write_text(of_main)
     record_path(path).write_text("{}")
     with pytest.raises(DataError, match="no-context"):
         probes_of(main, exam)
+
+
+def test_all_stale_probes_are_told_in_one_line_and_what_was_made_anew_replaces_them(
+    always_a: Path, colours: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("--dataset", colours.folder, "--sample", 4, "--probe")
+    probes = always_a / "predictions" / "colours-1.0.0" / "probes"
+    assert cli("probe", always_a, *small, "no-context", "--probe", "permuted", "--probe", "repeat").exit_code == 0
+    (always_a / "system.py").write_text(ALWAYS_A.replace("'a'", "'b'"))
+    run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS))
+    main, exam = always_a / "predictions" / "colours-1.0.0" / "test.jsonl", open_exam(colours, "test", None)
+    capsys.readouterr()
+    assert probes_of(main, exam) == {}
+    assert capsys.readouterr().err == (
+        f"{probes}: 4 probe(s) left out: test-stratified-4-seed-0.no-context.jsonl, "
+        "test-stratified-4-seed-0.permuted.jsonl, test-stratified-4-seed-0.repeat-1.jsonl and 1 more "
+        "(made by another version of the system): `edu-rag probe` makes them anew\n"
+    )
+    handed_in = probes / "test-stratified-2-seed-0.no-context.jsonl"
+    handed_in.write_text("")
+    done = cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context", "--repeats", 1)
+    assert "1 stale probe(s) removed, which these replace: test-stratified-4-seed-0.no-context.jsonl\n" in done.stderr
+    assert "2 more" not in done.stderr  # the handed-in one is stale and replaced as well: no word of it
+    left = {path.name for path in probes.iterdir() if "no-context" in path.name}
+    stem = "test.no-context"
+    assert left == {handed_in.name, f"{stem}.jsonl", f"{stem}.run.json", f"{stem}.log"}
+    assert len(list(probes.glob("*.permuted.jsonl"))) == 1
+
+
+def test_a_smaller_probe_made_anew_leaves_the_stale_one_of_more_questions(always_a: Path, colours: Dataset) -> None:
+    assert cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context").exit_code == 0
+    (always_a / "system.py").write_text(ALWAYS_A.replace("'a'", "'b'"))
+    run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS))
+    done = cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context", "--sample", 4)
+    assert "removed" not in done.stderr
+    assert "1 probe(s) left out: test.no-context.jsonl (made by another version of the system)" in done.stderr
+    assert (always_a / "predictions" / "colours-1.0.0" / "probes" / "test.no-context.jsonl").is_file()
 
 
 def test_only_files_that_are_probes_of_the_split_are_read(always_a: Path, colours: Dataset, tmp_path: Path) -> None:
@@ -418,6 +477,19 @@ def test_probing_what_cannot_be_run_or_has_changed_is_one_line(
     assert cli("probe", reader, "--dataset", colours.folder, "--probe", "x").exit_code == 2
 
 
+def test_uneven_places_mean_nothing_where_every_question_keeps_its_choice_in_another_order() -> None:
+    row = {
+        "n": 1, "counts": dict.fromkeys(OUTCOMES, 0), "score": 0.0, "main_score": 0.0, "difference": 0.0,
+        "difference_interval": [0.0, 0.0], "position_p": 0.0164,
+    }  # fmt: skip
+    same = row | {"consistency": 1.0, "consistency_interval": [0.8, 1.0], "n_compared": 20}
+    assert list(probe_lines({"permuted": same}))[-1] == (
+        "permuted: places chosen evenly? p = 0.0164, but the same choice on 100 % of the questions in another order: "
+        "place cannot matter"
+    )
+    assert list(probe_lines({"permuted": row}))[-1] == "permuted: places chosen evenly? p = 0.0164"
+
+
 def test_lines_show_counts_changes_and_what_each_probe_says() -> None:
     counts = {"correct": 3, "incorrect": 1, "abstained": 4, "unparseable": 0, "failed": 2}
     row = {
@@ -436,7 +508,7 @@ def test_lines_show_counts_changes_and_what_each_probe_says() -> None:
         })
     )  # fmt: skip
     assert [" ".join(line.split()) for line in lines] == [
-        "probe n score main change (95 % interval) correct incorrec abstaine unparsea failed",
+        "probe n score main change (95 % interval) correct incorrect abstained unparseable failed",
         *(
             f"{name} 10 +20.0% +50.0% -30.0 (-60.0 … +0.0) 30.0% 10.0% 40.0% 0.0% 20.0%"
             for name in ("other-pages", "half-noise", "permuted", "repeat")
@@ -445,7 +517,7 @@ def test_lines_show_counts_changes_and_what_each_probe_says() -> None:
         "half-noise: on questions with evidence (n = 4) score +50.0 %, in the main run -25.0 %",
         "permuted: the same choice on 90.0 % (60.0 … 100.0) of 9 questions in another order",
         "permuted: of 4 places chosen: a 1, b 2, c 3, d 4",
-        "permuted: places chosen evenly? p = 0.0312",
+        "permuted: places chosen evenly? p = 0.0312 (and 90.0 % keep their choice in another order)",
         "repeat: 3 runs read alike on 90.0 % of the questions, 1 change their outcome; scores +50.00 %, +25.00 %",
     ]
 

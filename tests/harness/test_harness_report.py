@@ -71,6 +71,16 @@ def test_an_attribute_of_many_values_is_counted_and_not_shown(card: ScoreCard) -
     assert "  21 values of lesson: see --json" in lines
 
 
+def test_the_name_of_a_slice_is_shown_whole_and_lines_stay_within_110_characters(card: ScoreCard) -> None:
+    part = card.slices[0].counts
+    names = ("layers of the atmosphere", "y" * 51, "x" * 200)
+    lessons = tuple(Slice(attribute="lesson", value=name, counts=part) for name in names)
+    lines = [line for line in card_lines(replace(card, slices=lessons)) if line.startswith(("slice", "lesson"))]
+    assert [names[0] in lines[1], names[1] in lines[2], f"lesson = {'x' * 50}…" in lines[3]] == [True] * 3
+    assert len({len(line) for line in lines}) == 1
+    assert len(lines[0]) <= 110
+
+
 def test_carried_answers_judges_and_probes_are_told(card: ScoreCard) -> None:
     judged = {"name": "model-x", "counts": {"rules": {"correct": 3, "incorrect": 1}, "model-x": {"correct": 1}}}
     lines = list(card_lines(replace(card, made_on="tiny@0.9.0", judges=judged)))

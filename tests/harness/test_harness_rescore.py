@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,6 +20,11 @@ from harness.rescore import rescore
 from harness.score import now_utc
 
 WHEN, LATER = now_utc({"SOURCE_DATE_EPOCH": "946684800"}), now_utc({"SOURCE_DATE_EPOCH": "946684900"})
+
+RUN_RECORD = {
+    "split": "test", "sample": None, "system_sha256": "0" * 64, "harness": "h",
+    "limits": {"time_s": 1.0, "start_s": 1.0},
+}  # fmt: skip
 
 
 class Bench:
@@ -186,16 +192,28 @@ def test_another_major_is_kept_and_never_mixed_unless_its_questions_are_known_to
 
 def test_a_run_record_of_another_content_of_the_same_version_is_another_version(bench: Bench) -> None:
     path, dataset = bench.predict("oracle", bench.gold), bench.dataset("1.0.0", pages=True)
-    record = {
-        "dataset": dataset.id, "split": "test", "sample": None, "system_sha256": "0" * 64, "harness": "h",
-        "limits": {"time_s": 1.0, "start_s": 1.0},
-    }  # fmt: skip
-    path.with_suffix(".run.json").write_text(json.dumps(record))
+    path.with_suffix(".run.json").write_text(json.dumps(RUN_RECORD | {"dataset": dataset.id}))
     bench.rescore(dataset)
     assert read_scorecard(bench.card("oracle")).made_on == ""
-    path.with_suffix(".run.json").write_text(json.dumps(record | {"dataset": "tiny@1.0.0#00000000"}))
+    path.with_suffix(".run.json").write_text(json.dumps(RUN_RECORD | {"dataset": "tiny@1.0.0#00000000"}))
     bench.rescore(dataset)
     assert read_scorecard(bench.card("oracle")).made_on == "tiny@1.0.0#00000000"
+
+
+@pytest.mark.parametrize("name", ["tiny@2.0.0#aaaaaaaa", "far@1.0.0#aaaaaaaa", "tiny@1.0.0", "x" * 5_000])
+def test_a_run_record_cannot_name_another_dataset_than_the_place(bench: Bench, name: str) -> None:
+    path = bench.predict("oracle", bench.gold)
+    path.with_suffix(".run.json").write_text(json.dumps(RUN_RECORD | {"dataset": name}))
+    found = bench.rescore(bench.dataset("1.0.0"))
+    assert found.moves == ()
+    assert [fault.what for fault in found.faults] == [f"lies under tiny@1.0.0, but its run record names {name[:80]}"]
+
+
+def test_what_is_no_file_costs_itself_alone_and_never_hangs(bench: Bench) -> None:
+    path = bench.predict("piped", bench.gold)
+    path.unlink()
+    os.mkfifo(path)
+    assert [fault.what for fault in bench.rescore(bench.dataset("1.0.0")).faults] == ["is no regular file"]
 
 
 def test_faulty_submissions_cost_themselves_alone_and_all_are_told(bench: Bench) -> None:
@@ -216,7 +234,7 @@ def test_faulty_submissions_cost_themselves_alone_and_all_are_told(bench: Bench)
         assert part in said
     assert found.n_unchanged == 1
     assert [(kept.scorecard, kept.why) for kept in found.kept] == [
-        ("tiny-1.0.0/test/broken/scorecard.json", "its predictions are faulty")
+        ("tiny-1.0.0/test/broken/scorecard.json", "its predictions could not be scored")
     ]
 
 
@@ -261,10 +279,15 @@ def test_a_missing_copy_of_the_predictions_is_written_again(bench: Bench) -> Non
     dataset = bench.dataset("1.0.0")
     path = bench.predict("oracle", bench.gold)
     bench.rescore(dataset)
+    scorecard = bench.card("oracle").read_bytes()
     copy = bench.card("oracle").with_name("predictions.jsonl")
     copy.unlink()
-    assert bench.rescore(dataset).n_unchanged == 1
+    assert bench.rescore(dataset, late=True).n_unchanged == 1
     assert copy.read_bytes() == path.read_bytes()
+    copy.write_bytes(b"somebody else's")
+    assert bench.rescore(dataset, late=True).n_unchanged == 1
+    assert copy.read_bytes() == path.read_bytes()
+    assert bench.card("oracle").read_bytes() == scorecard
 
 
 def test_every_cause_has_its_name(bench: Bench) -> None:
@@ -317,6 +340,15 @@ def test_what_cannot_be_meant_is_refused(bench: Bench) -> None:
         bench.rescore(dataset, dataset)
     with pytest.raises(ConfigError, match="is no folder"):
         rescore(bench.folder / "none", [dataset], bench.results, scored_at=WHEN)
+
+
+def test_one_submission_is_no_folder_of_submissions_and_leaves_no_record(bench: Bench) -> None:
+    one = bench.predict("oracle", bench.gold).parents[2]
+    words = ["score", "--all", one, "--dataset", bench.dataset("1.0.0").folder, "--out", bench.results]
+    error = CliRunner().invoke(root, [str(word) for word in words]).exception
+    assert isinstance(error, ConfigError)
+    assert "is one submission: give the folder that it lies in, or score it without --all" in str(error)
+    assert not bench.results.exists()
 
 
 def test_long_lists_of_questions_are_cut_and_say_how_many_more() -> None:

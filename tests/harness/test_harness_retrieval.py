@@ -317,7 +317,7 @@ def test_without_evidence_in_the_dataset_only_the_citing_is_told() -> None:
     found = retrieval_of(CITED, VERDICTS, bare)
     assert found == {"n_citing": 4, "n_passages_mean": 1.25, "n_characters_mean": 5.75}
     assert list(retrieval_lines(found)) == [
-        "cited by 4 answer(s): 1.2 passages, 6 characters each",
+        "cited by 4 answer(s), on average 1.2 passages and 6 characters an answer",
         "  no question of these has evidence, so what was cited cannot be judged",
     ]
 
@@ -336,7 +336,7 @@ def test_the_order_of_predictions_changes_no_figure() -> None:
 
 def test_the_lines_tell_grounded_lucky_and_each_cut_off() -> None:
     lines = list(retrieval_lines(retrieval_of(CITED, VERDICTS, SUPPORT)))
-    assert lines[0] == "cited by 4 answer(s): 1.2 passages, 6 characters each"
+    assert lines[0] == "cited by 4 answer(s), on average 1.2 passages and 6 characters an answer"
     assert lines[1] == (
         "  right on 2 of 4 supported questions: 1 grounded (evidence among the cited), 1 lucky (without)"
     )

@@ -15,8 +15,11 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.records import Question
 from edu_rag.results import Prediction
+from harness.check import check_submission
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
+from harness.running.fingerprint import system_sha256
+from harness.running.run_record import read_run_record, record_path
 from harness.running.runner import MAX_BARREN_STARTS
 from harness.running.task import asking_order
 from harness.submission import Limits, open_submission
@@ -138,6 +141,23 @@ def test_a_system_that_never_starts_ends_soon_and_every_question_has_failed(
     )
 
 
+def test_a_system_that_can_no_longer_be_started_is_given_up_as_well(
+    write_system: Callable[..., Path], tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_system("""
+import json, os, sys
+line = json.loads(sys.stdin.readline())
+print(json.dumps({"id": line["id"], "answer": "b"}), flush=True)
+os.remove("start.sh")
+""")
+    (folder / "start.sh").write_text(f"#!/bin/sh\nexec {sys.executable} system.py\n")
+    (folder / "start.sh").chmod(0o755)
+    toml = folder / "submission.toml"
+    toml.write_text(toml.read_text().replace('"python", "system.py"', '"./start.sh"'))
+    assert list(statuses(go(folder, tiny)).values()) == ["crash"] * 39
+    assert "the 33 questions left count as failed" in capsys.readouterr().err
+
+
 def test_a_command_that_does_not_exist_is_a_crash_not_a_traceback(
     write_system: Callable[..., Path], tiny: Dataset
 ) -> None:
@@ -153,14 +173,100 @@ def test_a_command_that_does_not_exist_is_a_crash_not_a_traceback(
 def test_what_failed_and_the_log_are_told_after_the_counter_line(
     write_system: Callable[..., Path], tiny: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = LOOP + "    if n in (3, 17): os._exit(3)\n    say(id=q['id'], answer='b')\n"
-    folder = write_system(code)
+    code = LOOP + "    if n in (3, 17): print('no!', file=sys.stderr, flush=True); os._exit(3)\n"
+    folder = write_system(code + "    say(id=q['id'], answer='b')\n")
     go(folder, tiny)
     log = folder / "predictions" / "tiny-1.0.0" / "test.log"
     assert capsys.readouterr().err.splitlines() == [
         "run test-system: 40 of 40: done 38, failed 2: crash 2",
         f"2 failed: `response` in the predictions says why; the system's log is {log}",
     ]
+
+
+def test_an_empty_log_is_not_named(
+    write_system: Callable[..., Path], tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_system(LOOP + "    if n in (3, 17): os._exit(3)\n    say(id=q['id'], answer='b')\n")
+    go(folder, tiny)
+    assert capsys.readouterr().err.endswith("2 failed: `response` in the predictions says why\n")
+    write_system("raise SystemExit(4)")
+    with pytest.raises(SubmissionError, match=r"the process ended with exit code 4: [^;]*test.jsonl stays as it was"):
+        go(folder, tiny)
+
+
+def test_a_run_without_an_answer_replaces_no_answers(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    folder = write_system("raise SystemExit(1)")
+    path = folder / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    failed = path.with_name("test.jsonl.failed")
+    for _ in range(2):  # over what failed before, what failed now is written
+        with pytest.raises(SubmissionError) as error:
+            go(folder, tiny)
+        assert "stays as it was" not in str(error.value)
+        assert path.is_file()
+        assert not failed.exists()
+    write_system(LOOP + "    say(id=q['id'], answer='b')\n")
+    go(folder, tiny)
+    before = path.read_bytes(), record_path(path).read_bytes()
+    write_system("raise SystemExit('broken')")
+    with pytest.raises(SubmissionError) as error:
+        go(folder, tiny)
+    assert str(error.value).endswith(f"{path} stays as it was, what failed stands in test.jsonl.failed")
+    assert (path.read_bytes(), record_path(path).read_bytes()) == before
+    assert failed.read_text().count('"status":"crash"') == 40
+    assert open_submission(folder).folder == folder
+    assert not check_submission(folder, tiny).faults
+    write_system(LOOP + "    say(id=q['id'], answer='a')\n")
+    assert {p.answer for p in go(folder, tiny).values()} == {"a"}
+    assert not failed.exists()
+
+
+def test_predictions_that_cannot_be_read_are_not_replaced_by_failures(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system("raise SystemExit(1)")
+    path = folder / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("half a li")
+    with pytest.raises(SubmissionError, match="stays as it was"):
+        go(folder, tiny)
+    assert path.read_text() == "half a li"
+
+
+def test_a_system_that_writes_into_its_own_folder_is_told_with_the_files(
+    write_system: Callable[..., Path], tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "open('cache.bin', 'a').write('x'); open('system.py').read()\n" + LOOP
+    folder = write_system(code + "    say(id=q['id'], answer='b')\n")
+    at_start = system_sha256(folder)
+    go(folder, tiny)
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"{folder}: changed during the run: cache.bin; so this counts as another system now, and no cache or probe "
+        "will fit: let it write outside of its folder, such as in that of EDU_RAG_CACHE"
+    )
+    record = read_run_record(folder / "predictions" / "tiny-1.0.0" / "test.jsonl")
+    assert record is not None
+    assert record.system_sha256 == at_start != system_sha256(folder)
+
+
+def test_a_file_that_was_written_with_what_it_held_is_no_change(
+    write_system: Callable[..., Path], tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_system("code = open('system.py').read(); open('system.py', 'w').write(code)\n" + LOOP)
+    with (folder / "system.py").open("a") as stream:
+        stream.write("    say(id=q['id'], answer='b')\n")
+    go(folder, tiny)
+    assert "changed during the run" not in capsys.readouterr().err
+
+
+def test_only_the_first_answer_of_a_process_that_does_not_come_has_a_hint(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    code = LOOP + "    if n == 7: time.sleep(9)\n    say(id=q['id'], answer='b')\n"
+    (late,) = [p.response for p in go(write_system(code), tiny).values() if p.status == "timeout"]
+    assert late == "no answer within 0.4 s"
+    folder = write_system("import json, sys\nfor line in sys.stdin: print(json.dumps({'id': 1}))")
+    with pytest.raises(SubmissionError, match=r"no answer within 0\.1 s \(the first answer .*: is stdout flushed"):
+        go(folder, tiny, limits=Limits(time_s=0.1, start_s=0.1))
 
 
 def test_a_system_that_breaks_on_the_way_is_named_with_reason_and_log(
@@ -319,9 +425,12 @@ def test_a_key_reaches_a_system_only_when_passed_by_name(
     write_system: Callable[..., Path], tiny: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EDU_RAG_LLM_KEY", "s3cret")
+    monkeypatch.setenv("EDU_RAG_JUDGE_URL", "http://127.0.0.1:1/v1")
     folder = write_system(RECORDER)
     run_submission(open_submission(folder), tiny, "test", None, Manner(passed=("EDU_RAG_LLM_KEY",)))
-    assert _seen(folder)[0]["environment"]["EDU_RAG_LLM_KEY"] == "s3cret"  # type: ignore[index]
+    given = _seen(folder)[0]["environment"]
+    assert given["EDU_RAG_LLM_KEY"] == "s3cret"  # type: ignore[index]
+    assert "EDU_RAG_JUDGE_URL" not in given  # type: ignore[operator]
 
 
 def test_shuffling_the_gold_changes_nothing_in_what_is_sent(

@@ -20,6 +20,7 @@ from harness.run import Manner, run_submission
 from harness.running import partial as partials
 from harness.running.partial import SYNC_S, Partial
 from harness.running.run_record import read_run_record
+from harness.running.system import FaultError, System
 from harness.running.system_log import CUT_MARK, SystemLog
 from harness.submission import Limits, open_submission, partial_path
 
@@ -147,6 +148,24 @@ def test_a_file_that_names_no_such_run_is_begun_anew(tmp_path: Path, start_bytes
     assert path.read_bytes() == b'{"dataset":"tiny@1.0.0#0","system_sha256":"0"}\n'
 
 
+@pytest.mark.parametrize(("limits", "expected"), [({"time_s": 1.0}, ["q1", "q2"]), ({"time_s": 9.0}, ["q1"])])
+def test_faults_are_asked_again_under_other_limits_and_answers_stay(
+    tmp_path: Path, limits: dict[str, float], expected: list[str]
+) -> None:
+    path = tmp_path / "test.jsonl.partial"
+    kept = Partial(path, {**RUN, "limits": {"time_s": 1.0}}, fresh=False)
+    kept.add(said("q1"))
+    kept.add(Prediction(question_id="q2", answer=None, status="timeout"))
+    kept.close()
+    again = Partial(path, {**RUN, "limits": limits}, fresh=False)
+    assert list(again.done) == expected
+    again.add(said("q2"))
+    again.close()
+    last = Partial(path, {**RUN, "limits": limits}, fresh=False)
+    assert last.done == {"q1": said("q1"), "q2": said("q2")}
+    last.close()
+
+
 def test_fresh_forgets_what_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "test.jsonl.partial"
     first = Partial(path, RUN, fresh=False)
@@ -195,8 +214,9 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_taken_on_the_new_one(
     kept.close()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_told_to_end_leaves_no_process_and_loses_no_answer(
-    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path
+    write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path, number: signal.Signals
 ) -> None:
     pids = tmp_path / "pids"
     # It never looks at stdin again, so that only being ended ends it.
@@ -217,7 +237,7 @@ serve(answer)
     running = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
     partial = folder / "predictions" / "tiny-1.0.0" / "test.jsonl.partial"
     wait_for(lambda: n_lines(partial) == 4)
-    running.terminate()
+    running.send_signal(number)
     _, said_at_end = running.communicate(timeout=60)
     assert said_at_end.endswith("edu-rag: interrupted: run the same command again to resume\n")
     assert running.returncode == 130
@@ -242,6 +262,48 @@ def test_a_thread_that_may_set_no_handler_runs_all_the_same() -> None:
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_under_nohup_the_end_of_the_terminal_ends_no_run() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stopping_like_ctrl_c():
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.signal(signal.SIGHUP, before) is signal.SIG_IGN
+
+
+def test_a_second_ctrl_c_cuts_the_grace_short_and_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = SystemLog(tmp_path / "test.log", keep=False)
+    system = System([sys.executable, "-c", "import time; time.sleep(600)"], tmp_path, dict(os.environ), log)
+    process, waited = system._process, []
+    wait = process.wait
+
+    def interrupted(timeout: float | None = None) -> int:
+        waited.append(timeout)
+        if timeout is not None:
+            raise KeyboardInterrupt
+        return wait()
+
+    monkeypatch.setattr(process, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        system.end(5.0)
+    assert waited == [5.0, None]
+    assert process.returncode == -signal.SIGKILL
+    log.close()
+
+
+def test_what_a_system_never_reads_does_not_pile_up(tmp_path: Path) -> None:
+    log = SystemLog(tmp_path / "test.log", keep=False)
+    code = "print('loading\\n' * 1_000, flush=True); import time; time.sleep(600)"
+    line = b"x" * 200_000 + b"\n"
+    with System([sys.executable, "-c", code], tmp_path, dict(os.environ), log) as system:
+        for i in range(20):
+            with pytest.raises(FaultError, match="no JSON answer"):
+                system.ask(f"{i}", line, 30)
+        assert len(system._unsent) < 2 * len(line)
+        system.end()
+    log.close()
+
+
 LINES = "import sys\nfor i in range(20_000): print(f'line {i:05}', file=sys.stderr)"
 
 
@@ -262,6 +324,14 @@ def test_a_log_keeps_its_end_in_order_and_stays_under_its_cap(tmp_path: Path) ->
         assert mark == CUT_MARK.decode().strip()
         assert lines == [f"line {i:05}" for i in range(20_000 - len(lines), 20_000)]
         assert 40_000 <= path.stat().st_size <= 100_000
+    log.close()
+
+
+def test_a_log_in_one_endless_line_keeps_its_end(tmp_path: Path) -> None:
+    log = SystemLog(tmp_path / "test.log", keep=False, cap_bytes=10_000)
+    write_to(log, "import sys\nfor i in range(5_000): sys.stderr.write(f'\\rdone {i}')")
+    assert log.last_line() == "done 4999"
+    assert 4_000 <= log.path.stat().st_size <= 10_000
     log.close()
 
 

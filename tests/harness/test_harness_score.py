@@ -336,6 +336,14 @@ def test_the_collector_rests_while_scoring_and_is_as_it_was_afterwards() -> None
     assert gc.isenabled()
 
 
+def test_what_was_made_while_the_collector_rested_is_left_to_it_and_counts_as_old() -> None:
+    with uncollected():
+        made: list[list[int]] = [[] for _ in range(10_000)]
+        assert gc.get_count()[0] >= len(made)
+    assert gc.get_count()[0] < len(made)
+    assert gc.get_freeze_count() == 0
+
+
 def test_all_faults_of_a_scorecard_are_told_at_once(exam: Exam, gold: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "scorecard.json"
     write_scorecard(path, card_of(exam, gold))

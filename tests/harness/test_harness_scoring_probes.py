@@ -7,6 +7,7 @@ from pathlib import Path
 from edu_rag.records import Question
 from edu_rag.results import Prediction
 from harness.cost import DECLARED, cost_of
+from harness.probing.names import NAMES
 from harness.probing.permute import permute
 from harness.probing.probes import PROBES
 from harness.probing.rates import wilson
@@ -24,7 +25,7 @@ def rows(heading: str) -> list[list[str]]:
 
 def test_the_page_names_every_probe_in_order() -> None:
     named = rows("probe | asked are | the system gets | what it is for")
-    assert [row[0].strip("`") for row in named] == list(PROBES)
+    assert [row[0].strip("`") for row in named] == list(PROBES) == list(NAMES)
 
 
 def test_permutations_are_those_of_the_page() -> None:

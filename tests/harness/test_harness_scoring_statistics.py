@@ -60,13 +60,14 @@ def test_numpys_stream_is_the_one_that_the_page_names() -> None:
 
 
 def test_the_confidence_of_the_page() -> None:
-    (outcomes, stated), (_, cells) = tables("5")
+    (_, *fields), (outcomes, stated), (_, cells) = tables("5")
     verdicts = [Verdict(question_id=str(i), outcome=o, reason="") for i, o in enumerate(outcomes[1:])]  # type: ignore[arg-type]
     predictions = {
         str(i): Prediction(question_id=str(i), answer=None, confidence=None if c == "none" else float(c))
         for i, c in enumerate(stated[1:])
     }
     found = confidence_of(verdicts, predictions)
+    assert set(found) == {name.strip(" `") for names, _ in fields for name in names.split(",")}
     assert cells == [
         str(found["n"]), str(found["n_attempted"]),
         "; ".join(f"{point['coverage']:g}, {point['risk']:g}" for point in found["curve"]),

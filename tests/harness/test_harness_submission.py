@@ -147,6 +147,61 @@ def test_predictions_for_another_version_are_one_line_that_says_what_there_is(
         find_target(file, manifest("2.0.0"), "test", None)
 
 
+def test_predictions_for_a_sample_are_offered_with_the_options_that_take_them(
+    write_system: Callable[..., Path],
+) -> None:
+    folder = write_system("")
+    file = put(folder, "predictions/tiny-1.0.0/test-stratified-20-seed-3.jsonl")
+    remedy = "add --sample 20 --seed 3"
+    with pytest.raises(SubmissionError, match=f"it has predictions for the sample: {remedy}"):
+        find_target(folder, manifest("1.0.0"), "test", None)
+    with pytest.raises(SubmissionError, match=remedy):
+        find_target(file, manifest("1.0.0"), "test", None)
+    with pytest.raises(SubmissionError, match="run it on this dataset"):
+        find_target(folder, manifest("2.0.0"), "test", None)
+
+
+def test_a_sample_s_name_that_is_none_offers_no_options(write_system: Callable[..., Path]) -> None:
+    folder = write_system("")
+    file = put(folder, "predictions/tiny-1.0.0/test-mine.jsonl")
+    with pytest.raises(SubmissionError, match="run it on this dataset"):
+        find_target(folder, manifest("1.0.0"), "test", None)
+    with pytest.raises(SubmissionError, match="give its --sample and --seed"):
+        find_target(file, manifest("1.0.0"), "test", None)
+
+
+def test_a_submission_without_a_command_is_told_where_its_predictions_belong(tmp_path: Path) -> None:
+    put(tmp_path, "my-system/submission.toml", 'name = "x"\nteam = "y"\n')
+    with pytest.raises(SubmissionError) as error:
+        find_target(tmp_path / "my-system", manifest("1.0.0"), "test", "stratified-5-seed-0")
+    assert "put its predictions into predictions/tiny-1.0.0/test-stratified-5-seed-0.jsonl" in error.value.remedy
+    assert "edu-rag run" not in str(error.value)
+
+
+def test_a_folder_of_submissions_is_told_from_a_submission(write_system: Callable[..., Path], tmp_path: Path) -> None:
+    folder = write_system("").parent
+    with pytest.raises(SubmissionError, match="is a folder of submissions: name one, or use `edu-rag score --all`"):
+        find_target(folder, manifest("1.0.0"), "test", None)
+    (tmp_path / "my-folder").mkdir()
+    with pytest.raises(SubmissionError, match=r"has no submission\.toml: write one"):
+        open_submission(tmp_path / "my-folder")
+
+
+def test_a_scorecard_is_not_read_as_predictions(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionError, match=r"is a scorecard: give its predictions\.jsonl"):
+        find_target(put(tmp_path, "scorecard.json", "{}"), manifest("1.0.0"), "test", None)
+
+
+def test_a_command_written_as_one_text_is_told_its_right_spelling(tmp_path: Path) -> None:
+    text = 'name = ""\nteam = "y"\ncommand = "python system.py"\n'
+    put(tmp_path, "my-system/submission.toml", text)
+    with pytest.raises(FaultsError) as error:
+        open_submission(tmp_path / "my-system")
+    remedies = {fault.where.rpartition(": ")[2]: fault.remedy for fault in error.value.faults}
+    assert remedies["command"] == 'give a list of words: command = ["python", "system.py"]'
+    assert "command" not in remedies["name"]
+
+
 def test_a_full_file_serves_a_sample_but_not_the_other_way_round(write_system: Callable[..., Path]) -> None:
     folder = write_system("")
     sample = "stratified-5-seed-0"

@@ -21,7 +21,9 @@ from edu_rag.look.links import safe_link
 from edu_rag.look.texts import percent, plain, seconds, signed
 from edu_rag.results import OUTCOMES, ScoreCard
 from edu_rag.statistics import rank_groups
+from harness import attribution
 from leaderboard.commands import board as command
+from leaderboard.details import CAUSES
 from leaderboard.export import RATE_NAMES, csv_text
 
 COLUMNS = ("score", "accuracy", "hallucination", "missing", "accuracy_given_attempted", "strict_score", "n")
@@ -228,7 +230,10 @@ def test_results_under_different_rules_never_share_a_table(tmp_path: Path) -> No
 def test_a_system_page_shows_every_further_field_under_human_names(tmp_path: Path) -> None:
     card = made.card_of(
         "one", "cccii", attribution={"no_evidence": 2, "not_used": 0}, probes={"no-context": {"n": 5, "on": True}},
-        retrieval={"n_citing": 1234, "metrics": {"P@5": 0.25, "MRR": None}, "intervals": {"P@5": [0.125, 0.5]}},
+        retrieval={
+            "n_citing": 1234, "metrics": {"P@5": 0.25, "MRR": None},
+            "intervals": {"P@5": [0.125, 0.5], "R@5": [0.5, 0.75]},
+        },
         confidence={"ece": 0.1, "bins": [{"n": 1}]}, made_on="tqa@0.9.0",
     )  # fmt: skip
     made.write_card(tmp_path / "results", card)
@@ -237,8 +242,9 @@ def test_a_system_page_shows_every_further_field_under_human_names(tmp_path: Pat
     section = page.select_one("section[aria-labelledby=details-heading]")
     rows = [(row.th.text, row.td.text) for row in section.select("tbody tr")]
     assert rows == [
-        ("no evidence in the dataset", "2"), ("evidence retrieved, but not used", "0"), ("answers that cite", "1,234"),
-        ("Precision at 5", "0.25"), ("MRR", "none"), ("95 % interval · Precision at 5", "0.125 … 0.5"),
+        ("no_evidence: the dataset has no evidence for it", "2"),
+        ("not_used: evidence was cited, and the answer is wrong", "0"), ("answers that cite", "1,234"),
+        ("Precision at 5", "0.25 [0.125 … 0.5]"), ("MRR", "none"), ("95 % interval · Recall at 5", "0.5 … 0.75"),
         ("calibration error (ECE)", "0.1"), ("no-context · questions", "5"), ("no-context · on", "True"),
     ]  # fmt: skip
     assert "tqa@0.9.0, whose pages are others" in page.text
@@ -328,3 +334,7 @@ def test_a_system_that_mostly_failed_is_marked_as_such(tmp_path: Path) -> None:
     assert "mostly failed" in rows["broken"]
     assert "mostly failed" not in rows["shy"]
     assert "failed" in table
+
+
+def test_the_board_calls_causes_as_the_harness_does() -> None:
+    assert dict(CAUSES) == dict(attribution.CAUSES)

@@ -122,7 +122,7 @@ def test_no_page_is_wider_than_the_window(browser: Any, sites: Path, width: int,
 
 
 def test_on_a_desk_the_whole_table_is_seen_without_scrolling(browser: Any, sites: Path) -> None:
-    page, _ = opened(browser, sites / "site/index.html", viewport={"width": 1366, "height": 900})
+    page, _ = opened(browser, sites / "site/index.html", viewport={"width": 1200, "height": 900})
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
 
 

@@ -1,4 +1,4 @@
-"""The board's ranks and its smallest detectable difference take whole lessons where all scorecards state them."""
+"""The board's ranks and its smallest detectable difference take whole lessons where no scorecard states other ones."""
 
 from __future__ import annotations
 
@@ -29,8 +29,13 @@ def test_a_difference_in_two_lessons_alone_earns_no_rank() -> None:
     assert rank([replace(one, lessons=LESSONS) for one in PLAIN]) == [Rank(1, 2), Rank(1, 2)]
 
 
-def test_lessons_that_one_scorecard_does_not_state_are_not_used() -> None:
-    assert rank([replace(PLAIN[0], lessons=LESSONS), PLAIN[1]]) == [Rank(1, 1), Rank(2, 2)]
+def test_one_scorecard_without_lessons_makes_no_rank_of_a_difference_in_two_lessons() -> None:
+    assert rank([replace(PLAIN[0], lessons=LESSONS), PLAIN[1]]) == [Rank(1, 2), Rank(1, 2)]
+
+
+def test_lessons_on_which_two_scorecards_differ_are_not_used() -> None:
+    others = replace(PLAIN[1], lessons=tuple(at // 20 for at in range(60)))
+    assert rank([replace(PLAIN[0], lessons=LESSONS), others]) == [Rank(1, 1), Rank(2, 2)]
 
 
 def test_the_smallest_detectable_difference_pays_for_lessons() -> None:
