@@ -12,6 +12,7 @@ from phrases import END_MARKS, PROSE, RUN_ONS, THOUGHTS
 
 def _json(aim: Aim, text: str) -> str:
     rng = aim.rng
+    text = aim.label if rng.random() < 0.4 else text
     values: tuple[Any, ...] = (
         text,
         text,
@@ -70,9 +71,12 @@ def _tagged(aim: Aim, text: str) -> str:
 
 def _tex(aim: Aim, text: str) -> str:
     command = aim.rng.choice(("boxed", "text", "textbf", "mathrm", "fbox", "mathbb"))
-    forms = ("$\\c{%}$", "\\c{%}", "$$ \\c{%} $$", "\\(\\c{%}\\)", "\\[ \\c{\\text{%}} \\]", "not \\c{%}",
-    "The answer is $\\c{%}$.",
-             "\\c{\\textbf{\\text{\\boxed{\\fbox{%}}}}}", "\\c{%} \\c{@}", "\\c{%")  # fmt: skip
+    depth = aim.rng.choice((2, 4, 9, 10, 12, 13))
+    forms = (
+        "$\\c{%}$", "\\c{%}", "$$ \\c{%} $$", "\\(\\c{%}\\)", "\\[ \\c{\\text{%}} \\]", "not \\c{%}",
+        "The answer is $\\c{%}$.", "\\c{\\textbf{\\text{\\boxed{\\fbox{%}}}}}", "\\c{%} \\c{@}", "\\c{%",
+        "\\text{" * depth + "%" + "}" * depth,
+    )  # fmt: skip
     return aim.rng.choice(forms).replace("c{", command + "{").replace("@", aim.other).replace("%", text)
 
 

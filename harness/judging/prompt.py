@@ -68,7 +68,8 @@ def neutral(text: str) -> str:
     """Untrusted text that can close no tag, open no turn and begin no line of ours.
 
     One line, nothing invisible; `<`, `[`, `{`, `|` are followed and `>`, `]`, `}`, `|` preceded by a space, which
-    breaks `</answer_to_grade>`, `<|im_end|>`, `[INST]`, `<<SYS>>` and `{gold}`; every colon behind "verdict" becomes a dash.
+    breaks `</answer_to_grade>`, `<|im_end|>`, `[INST]`, `<<SYS>>` and `{gold}`; every colon behind "verdict" becomes a
+    dash.
     """
     line = " ".join("".join(map(_plain, text)).split())
     line = _CLOSING.sub(r" \1", _OPENING.sub(r"\1 ", line))

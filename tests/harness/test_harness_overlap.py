@@ -51,6 +51,7 @@ def test_overlap_counts_in_both_lists_what_the_other_has_within_the_cut_off() ->
     assert overlaps(many, many[::-1]) == [0.0, 0.0, 0.0, 16 / 20]
     elsewhere = Passage("q", 0, 10)
     assert overlaps([A, elsewhere], [elsewhere, B]) == [0.0, 2 / 4, 2 / 4, 2 / 4]
+    assert overlaps([A], [elsewhere]) == [0.0, 0.0, 0.0, 0.0]
 
 
 passages = st.lists(
