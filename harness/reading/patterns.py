@@ -99,7 +99,8 @@ RETRACTION = re.compile(
     rf"\b(?:(?:that|this|it)s?|im|(?:which|answer|choice|option|that|this|it|i) (?:is|was|am|would be|must be))"
     rf" (?:\w+ )?(?:{_WRONG}|not {_RIGHT})\b"
     rf"|\b(?:isnt|wasnt) {_RIGHT}\b|\b(?:not|isnt|wasnt) it$|^(?:it|that)(?:s| is)? (?:not|isnt)$"
-    r"|^(?:not?|nope|no (?:wait|sorry|its|it is|that).*)$|^(?:wait|actually|scratch|oops|correction)\b"
+    r"|^(?:not?|nope|wrong|incorrect|false|mistaken|no (?:wait|sorry|its|it is|that).*)$"
+    r"|^(?:wait|actually|scratch|oops|correction)\b"
     r"|\bi take (?:it|that) back\b"
 )
 NOT_TRUE = re.compile(r"\b(?:not|isnt|wasnt|never) (?:\w+ )?(?:true|correct|right)\b")
