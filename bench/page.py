@@ -37,7 +37,8 @@ def main() -> None:
         raise SystemExit(f"{script} ended with {done.returncode}: the page is as it was")
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
-    told = f"`python {script} {shlex.join(arguments)}`".replace(" `", "`")
+    shown = [Path(word).name if Path(word).is_absolute() else word for word in arguments]  # no machine's folders
+    told = f"`python {script} {shlex.join(shown)}`".replace(" `", "`")
     before, rest = PAGE.read_text(encoding="utf-8").split(begin)  # as it is now: a measurement takes minutes
     about = f"{told}, {day}, {machine}; load {load:.1f} when it began."
     text = f"{before}{begin}\n{about}\n\n{done.stdout.strip()}\n{end}{rest.split(end)[1]}"
