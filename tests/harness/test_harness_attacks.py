@@ -1,0 +1,83 @@
+"""Everything an attacker could try from inside, in one sandboxed run: as root, and as another user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from attack_world import a_world, arms, attack_names, left_in_temp, python_for, run_attacks, survivors
+
+NAMES = attack_names()
+USER = 1_000
+WORST = (
+    "gold_by_path", "secret_file_of_the_caller", "memory_of_other_processes", "environment_of_the_first_process",
+    "tcp_to_the_loopback", "unix_socket_by_name", "write_to_usr", "daemon", "fill_shared_memory",
+)  # fmt: skip
+NEEDS_A_CGROUP = {"fill_memory_by_many_processes"}
+"""Limits hold for each process: only a cgroup counts what all of them take together."""
+Said = dict[str, dict[str, Any]]
+ENDED_BY_THE_HARNESS = {"write_to_the_harness_output"}
+"""It writes to its own pipe, which is the only one in reach: that is an answer which breaks the protocol."""
+
+
+def test_there_are_attacks_of_every_kind() -> None:
+    assert len(NAMES) == len(set(NAMES)) >= 120
+
+
+@pytest.fixture(scope="session")
+def attacked(bubblewrap: None) -> Callable[[str, int], Said]:
+    """What each attack said in an arm, as a user; each pair runs once."""
+    done: dict[tuple[str, int], Said] = {}
+    if os.geteuid() != 0:
+        pytest.skip("NOT RUN: only root can play the attacks on itself and on another user")
+
+    def run(arm: str, uid: int) -> Said:
+        if (arm, uid) not in done:
+            if python_for(uid) is None:
+                pytest.skip(f"NOT RUN: user {uid} can start no Python that has our packages")
+            with a_world(uid) as world:
+                done[arm, uid] = run_attacks(world, arms()[arm], NAMES)
+                done[arm, uid]["left"] = {"files": left_in_temp(world), "processes": survivors(world)}
+        return done[arm, uid]
+
+    return run
+
+
+def succeeded(said: Said) -> list[str]:
+    return [f"{name}: {said[name]['evidence']}" for name in NAMES if said[name]["success"]]
+
+
+@pytest.mark.parametrize("uid", [0, USER])
+def test_no_attack_succeeds_in_the_sandbox(attacked: Callable[[str, int], Said], uid: int) -> None:
+    said = attacked("ours", uid)
+    gaps = NEEDS_A_CGROUP if said["caps"]["gaps"] else set()  # a run without a cgroup says so on its record
+    assert [line for line in succeeded(said) if line.partition(":")[0] not in gaps] == []
+
+
+def test_run_by_root_the_sandbox_has_no_gap(attacked: Callable[[str, int], Said]) -> None:
+    assert attacked("ours", 0)["caps"]["gaps"] == []
+
+
+@pytest.mark.parametrize("uid", [0, USER])
+def test_an_attack_that_fails_was_refused_not_broken(attacked: Callable[[str, int], Said], uid: int) -> None:
+    said = attacked("ours", uid)
+    assert [(name, said[name]["broken"]) for name in NAMES if said[name].get("broken")] == []
+    unsaid = {name for name in NAMES if "nothing was said" in str(said[name].get("ended"))}
+    assert unsaid == set()
+    stopped = {name for name in NAMES if (said[name].get("ended") or "").startswith(("protocol", "timeout"))}
+    assert stopped <= ENDED_BY_THE_HARNESS
+
+
+@pytest.mark.parametrize("uid", [0, USER])
+def test_nothing_of_a_run_full_of_attacks_stays_on_the_machine(attacked: Callable[[str, int], Said], uid: int) -> None:
+    assert attacked("ours", uid)["left"] == {"files": [], "processes": []}
+
+
+def test_the_same_attacks_succeed_without_a_sandbox(attacked: Callable[[str, int], Said]) -> None:
+    said = attacked("plain subprocess", 0)
+    assert [(name, said[name]["broken"]) for name in NAMES if said[name].get("broken")] == []
+    assert len(succeeded(said)) >= 100
+    for name in WORST:
+        assert said[name]["success"], name
