@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,13 +11,17 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.look.texts import quoted
 from edu_rag.records import Question
+from edu_rag.sample import choose, sample_of
 from harness.cautions import cites, of_citations, of_files, page_lengths
+from harness.overlap import FILE_NAME as OVERLAP
+from harness.overlap import read_overlap
+from harness.plain import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes
 from harness.predictions import faults_in, read_predictions
 from harness.reading.answers import read_answer
 from harness.running.run_record import require_made_on
-from harness.sample import choose, sample_of
 from harness.settings_faults import settings_faults
 from harness.submission import Submission, all_faults, behind_link
+from harness.trees import walk
 
 MAX_EXAMPLES = 3
 """Answers that name no single choice, of which so many are shown."""
@@ -105,20 +109,67 @@ def _check_file(path: Path, dataset: Dataset | None) -> Findings:
         return Findings([SubmissionError(path, error.what, error.remedy)], [])
 
 
-def check_submission(folder: Path, dataset: Dataset | None) -> Findings:
-    """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults."""
+def _settings_notes(submission: Submission) -> Iterator[str]:
+    """What a team should know of its settings, though nothing is wrong with them."""
+    said = submission.settings
+    yield f"{submission.folder}: {_KINDS[bool(said.command)]}"
+    if not said.accounts:
+        yield f"{submission.folder}: accounts = []: no later pull request can add a run to it or withdraw it"
+    if said.withdrawn:
+        yield f"{submission.folder}: withdrawn, and its row stays: {quoted(said.withdrawn, MAX_ANSWER)}"
+
+
+def _check_overlap(folder: Path, dataset: Dataset | None) -> Findings:
+    """Check the questions that a team declares; ids of another split or version are no fault."""
+    if folder.is_symlink():
+        return Findings([], [])
+    try:
+        declared = read_overlap(folder)
+    except EduRagError as error:
+        return Findings([error], [])
+    if dataset is None or not declared:
+        return Findings([], [])
+    columns = [dataset.columns("questions", split, ["question_id"]) for split in dataset.splits()]
+    known = {one for table in columns if table is not None for one in table.column("question_id").to_pylist()}
+    notes = [f"{folder / OVERLAP}: {len(declared & known):,} questions of {dataset.id} are declared as seen"]
+    unknown = sorted(declared - known)
+    if unknown:
+        first = ", ".join(unknown[:MAX_EXAMPLES])
+        notes.append(f"  {len(unknown):,} are no questions of it, which another dataset may have: {first}")
+    return Findings([], notes)
+
+
+def _leftovers(folder: Path) -> Iterator[str]:
+    """What a run left beside the predictions, which a pull request must not bring."""
+    found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
+    if found:
+        more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""
+        yield f"{folder / PREDICTIONS}: stay out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
+
+
+def _is_read(path: Path, folder: Path) -> bool:
+    """Whether a predictions file is read: what is not is a fault of the tree already, and may never end."""
+    if behind_link(path, folder) or not (path.is_file() or path.is_dir()):
+        return False
+    return path.is_dir() or path.stat().st_size <= most_bytes(str(path.relative_to(folder)))
+
+
+def check_submission(folder: Path, dataset: Dataset | None, *, here: bool = True) -> Findings:
+    """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults.
+
+    `here`: its command is to start on this machine; else a program that only this machine lacks is no fault.
+    """
     submission, faults = all_faults(folder)
     notes: list[str] = []
     files = [] if folder.is_symlink() else _files(folder.absolute(), dataset)
     if submission is not None:
-        faults += settings_faults(submission)
-        notes.append(f"{submission.folder}: {_KINDS[bool(submission.settings.command)]}")
+        faults += settings_faults(submission, here=here)
+        notes += _settings_notes(submission)
         if dataset is not None and not files and not submission.settings.command:
             faults.append(_none_for(submission, dataset))
-    # What is left out is a fault of the tree already; a stranger's link may lead to a pipe that never ends.
-    files = [path for path in files if not behind_link(path, folder.absolute()) and (path.is_file() or path.is_dir())]
-    for path in files:
-        found = _check_file(path, dataset)
+    files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
+    for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset) for path in files)]:
         faults += found.faults
         notes += found.notes
+    notes += [] if folder.is_symlink() else _leftovers(folder)
     return Findings(faults, notes, list(of_files([path for path in files if path.is_file()])))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,14 +12,13 @@ from msgspec import Meta
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
 from edu_rag.results import SystemFacts
+from edu_rag.sample import Sample, sample_of
 from edu_rag.toml import read_toml
-from harness.sample import Sample, sample_of
+from harness.plain import MAX_SETTINGS_BYTES, tree_faults
+from harness.settings_places import with_line
+from harness.slugs import is_slug, suggested
 
 FILE_NAME = "submission.toml"
-MAX_FILES = 2_000
-_SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
-_IGNORED = frozenset({"__pycache__"})
 # Characters at most, since the board shows these texts to everybody. A limit that is part of the type is checked field
 # by field, so that all faults of a file are told at once.
 Name = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -55,6 +53,8 @@ class SubmissionFile:
     models: Listed = ()
     outside_knowledge: Paragraph = ""
     tqa_overlap: Paragraph = ""
+    accounts: Listed = ()
+    withdrawn: Paragraph = ""
     blind: bool = False
     command: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -87,17 +87,13 @@ class Submission:
             slug=self.slug, name=said.name, team=said.team, description=said.description, contact=said.contact,
             links=said.links, licence=said.licence, models=said.models, outside_knowledge=said.outside_knowledge,
             tqa_overlap=said.tqa_overlap, runnable=bool(said.command), blind=said.blind,
+            withdrawn=said.withdrawn,
         )  # fmt: skip
 
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
         """Where the predictions for a dataset (`name-version`), split and sample belong."""
         name = f"{split}-{sample}.jsonl" if sample else f"{split}.jsonl"
         return self.folder / "predictions" / dataset / name
-
-
-def is_slug(name: str) -> bool:
-    """Whether a name can be a submission's folder: 3-40 of a-z, 0-9 and '-'."""
-    return _SLUG.match(name) is not None
 
 
 def open_submission(folder: Path) -> Submission:
@@ -108,7 +104,8 @@ def open_submission(folder: Path) -> Submission:
     if not (folder / FILE_NAME).exists() and any(folder.glob(f"*/{FILE_NAME}")):
         raise SubmissionError(folder, "is a folder of submissions", "name one, or use `edu-rag score --all`")
     if not is_slug(folder.name):
-        raise SubmissionError(folder, f"{folder.name!r} is not 3-40 of a-z, 0-9 and '-'", "rename the folder")
+        remedy = f"rename the folder, to {suggested(folder.name)}"
+        raise SubmissionError(folder, f"{folder.name!r} is not 3-40 of a-z, 0-9 and '-'", remedy)
     path = folder / FILE_NAME
     if path.is_symlink() or not path.is_file():
         raise SubmissionError(folder, f"has no {FILE_NAME}", "write one with at least name and team")
@@ -116,49 +113,17 @@ def open_submission(folder: Path) -> Submission:
 
 
 def _settings(path: Path) -> SubmissionFile:
-    """Read submission.toml; a command that is written as one text is told with its right spelling."""
+    """Read submission.toml, faults with their lines; a command written as one text is told with its right spelling."""
     try:
-        return read_toml(path, SubmissionFile)
+        return read_toml(path, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except FaultsError as error:
-        if not any(fault.where == f"{path}: command" for fault in error.faults):
-            raise
+        command = f"{path}: command"
         remedy = 'give a list of words: command = ["python", "system.py"]'
-        raise FaultsError(
-            [
-                ConfigError(fault.where, fault.what, remedy) if fault.where == f"{path}: command" else fault
-                for fault in error.faults
-            ]
-        ) from None
-
-
-def _odd(path: Path, shown: str) -> SubmissionError | None:
-    if path.is_symlink():
-        return SubmissionError(shown, "is a link", "put the file itself there")
-    if not (path.is_file() or path.is_dir()):
-        return SubmissionError(shown, "is neither a file nor a folder", "remove it")
-    if not _PLAIN.match(path.name):
-        return SubmissionError(shown, "has an odd name", "use letters, digits, '.', '_' and '-'")
-    return None
-
-
-def tree_faults(folder: Path) -> list[SubmissionError]:
-    """Links, special files and odd names in a submission, and too many files; it follows no link."""
-    faults: list[SubmissionError] = []
-    n_files = 0
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in _IGNORED)
-        for name in sorted(folders + files):
-            n_files += 1
-            path = Path(parent) / name
-            fault = _odd(path, ascii(str(path.relative_to(folder)))[1:-1])
-            if fault is not None:
-                faults.append(fault)
-        if n_files > MAX_FILES:
-            return [
-                *faults,
-                SubmissionError(folder, f"has more than {MAX_FILES:,} files", "leave out what is not needed"),
-            ]
-    return faults
+        told = [
+            ConfigError(fault.where, fault.what, remedy if fault.where == command else fault.remedy)
+            for fault in error.faults
+        ]
+        raise FaultsError([with_line(path, fault) for fault in told]) from None
 
 
 def present(submission: Submission) -> list[str]:

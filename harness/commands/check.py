@@ -16,8 +16,9 @@ from harness.commands.options import PATH, dataset_option, open_dataset, split_o
 def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     """Say everything that is wrong with a submission folder or a predictions file, at once.
 
-    The same reading as `score` and the CI use. Without --dataset only the form is checked; with it, also the
-    question ids, and how each answer reads (a choice, an abstention, or neither).
+    The same reading as `score` and the CI use: settings with their lines, names, sizes, predictions. Without --dataset
+    only the form is checked; with it, also the question ids, and how each answer reads (a choice, an abstention, or
+    neither). What Python and a run leave behind is no fault, since git leaves it out.
 
     \b
     Example:

@@ -10,6 +10,7 @@ import pytest
 from harness.check import check_submission
 from harness.settings_faults import TEMPLATE
 
+TEMPLATE_LINES = ("name", "team", "contact", "description")
 SUBMISSIONS = Path(__file__).resolve().parents[2] / "submissions"
 
 
@@ -28,7 +29,9 @@ def test_a_copy_of_the_template_must_be_filled_in_but_the_template_itself_is_rig
         shutil.copytree(SUBMISSIONS / "template", tmp_path / slug)
         faults = [str(fault) for fault in check_submission(tmp_path / slug, None).faults]
         toml = tmp_path / slug / "submission.toml"
-        assert faults == [f"{toml}: {name}: still the template's: write your own" for name in left]
+        assert faults == [
+            f"{toml}:{4 + TEMPLATE_LINES.index(name)}: {name}: still the template's: write your own" for name in left
+        ]
 
 
 def test_every_submission_of_the_repository_passes() -> None:
@@ -65,3 +68,12 @@ def test_a_word_of_the_command_that_names_nothing_is_a_fault(
     (folder.parent / "other" / "run.sh").touch()
     found = commanded(folder, command)
     assert [said[: len(expected)] for said, expected in zip(found, faults, strict=True)] == faults
+
+
+def test_a_program_that_another_machine_has_is_no_fault_of_a_pull_request(write_system: Callable[..., Path]) -> None:
+    folder = write_system("")
+    toml = 'name = "x"\nteam = "y"\ncommand = ["{}", "absent.py"]\n'
+    for word, n in (("julia-1.12", 1), ("./absent", 2)):
+        (folder / "submission.toml").write_text(toml.format(word))
+        assert len(check_submission(folder, None).faults) == 2
+        assert len(check_submission(folder, None, here=False).faults) == n

@@ -10,7 +10,9 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
 from edu_rag.manifest import Manifest
 from harness.check import check_submission
-from harness.submission import all_faults, find_predictions, is_slug, open_submission, submission_of, tree_faults
+from harness.plain import tree_faults
+from harness.slugs import is_slug
+from harness.submission import all_faults, find_predictions, open_submission, submission_of
 from harness.target import anonymous, find_target
 
 

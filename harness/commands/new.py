@@ -1,0 +1,75 @@
+"""`edu-rag new`: a submission folder to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from harness.commands.options import PATH
+
+
+def _own_name() -> str:
+    """How this command line is called here: an environment that is not activated has no `edu-rag` on the path."""
+    import shlex
+    import shutil
+    import sys
+
+    if shutil.which("edu-rag"):
+        return "edu-rag"
+    called = Path(sys.argv[0])
+    return shlex.quote(str(called)) if called.name == "edu-rag" else f"{shlex.quote(sys.executable)} -m edu_rag"
+
+
+def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
+    """What to do next; each command works as it stands."""
+    import shlex
+
+    edu_rag, place, demo = _own_name(), shlex.quote(str(folder)), Path("demo") / "dataset"
+    yield f"change every line of {folder / 'submission.toml'}"
+    if predictions_only:
+        yield f"put your predictions into {folder}/predictions/<dataset>-<version>/<split>.jsonl"
+        yield f"{edu_rag} check {place}"
+        return
+    yield f"write your system: {folder / 'system.py'} answers already, by a rule that you replace"
+    yield f"{edu_rag} check {place}"
+    if not demo.is_dir():
+        yield f"{edu_rag} demo --light   (once: it makes {demo} to try things on)"
+    yield f"{edu_rag} run {place} --dataset {demo}"
+    yield f"{edu_rag} score {place} --dataset {demo}"
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--in", "into", type=PATH, default=Path("submissions"), show_default=True, metavar="DIR",
+    help="The folder of submissions to make it in.",
+)  # fmt: skip
+@click.option("--predictions-only", is_flag=True, help="No code to share: settings alone, for predictions.")
+@click.option("--name", "title", default="", metavar="TEXT", help="The system's name on the board.")
+@click.option("--team", default="", metavar="TEXT", help="Who hands it in.")
+@click.option(
+    "--account", "accounts", multiple=True, metavar="LOGIN",
+    help="Your login on the code host, which may change the submission later; repeatable.",
+)  # fmt: skip
+def new(name: str, into: Path, title: str, team: str, accounts: tuple[str, ...], *, predictions_only: bool) -> None:
+    """Make a submission folder to start from; NAME becomes the folder's name, 3-40 of a-z, 0-9 and '-'.
+
+    It holds settings, with a word on what each line is for, and a system in Python that answers already.
+    `edu-rag check` names what you have not changed yet. Prints the folder; the next steps go to stderr.
+
+    \b
+    Example:
+      edu-rag new my-system --team "My lab" --account my-login
+      edu-rag new my-answers --predictions-only --in demo/submissions
+    """
+    from edu_rag.progress import say
+    from harness.scaffold import Wishes, scaffold
+
+    wishes = Wishes(name=title, team=team, accounts=accounts, predictions_only=predictions_only)
+    folder = scaffold(name, into, wishes)
+    click.echo(str(folder))
+    say("Next:")
+    for number, step in enumerate(_next_steps(folder, predictions_only=predictions_only), 1):
+        say(f"  {number}. {step}")

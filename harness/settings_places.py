@@ -1,0 +1,45 @@
+"""Where in submission.toml a setting stands, so that a fault names its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from edu_rag.errors import ConfigError, EduRagError
+
+_SECTION = re.compile(r"\s*\[\s*([A-Za-z0-9_.-]+)\s*\]")
+_KEY = re.compile(r"\s*\"?([A-Za-z0-9_.-]+)\"?\s*=")
+_MAX_BYTES = 1_000_000
+
+
+def lines_of(path: Path) -> dict[str, int]:
+    """The line of each setting of a TOML file by its dotted name; empty where the file cannot be read.
+
+    Tables that stand inline and texts of several lines are not looked into: what stands in them has no line of its own.
+    """
+    try:
+        with path.open("rb") as stream:
+            text = stream.read(_MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return {}
+    lines: dict[str, int] = {}
+    section = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if (found := _SECTION.match(line)) is not None:
+            section = f"{found[1]}."
+            lines.setdefault(found[1], number)
+        elif (found := _KEY.match(line)) is not None:
+            lines.setdefault(section + found[1], number)
+    return lines
+
+
+def setting_fault(path: Path, setting: str, what: str, remedy: str) -> ConfigError:
+    """A fault of one setting, as `FILE:LINE: setting`, or `FILE: setting` where it stands nowhere."""
+    line = lines_of(path).get(setting)
+    return ConfigError(f"{path}: {setting}" if line is None else f"{path}:{line}: {setting}", what, remedy)
+
+
+def with_line(path: Path, fault: EduRagError) -> EduRagError:
+    """A fault of `FILE: setting` with the line that the setting stands on; any other as it is."""
+    start, _, setting = fault.where.partition(f"{path}: ")
+    return fault if start or not setting else setting_fault(path, setting, fault.what, fault.remedy)
