@@ -25,7 +25,7 @@ from mend_tqa_key import mend
 from real_run_report import write_report
 
 from edu_rag.dataset import Dataset
-from harness.sample import Sample, choose
+from edu_rag.sample import Sample, choose
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 0

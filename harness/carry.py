@@ -84,4 +84,17 @@ def target_of(submission: Submission, made: Made, dataset: Dataset) -> Target:
     else:  # the place decides what may be scored, and the record could else name a newer version
         what = f"lies under {said}, but its run record names {record.dataset[:80]}"
         raise SubmissionError(made.path, what, "put it where it belongs, or run the system again")
-    return Target(made.path, submission.facts, made_on)
+    return Target(made.path, submission.facts, made_on, submission.folder)
+
+
+def on_samples(best: Iterable[Made], tables: Iterable[tuple[str, str]]) -> Iterator[Made]:
+    """The predictions to score, and on these samples, given as (split, sample), those of whole splits.
+
+    A sample's own file goes before the whole split's of the same or an older version.
+    """
+    chosen = {(one.split, one.sample): one for one in best}
+    for split, sample in sorted(tables):
+        whole, own = chosen.get((split, None)), chosen.get((split, sample))
+        if whole is not None and (own is None or own.version < whole.version):
+            chosen[split, sample] = whole._replace(sample=sample)
+    yield from (chosen[key] for key in sorted(chosen, key=lambda key: (key[0], key[1] or "")))

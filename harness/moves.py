@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from harness.score import Exam
 RECORD = "rescoring.json"
 FORMAT = "edu-rag-rescoring-v1"
 NEW = "new"
+_BESIDE = frozenset({"system files changed", "re-run changed", "caps changed", "cost changed"})
+"""Causes that no score depends on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +50,17 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescoring:
-    """What scoring again found. `n_unchanged` results are the same to the last byte."""
+    """What scoring again found. `n_unchanged` results are the same to the last byte.
+
+    `renewed` were written again, but only what is told beside the score differs: who vouches, under which caps.
+    """
 
     datasets: tuple[str, ...]
     n_unchanged: int
     moves: tuple[Move, ...]
-    kept: tuple[Kept, ...]
-    faults: tuple[EduRagError, ...]
+    renewed: tuple[Move, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    faults: tuple[EduRagError, ...] = ()
 
 
 def _as_read_back(card: ScoreCard) -> dict[str, Any]:
@@ -80,9 +87,14 @@ def causes_of(before: ScoreCard, after: ScoreCard) -> tuple[str, ...]:
         "evidence or slices only": bool(before.exam) and prints["support"] and before.outcomes == after.outcomes,
         "evidence or slices changed": bool(before.exam) and prints["support"] and before.outcomes != after.outcomes,
         "harness version": before.harness != after.harness,
+        "declared overlap changed": before.overlap != after.overlap,
         "declared facts changed": before.system != after.system,
         "probes changed": was["probes"] != now["probes"],
         "carried to another version": before.made_on != after.made_on,
+        "system files changed": before.system_sha256 != after.system_sha256,
+        "re-run changed": was["rerun"] != now["rerun"],
+        "caps changed": was["caps"] != now["caps"],
+        "cost changed": was["cost"] != now["cost"],
     }
     found = tuple(cause for cause, holds in telling.items() if holds)
     return found or ("harness changed within its version",)
@@ -108,11 +120,18 @@ def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> Move | No
     )  # fmt: skip
 
 
+def beside_the_score(move: Move) -> bool:
+    """Whether all that differs is what is told beside the score, which is no move of it."""
+    return move.before == move.after and not move.question_ids and _BESIDE.issuperset(move.causes)
+
+
 def rescoring_values(rescoring: Rescoring) -> dict[str, Any]:
     """What rescoring.json holds."""
     from edu_rag.typed import to_plain
 
-    lists = {name: [to_plain(one) for one in getattr(rescoring, name)] for name in ("datasets", "moves", "kept")}
+    lists = {
+        name: [to_plain(one) for one in getattr(rescoring, name)] for name in ("datasets", "moves", "renewed", "kept")
+    }
     faults = [str(fault) for fault in rescoring.faults]
     return {"format": FORMAT, "n_unchanged": rescoring.n_unchanged, **lists, "faults": faults}
 
@@ -126,7 +145,12 @@ def rescoring_lines(rescoring: Rescoring, limit: int = 10) -> Iterator[str]:
         if move.question_ids:
             more = f" … and {len(move.question_ids) - limit:,} more" if len(move.question_ids) > limit else ""
             yield f"  {len(move.question_ids):,} outcome(s) changed: {', '.join(move.question_ids[:limit])}{more}"
-    yield f"{len(rescoring.moves):,} result(s) moved, {rescoring.n_unchanged:,} unchanged, {len(rescoring.kept):,} kept"
+    renewed = f"{len(rescoring.renewed):,} with the same score told anew, " if rescoring.renewed else ""
+    n_moved, n_kept = len(rescoring.moves), len(rescoring.kept)
+    yield f"{n_moved:,} result(s) moved, {renewed}{rescoring.n_unchanged:,} unchanged, {n_kept:,} kept"
+    causes = Counter(cause for move in rescoring.renewed for cause in move.causes)
+    for cause, n in sorted(causes.items()):
+        yield f"  told anew: {cause}: {n:,}"
     for kept in rescoring.kept:
         yield f"  kept {kept.scorecard} ({kept.dataset}): {kept.why}"
 
@@ -136,7 +160,7 @@ def write_record(path: Path, rescoring: Rescoring) -> bool:
     from edu_rag.jsonl import read_json, write_json
 
     values = rescoring_values(rescoring)
-    if not rescoring.moves and path.is_file():
+    if not (rescoring.moves or rescoring.renewed) and path.is_file():
         try:
             last = read_json(path)
         except EduRagError:

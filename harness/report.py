@@ -11,12 +11,14 @@ from edu_rag.results import OUTCOMES, Counts, ScoreCard
 from harness.attribution import attribution_lines
 from harness.confidence import confidence_lines
 from harness.cost import cost_lines
+from harness.overlap import overlap_lines
 from harness.probing.score import probe_lines
 from harness.retrieval import retrieval_lines
 
 _MAX_VALUES = 20
 """An attribute with more values than this, such as lesson, is not shown; the scorecard holds all."""
 _WIDEST = 60
+_REASON = 200
 """Characters of a slice's name that are shown: a line is not to be wider than 110."""
 
 
@@ -78,6 +80,18 @@ def _carried_lines(card: ScoreCard) -> Iterator[str]:
     yield f"answered on {card.made_on}: retrieval, attribution and slices by pages are left out"
 
 
+def _standing_lines(card: ScoreCard) -> Iterator[str]:
+    if card.system.withdrawn:
+        yield f"withdrawn by its team: {clip(' '.join(card.system.withdrawn.split()), _REASON)}"
+    again = card.rerun
+    if again.get("own"):
+        yield "run by the maintainers themselves"
+    elif again:
+        yield f"run again by the maintainers: {again['n_same']:,} of {again['n']:,} answers the same"
+    if card.caps:
+        yield f"made in a sandbox: {card.caps.get('sandbox', 'unknown')}"
+
+
 def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
     """The parts of the report that have something to say, in the order in which a person asks."""
     yield _outcome_lines(card.counts)
@@ -93,6 +107,10 @@ def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
     for values, lines in parts:
         if values:
             yield lines(values)
+    if card.overlap or card.system.tqa_overlap.strip():
+        yield overlap_lines(card)
+    if card.rerun or card.caps or card.system.withdrawn:
+        yield _standing_lines(card)
     if card.made_on:
         yield _carried_lines(card)
 

@@ -21,16 +21,18 @@ from edu_rag.gold import Gold, match_gold
 from edu_rag.manifest import file_sha256
 from edu_rag.records import Question
 from edu_rag.results import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.sample import choose, sample_of
 from edu_rag.statistics import rate_intervals
 from harness.attribution import attribution_of
 from harness.confidence import confidence_of
 from harness.cost import cost_of
 from harness.judging.grading import Grading, answers_rule_of, grade_all
+from harness.overlap import marks, read_overlap
 from harness.predictions import read_predictions
 from harness.probing.score import probes_of
+from harness.reruns import OWN_MACHINE, Trust, Vouched
 from harness.retrieval import retrieval_of
-from harness.running.run_record import is_measured
-from harness.sample import choose, sample_of
+from harness.running.fingerprint import system_sha256
 from harness.support import Support, read_support
 from harness.target import Target
 
@@ -55,11 +57,12 @@ class Exam(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A scorecard with the verdicts and predictions behind it."""
+    """A scorecard with the verdicts and predictions behind it, and what was believed of what lies beside them."""
 
     card: ScoreCard
     verdicts: Sequence[Verdict]
     predictions: Mapping[str, Prediction]
+    trust: Trust = Trust()
 
 
 def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
@@ -160,14 +163,16 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
 class Origin(NamedTuple):
     """Where predictions come from.
 
-    The hash of their file, the dataset they were made on where that is another version, whether the harness measured
-    their latency, and what the probes beside them say.
+    The hash of their file, the dataset they were made on where that is another version, what is believed of what lies
+    beside them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
     """
 
     sha256: str = ""
     made_on: str = ""
-    measured: bool = False
+    trust: Trust = Trust()
     probes: Mapping[str, Any] = {}
+    system_sha256: str = ""
+    overlap: frozenset[str] = frozenset()
 
 
 def score(
@@ -194,11 +199,13 @@ def score(
         retrieval={} if origin.made_on else retrieval_of(asked, verdicts, exam.support, lessons),
         attribution={} if origin.made_on else attribution_of(exam.questions, asked, verdicts, exam.support),
         confidence=confidence_of(verdicts, asked), judges=judges,
-        cost=cost_of(asked.values(), measured=origin.measured), probes=origin.probes,
-        exam=exam.prints, made_on=origin.made_on, predictions_sha256=origin.sha256,
+        cost=cost_of(asked.values(), measured=origin.trust.measured), probes=origin.probes,
+        exam=exam.prints, made_on=origin.made_on, system_sha256=origin.system_sha256, caps=origin.trust.caps,
+        rerun=origin.trust.rerun, overlap=marks(origin.overlap, [q.question_id for q in exam.questions]),
+        predictions_sha256=origin.sha256,
         scored_at=scored_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     )  # fmt: skip
-    return Scored(card, verdicts, asked)
+    return Scored(card, verdicts, asked, origin.trust)
 
 
 @contextmanager
@@ -220,20 +227,36 @@ def uncollected() -> Iterator[None]:
 
 def score_target(
     dataset: Dataset, split: str, sample: str | None, target: Target, *, scored_at: datetime,
-    grading: Grading | None = None,
+    grading: Grading | None = None, vouched: Vouched = OWN_MACHINE,
 ) -> Scored:  # fmt: skip
     """Read, check and score a predictions file. Raises DataError for the first fault in it."""
     with uncollected():
         exam = open_exam(dataset, split, sample)
-        return score_on(exam, target, scored_at=scored_at, grading=grading)
+        return score_on(exam, target, scored_at=scored_at, grading=grading, vouched=vouched)
 
 
-def score_on(exam: Exam, target: Target, *, scored_at: datetime, grading: Grading | None = None) -> Scored:
-    """Read, check and score a predictions file on an open exam. Raises DataError for the first fault in it."""
+def score_on(
+    exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched, grading: Grading | None = None
+) -> Scored:  # fmt: skip
+    """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
+
+    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files.
+    """
     predictions = read_predictions(target.path, exam.known)
-    probes = {} if target.made_on else probes_of(target.path, exam)
-    origin = Origin(file_sha256(target.path), target.made_on, is_measured(target.path), probes)
-    return score(exam, predictions, target.system, scored_at=scored_at, origin=origin, grading=grading)
+    return score(
+        exam, predictions, target.system, scored_at=scored_at, origin=_origin_of(target, exam, vouched), grading=grading
+    )
+
+
+def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
+    sha256 = file_sha256(target.path)
+    system = "" if target.folder is None else system_sha256(target.folder)
+    trust = vouched.trust(target.path, target.system.slug, system, sha256)
+    return Origin(
+        sha256=sha256, made_on=target.made_on, trust=trust, system_sha256=system,
+        probes=probes_of(target.path, exam) if trust.probes and not target.made_on else {},
+        overlap=frozenset() if target.folder is None else read_overlap(target.folder),
+    )  # fmt: skip
 
 
 def summary(card: ScoreCard) -> dict[str, Any]:

@@ -11,15 +11,20 @@ from edu_rag.manifest import Manifest
 from edu_rag.results import SystemFacts
 from edu_rag.scorecards import FILE_NAME as SCORECARD
 from harness.running.run_record import require_made_on
-from harness.submission import find_predictions, is_slug, open_submission, sample_in, submission_of
+from harness.slugs import is_slug
+from harness.submission import find_predictions, open_submission, sample_in, submission_of
 
 
 class Target(NamedTuple):
-    """A predictions file, the facts of the system that made it, and the dataset it was made on if that is another."""
+    """A predictions file, the facts of the system that made it, and the dataset it was made on if that is another.
+
+    `folder` is the submission that it lies in, None where it belongs to none.
+    """
 
     path: Path
     system: SystemFacts
     made_on: str = ""
+    folder: Path | None = None
 
 
 def _slug_of(stem: str) -> str:
@@ -48,7 +53,7 @@ def _target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
     """As `find_target`, by the dataset's `name-version` alone."""
     if path.is_dir():
         submission = open_submission(path)
-        return Target(find_predictions(submission, dataset, split, sample), submission.facts)
+        return Target(find_predictions(submission, dataset, split, sample), submission.facts, folder=submission.folder)
     if not path.is_file():
         raise SubmissionError(path, "no such file or folder", "give a predictions file or a submission folder")
     if path.name == SCORECARD:
@@ -66,4 +71,4 @@ def _target(path: Path, dataset: str, split: str, sample: str | None) -> Target:
     if made_for != dataset:
         what = f"these predictions are for {made_for}, the dataset is {dataset}"
         raise SubmissionError(path, what, "give the dataset that they were made for, or run the system on this one")
-    return Target(path, owner.facts)
+    return Target(path, owner.facts, folder=owner.folder)

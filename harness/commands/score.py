@@ -13,15 +13,19 @@ from harness.commands.options import (
     grading_of,
     grading_options,
     open_dataset,
+    own_machine_option,
     print_json,
     print_lines,
+    reruns_option,
     sample_name,
     sample_options,
     split_option,
+    vouched_of,
 )
 
 if TYPE_CHECKING:
     from harness.judging.grading import Grading
+    from harness.reruns import Vouched
 
 
 @click.command()
@@ -37,10 +41,13 @@ if TYPE_CHECKING:
 @click.option("--out", "results", type=PATH, metavar="RESULTS", help="Write the scorecard where `edu-rag board` looks.")
 @click.option("--brief", is_flag=True, help="Print one line instead of the table.")
 @click.option("--all", "every", is_flag=True, help="Score all of a folder of submissions again, and say what moved.")
+@reruns_option
+@own_machine_option
 @grading_options
 def score(
     path: Path | None, datasets: Sequence[Path], split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
-    verdicts: Path | None, results: Path | None, brief: bool, every: bool,
+    verdicts: Path | None, results: Path | None, brief: bool, every: bool, reruns: Path | None,
+    own_machine: bool,
     judge: str, judge_cache: Path | None, rules: str,
 ) -> None:  # fmt: skip
     """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
@@ -49,7 +56,8 @@ def score(
     Free text is graded by rules where they can tell, and by --judge where they cannot; an answer that stays unjudged
     blocks the scorecard, and --verdicts lists it.
     With --all every submission's predictions for the given datasets are scored again, whatever split or sample;
-    RESULTS/rescoring.json says what moved and why, and a faulty submission costs itself alone.
+    RESULTS/rescoring.json says what moved and why, and a faulty submission costs itself alone. Run records and probes
+    in a submission may be forged, so there they count only where a line of --reruns vouches for the predictions.
 
     \b
     Example:
@@ -65,8 +73,11 @@ def score(
             raise click.UsageError(
                 "--all takes no --split, --sample, --verdicts or --brief: it scores whatever is there."
             )
-        _score_all(path or Path("submissions"), datasets, results, grading, as_json=as_json)
+        vouched = vouched_of(reruns, results, own_machine=own_machine)
+        _score_all(path or Path("submissions"), datasets, results, grading, vouched, as_json=as_json)
         return
+    if reruns is not None or own_machine:
+        raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is believed anyway.")
     if path is None:
         raise click.UsageError("Missing argument 'FILE-OR-SUBMISSION'.")
     if len(datasets) > 1:
@@ -98,7 +109,7 @@ def _score_one(
             write_records(verdicts, error.rows())
         raise
     cited = of_cited_pages(dataset, split, scored.predictions)
-    for caution in (*of_files([target.path]), *of_result(scored.card), *cited):
+    for caution in (*of_files([target.path]), *scored.trust.doubts, *of_result(scored.card), *cited):
         say(caution)
     if verdicts is not None:
         write_records(verdicts, scored.verdicts)
@@ -110,7 +121,9 @@ def _score_one(
         print_lines([brief_line(scored.card)] if brief else card_lines(scored.card))
 
 
-def _score_all(submissions: Path, folders: Sequence[Path], results: Path, grading: Grading, *, as_json: bool) -> None:
+def _score_all(
+    submissions: Path, folders: Sequence[Path], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
+) -> None:
     from edu_rag.errors import FaultsError
     from edu_rag.progress import say
     from harness.moves import RECORD, rescoring_lines, rescoring_values, write_record
@@ -118,7 +131,7 @@ def _score_all(submissions: Path, folders: Sequence[Path], results: Path, gradin
     from harness.score import now_utc
 
     opened = [open_dataset(folder) for folder in folders]
-    found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading)
+    found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading, vouched=vouched)
     if write_record(results / RECORD, found):
         say(f"wrote {results / RECORD}")
     if as_json:

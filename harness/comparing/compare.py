@@ -26,6 +26,7 @@ from harness.comparing.overlap import overlap_of
 from harness.comparing.same import caveats, require_same
 from harness.comparing.slices import SliceDifference, slice_differences
 from harness.predictions import read_predictions
+from harness.reruns import OWN_MACHINE
 from harness.score import Exam, now_utc, open_exam, score_on
 from harness.target import find_target
 
@@ -101,7 +102,7 @@ def _scored(path: Path, dataset: Dataset | None, exam: Exam | None) -> Side:
     if dataset is None or exam is None:
         raise SubmissionError(path, "is no scorecard", "give --dataset, so that its predictions can be scored")
     target = find_target(path, dataset.manifest, exam.split, exam.sample)
-    scored = score_on(exam, target, scored_at=now_utc())
+    scored = score_on(exam, target, scored_at=now_utc(), vouched=OWN_MACHINE)
     return Side(scored.card, scored.predictions)
 
 

@@ -1,0 +1,104 @@
+"""`edu-rag rerun`: a handed-in system run again, and held against its predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.commands.options import (
+    PATH,
+    dataset_option,
+    open_dataset,
+    print_json,
+    print_lines,
+    sample_name,
+    sample_options,
+    split_option,
+)
+
+if TYPE_CHECKING:
+    from edu_rag.dataset import Dataset
+    from harness.reruns import Rerun
+    from harness.submission import Submission
+
+BESIDE_THE_BOARD = Path("leaderboard")
+
+
+@click.command()
+@click.argument("submission_folder", type=PATH, metavar="SUBMISSION")
+@dataset_option()
+@split_option
+@sample_options
+@click.option(
+    "--reruns", type=PATH, metavar="FILE", help="Where the line goes; leaderboard/reruns.jsonl where that folder is."
+)
+@click.option("--own", is_flag=True, help="Run nothing: vouch for the predictions as a run of your own.")
+@click.option("--pass-env", "passed", multiple=True, metavar="NAME", help="As for `edu-rag run`; repeatable.")
+@click.option("--memory-gb", type=click.FloatRange(0.1), help="As for `edu-rag run`.")
+@click.option("--processes", type=click.IntRange(8, 4096), help="As for `edu-rag run`.")
+@click.option("--unsafe-no-sandbox", "unsafe", is_flag=True, help="As for `edu-rag run`: only code that you trust.")
+@click.option("--json", "as_json", is_flag=True, help="Print the line and the answers that differ as JSON.")
+def rerun(
+    submission_folder: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *,
+    reruns: Path | None, own: bool, passed: tuple[str, ...], memory_gb: float | None, processes: int | None,
+    unsafe: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Run a handed-in system in the sandbox, on all or a sample, and compare with the predictions that came with it.
+
+    Answers are the same where they are read as the same choice, or both abstain; an answer that failed is different.
+    The agreement becomes a line of reruns.jsonl, in place of an older one on the same predictions, and the board
+    shows it as long as neither the predictions nor the system change.
+    With --own the predictions are a maintainers' run themselves: the run record beside them must be of these
+    predictions, this dataset and these files, and from then on their latencies count as measured on the board.
+
+    \b
+    Example:
+      edu-rag rerun submissions/my-system --dataset tqa-val --sample 100
+      edu-rag rerun submissions/bm25-overlap --dataset tqa-val --own
+    """
+    from harness.commands.run import manner_of, runnable, stopping_like_ctrl_c
+    from harness.rerun import rerun_lines, rerun_values, run_again
+    from harness.score import now_utc
+
+    dataset = open_dataset(dataset_folder)
+    submission = runnable(submission_folder)
+    split, sample = dataset.only_split(split), sample_name(n_sample, seed)
+    made_at = now_utc().strftime("%Y-%m-%dT%H:%M:%SZ")
+    if own:
+        line = _own(submission, dataset, split, sample, made_at)
+        _keep(reruns, line)
+        if as_json:
+            print_json(rerun_values(line))
+        return
+    manner = manner_of(
+        submission, fresh=True, no_cache=True, time_s=None, start_s=None, passed=passed, memory_gb=memory_gb,
+        processes=processes, unsafe=unsafe,
+    )  # fmt: skip
+    with stopping_like_ctrl_c():
+        compared = run_again(submission, dataset, split, sample, manner, made_at)
+    if as_json:
+        print_json(rerun_values(compared.line, compared.different))
+    else:
+        print_lines(rerun_lines(compared))
+    _keep(reruns, compared.line)
+
+
+def _own(submission: Submission, dataset: Dataset, split: str, sample: str | None, made_at: str) -> Rerun:
+    from harness.rerun import own_line
+    from harness.target import find_target
+
+    return own_line(find_target(submission.folder, dataset.manifest, split, sample), dataset, made_at)
+
+
+def _keep(reruns: Path | None, line: Rerun) -> None:
+    from edu_rag.progress import say
+    from harness.reruns import FILE_NAME, write_rerun
+
+    if reruns is None and not BESIDE_THE_BOARD.is_dir():
+        say("there is no folder leaderboard here: nothing is kept; --reruns FILE names a place")
+        return
+    path = reruns or BESIDE_THE_BOARD / FILE_NAME
+    write_rerun(path, line)
+    say(f"{path}: {'vouches for' if line.own else 'says so of'} {line.slug} on {line.dataset}")

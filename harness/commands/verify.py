@@ -1,0 +1,76 @@
+"""`edu-rag verify`: every number of the board made again from the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from harness.commands.options import (
+    PATH,
+    grading_of,
+    grading_options,
+    open_dataset,
+    own_machine_option,
+    print_json,
+    print_lines,
+    reruns_option,
+    vouched_of,
+)
+
+
+@click.command()
+@click.option(
+    "--results", type=PATH, default=Path("leaderboard/results"), show_default=True, metavar="RESULTS",
+    help="The scorecards to make again.",
+)  # fmt: skip
+@click.option(
+    "--submissions", type=PATH, default=Path("submissions"), show_default=True, metavar="DIR",
+    help="The submissions with the predictions.",
+)  # fmt: skip
+@click.option(
+    "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR", help="A dataset; repeatable."
+)
+@click.option("--site", type=PATH, metavar="DIR", help="Also hold a site's files and numbers against the scorecards.")
+@click.option("--strict", is_flag=True, help="Exit 1 also where a scorecard's dataset was not given.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@reruns_option
+@own_machine_option
+@grading_options
+def verify(
+    results: Path, submissions: Path, datasets: Sequence[Path], site: Path | None, reruns: Path | None, *,
+    own_machine: bool, strict: bool, as_json: bool, judge: str, judge_cache: Path | None, rules: str,
+) -> None:  # fmt: skip
+    """Make every scorecard again from the predictions, and compare every field but the time of scoring.
+
+    Nothing is written. Exits 1 where a number differs, cannot be made again, or is missing; what could not be verified
+    because its dataset was not given is counted out loud, and exits 1 with --strict.
+
+    \b
+    Example:
+      edu-rag verify --dataset tqa-val --strict
+      edu-rag verify --results demo/results --submissions demo/submissions --dataset demo/dataset --site demo/site
+    """
+    from edu_rag.progress import say
+    from harness.verify import BAD, verification_lines, verification_values
+    from harness.verify import verify as remake
+    from harness.verify_site import verify_site
+
+    if not results.is_dir():
+        raise click.UsageError(f"--results: there is no folder {results}.")
+    opened = [open_dataset(folder) for folder in datasets]
+    grading = grading_of(rules, judge, judge_cache, results)
+    found, faults = remake(
+        results, submissions, opened, grading=grading, vouched=vouched_of(reruns, results, own_machine=own_machine)
+    )
+    found += verify_site(site, results) if site is not None else []
+    for fault in faults:
+        say(str(fault))
+    if as_json:
+        print_json(verification_values(found, faults))
+    else:
+        print_lines(verification_lines(found))
+    bad = BAD | ({"not given"} if strict else frozenset())
+    if any(one.status in bad for one in found):
+        raise click.exceptions.Exit(1)
