@@ -1,0 +1,129 @@
+"""What a maintainer should look at before merging: copied answers, look-alike names, broken runs, odd citations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from edu_rag.dataset import Dataset
+from edu_rag.errors import EduRagError
+from edu_rag.look.lookalikes import name_key, resembles
+from edu_rag.results import Prediction, ScoreCard, SystemFacts
+from harness.predictions import read_predictions
+from harness.pulls.asking import Asked, reading
+from harness.pulls.tables import Table
+from harness.score import Exam, Scored
+from harness.slugs import is_slug
+from harness.submission import Submission, open_submission
+
+MAX_SAME = 0.99
+"""Of the answers of another submission: from here on a reader should ask where they come from."""
+MAX_MISSING = 0.05
+"""Of the questions unparseable, or failed, that need no word."""
+MIN_SAME_AGAIN = 0.9
+"""Of the answers of a re-run: models on other machines differ in a few."""
+MIN_GIVEN = 20
+"""Answers below which that many may be the same by chance."""
+MAX_SHOWN = 5
+_NO_ANSWER = ("failed", "abstained", "unparseable")
+_MAX_SUBMISSIONS = 2_000
+
+
+def of_names(mine: SystemFacts, base: Path, cards: Sequence[ScoreCard]) -> Iterator[str]:
+    """Teams, names and slugs of the base that look like this one's; the team's own other systems are none."""
+    known = [*_settings(base), *((card.system.slug, card.system.name, card.system.team) for card in cards)]
+    others = [one for one in known if one[0] != mine.slug and name_key(one[2]) != name_key(mine.team)]
+    teams = {team for _, _, team in others if resembles(mine.team, team)}
+    slugs = {slug for slug, _, _ in others if resembles(mine.slug, slug)}
+    same = {name for _, name, _ in others if name_key(name) == name_key(mine.name) or resembles(mine.name, name)}
+    alike = {
+        "the team's name looks like that of another team": teams,
+        "the folder's name looks like that of another team's": slugs,
+        "the system's name is, or looks like, that of another team's": same,
+    }
+    for what, names in alike.items():
+        for name in sorted(names)[:MAX_SHOWN]:
+            yield f"{what}: {name!r}"
+
+
+def of_claims(mine: SystemFacts, base: Path, author: str | None, baselines_team: str) -> Iterator[str]:
+    """A team's name that somebody else of the base uses: whoever takes it would be counted for that team."""
+    if name_key(mine.team) == name_key(baselines_team):
+        yield "the team is that of the project's own baselines: merge it only if a maintainer opened this"
+        return
+    others = [one for one in _submissions(base) if name_key(one.settings.team) == name_key(mine.team)]
+    known = {account.lower() for one in others for account in one.settings.accounts}
+    if any(one.slug != mine.slug for one in others) and (author or "").lower() not in known:
+        who = author or "nobody known"
+        yield f"the team {mine.team!r} has submissions already, and {who} is not among their accounts"
+
+
+def _settings(base: Path) -> Iterator[tuple[str, str, str]]:
+    """Slug, name and team of each submission of the base."""
+    for one in _submissions(base):
+        yield one.slug, one.settings.name, one.settings.team
+
+
+def _submissions(base: Path) -> Iterator[Submission]:
+    """The submissions of the base, in order of slug; what cannot be read is left out."""
+    folder = base / "submissions"
+    for path in sorted(folder.iterdir())[:_MAX_SUBMISSIONS] if folder.is_dir() else ():
+        if is_slug(path.name):
+            try:
+                yield open_submission(path)
+            except EduRagError:
+                continue
+
+
+def runs_of_team(team: str, cards: Sequence[ScoreCard]) -> int:
+    """How many results of a team the base holds, by whatever spelling of its name."""
+    return sum(name_key(card.system.team) == name_key(team) for card in cards)
+
+
+def readings(exam: Exam, predictions: Mapping[str, Prediction]) -> list[str]:
+    """What each prediction of an exam comes to, in the order of the exam's questions."""
+    return [reading(predictions.get(q.question_id), q.choices) for q in exam.questions]
+
+
+def of_copies(table: Table, exam: Exam, scored: Scored, base: Path) -> Iterator[str]:
+    """Submissions of the base that gave the very same answers, or nearly."""
+    mine, n = readings(exam, scored.predictions), len(exam.questions)
+    for path in sorted((base / "submissions").glob(f"*/predictions/{table.folder}/{table.name}.jsonl")):
+        slug = path.parents[2].name
+        if slug == scored.card.system.slug or path.is_symlink():
+            continue
+        try:
+            theirs = readings(exam, read_predictions(path, exam.known))
+        except EduRagError:
+            continue
+        same = [a == b for a, b in zip(mine, theirs, strict=True)]
+        # Of the answers alone too: who copies and leaves some out is no less a copy.
+        given = [is_same for is_same, answer in zip(same, mine, strict=True) if answer not in _NO_ANSWER]
+        if sum(same) > MAX_SAME * n or (len(given) >= MIN_GIVEN and sum(given) > MAX_SAME * len(given)):
+            yield f"{sum(given):,} of its {len(given):,} answers are those of the submission {slug!r}"
+
+
+def of_outcomes(card: ScoreCard) -> Iterator[str]:
+    """Broken runs: questions that failed, answers that name no single choice."""
+    counts = card.counts
+    for outcome, remedy in (("unparseable", "`edu-rag check` shows some"), ("failed", "`response` says why")):
+        n = getattr(counts, outcome)
+        if n > MAX_MISSING * counts.n:
+            yield f"{n:,} of {counts.n:,} questions are {outcome}: {remedy}"
+
+
+def of_rerun(asked: Asked) -> Iterator[str]:
+    """A system that does not give the answers that were handed in for it."""
+    if asked.n_same < MIN_SAME_AGAIN * asked.n:
+        yield f"only {asked.n_same:,} of {asked.n:,} answers were the same when the system was asked again"
+
+
+def of_citations(dataset: Dataset, split: str, predictions: Mapping[str, Prediction]) -> Iterator[str]:
+    """How many cited passages cannot exist."""
+    from harness.cautions import cites, page_lengths
+
+    if cites(predictions):
+        lengths = page_lengths(dataset, split)
+        n = sum(end > lengths.get(page, -1) for one in predictions.values() for page, _, end in one.passages)
+        if n:
+            yield f"{n:,} cited passage(s) cannot exist: `edu-rag check` shows some"

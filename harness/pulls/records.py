@@ -1,0 +1,61 @@
+"""A pull request, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from edu_rag.dataset import Dataset
+from edu_rag.errors import EduRagError
+from edu_rag.results import ScoreCard, SystemFacts
+from harness.pulls.asking import Asked, Terms
+from harness.pulls.changes import Change
+from harness.pulls.standing import Standing
+from harness.pulls.tables import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A pull request: the trees before and after, who opened it, what it is scored on, and how its system is run.
+
+    `keep` is a folder for the predictions that are made here; None keeps none.
+    """
+
+    base: Path
+    head: Path
+    datasets: tuple[Dataset, ...]
+    scored_at: datetime
+    author: str | None = None
+    terms: Terms = field(default_factory=Terms)
+    keep: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableResult:
+    """A scored table: the scorecard, where it would stand, what the sandbox was asked, and what is odd about it."""
+
+    table: Table
+    card: ScoreCard
+    standing: Standing
+    asked: Asked | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run."""
+
+    change: Change | None = None
+    system: SystemFacts | None = None
+    faults: tuple[EduRagError, ...] = ()
+    results: tuple[TableResult, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    n_runs_of_team: int = 0
+    sandbox: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it may be merged, as far as a machine can say."""
+        return not self.faults

@@ -1,0 +1,172 @@
+"""From a checked submission to its results: predictions found or made in the sandbox, scored, held against others."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edu_rag.dataset import Dataset
+from edu_rag.errors import EduRagError, SandboxError, SubmissionError
+from edu_rag.results import ScoreCard
+from harness.carry import Made, predictions_of
+from harness.pulls.asking import Asked, ask_again, ask_all, why_not
+from harness.pulls.changes import Change
+from harness.pulls.merged import scored_now
+from harness.pulls.oddities import of_citations, of_copies, of_outcomes, of_rerun
+from harness.pulls.records import Request, TableResult
+from harness.pulls.standing import stand
+from harness.pulls.tables import Table
+from harness.reruns import NOBODY
+from harness.score import Exam, score_on
+from harness.submission import Submission
+from harness.target import Target
+
+
+@dataclass(slots=True, kw_only=True)
+class Scoring:
+    """The work on one submission. What is found on the way: `faults`, `warnings`, and why its system was not run."""
+
+    request: Request
+    submission: Submission
+    change: Change
+    tables: Sequence[Table]
+    cards: Sequence[ScoreCard]
+    baselines_team: str
+    scratch: Path
+    faults: list[EduRagError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    sandbox: str = ""
+
+    def results(self) -> list[TableResult]:
+        """A result for each table of the board that there are predictions for, or that the system can be run over."""
+        made = list(self._touched())
+        self.faults += [fault for one in made if (fault := _no_table(one, self.tables))]
+        self.warnings += _not_at_hand(made, self.request.datasets)
+        if self.faults:
+            return []
+        served = _served(self.tables, list(predictions_of(self.submission)))
+        paths = {one.path for one in made}
+        found = [self._scored(table, self._handed_in(table, path)) for table, path in served if path in paths]
+        return found + [result for table in self._to_run() if (result := self._made_here(table))]
+
+    def _touched(self) -> Iterator[Made]:
+        """The predictions files that the pull request brings."""
+        for made in predictions_of(self.submission):
+            if f"submissions/{self.change.slug}/{made.path.relative_to(self.submission.folder)}" in self.change.files:
+                yield made
+
+    def _to_run(self) -> Iterator[Table]:
+        """The tables that a new runnable system is run over: of a dataset that it has no predictions for at all."""
+        if not self.submission.settings.command or self.change.kind != "new":
+            return
+        has = {(one.name, one.version) for one in predictions_of(self.submission)}
+        for table in self.tables:
+            if table.run and not any(_is_version(name, version, table.dataset) for name, version in has):
+                yield table
+
+    def _handed_in(self, table: Table, path: Path) -> _Source:
+        """Predictions that were handed in, and what a re-run of some of them says."""
+        exam, terms = table.exam(), self.request.terms
+        if not self.submission.settings.command or terms.choice == "never" or not terms.n_again or self.sandbox:
+            return _Source(exam, path, None, ())
+        try:
+            asked = ask_again(self.submission, table, exam, path, self.scratch, terms)
+            return _Source(exam, path, asked, tuple(of_rerun(asked)))
+        except SandboxError as error:
+            self._no_sandbox(error)
+        except EduRagError as error:
+            return _Source(exam, path, None, (f"the re-run did not end well: {error}",))
+        return _Source(exam, path, None, ())
+
+    def _made_here(self, table: Table) -> TableResult | None:
+        """Predictions made in the sandbox and scored; None where they could not be made."""
+        if self.request.terms.choice == "never":
+            self.sandbox = "Nothing of the submission was run: this check was told to run nothing."
+        if not self.sandbox:
+            try:
+                path, asked = ask_all(self.submission, table, self.scratch, self.request.terms)
+            except SandboxError as error:
+                self._no_sandbox(error)
+            except EduRagError as error:
+                self.faults.append(error)
+                return None
+            else:
+                self._keep(table, path)
+                return self._scored(table, _Source(table.exam(), path, asked, ()))
+        what = f"has no predictions for {table.folder}, and its system was not run"
+        self.faults.append(SubmissionError(f"submissions/{self.change.slug}", what, "hand in its predictions"))
+        return None
+
+    def _no_sandbox(self, error: SandboxError) -> None:
+        """Fail closed: nothing is run from here on."""
+        self.sandbox = why_not(error)
+        if self.request.terms.choice == "always":
+            self.faults.append(error)
+
+    def _keep(self, table: Table, path: Path) -> None:
+        """Copy the predictions that were made here to where they belong in a checkout."""
+        if self.request.keep is not None:
+            place = self.request.keep / "submissions" / self.change.slug / "predictions" / table.folder
+            place.mkdir(parents=True, exist_ok=True)
+            for file in (path, path.with_suffix(".run.json")):
+                shutil.copyfile(file, place / file.name)
+
+    def _scored(self, table: Table, source: _Source) -> TableResult:
+        """Score predictions, with nobody vouching for what lies beside them. Raises EduRagError."""
+        target = Target(source.path, self.submission.facts, folder=self.submission.folder)
+        scored = score_on(source.exam, target, scored_at=self.request.scored_at, vouched=NOBODY)
+        warnings = (
+            *source.warnings,
+            *of_outcomes(scored.card),
+            *of_citations(table.dataset, table.split, scored.predictions),
+            *of_copies(table, source.exam, scored, self.request.base),
+        )
+        merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
+        standing = stand(scored.card, [*self.cards, *merged], self.baselines_team)
+        return TableResult(table=table, card=scored.card, standing=standing, asked=source.asked, warnings=warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Predictions to score: the exam, the file, what the sandbox was asked, and what is odd about them."""
+
+    exam: Exam
+    path: Path
+    asked: Asked | None
+    warnings: tuple[str, ...]
+
+
+def _is_version(name: str, version: tuple[int, int, int], dataset: Dataset) -> bool:
+    return (name, ".".join(map(str, version))) == (dataset.manifest.name, dataset.manifest.version)
+
+
+def _is_for(made: Made, dataset: Dataset) -> bool:
+    return _is_version(made.name, made.version, dataset)
+
+
+def _served(tables: Sequence[Table], made: Sequence[Made]) -> Iterator[tuple[Table, Path]]:
+    """Each table with its predictions: its own file, or else that of the whole split."""
+    for table in tables:
+        files = {(one.split, one.sample): one.path for one in made if _is_for(one, table.dataset)}
+        path = files.get((table.split, table.sample), files.get((table.split, None)))
+        if path is not None:
+            yield table, path
+
+
+def _no_table(made: Made, tables: Sequence[Table]) -> SubmissionError | None:
+    """Predictions for a sample that the board does not ask for: who may choose the questions may choose easy ones."""
+    mine = [table for table in tables if _is_for(made, table.dataset)]
+    if not mine or any((table.split, table.sample) == (made.split, made.sample) for table in mine):
+        return None
+    asked = ", ".join(f"{table.name}.jsonl" for table in mine)
+    return SubmissionError(made.path, "the board has no such table", f"it has {asked}")
+
+
+def _not_at_hand(made: Sequence[Made], datasets: Sequence[Dataset]) -> list[str]:
+    """Predictions that nothing is said of here, because their dataset was not given."""
+    left = {
+        f"{one.name}-{'.'.join(map(str, one.version))}" for one in made if not any(_is_for(one, d) for d in datasets)
+    }
+    return [f"the predictions for {name} were not scored: that dataset is not at hand here" for name in sorted(left)]

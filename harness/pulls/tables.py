@@ -1,0 +1,86 @@
+"""The tables that a pull request is scored on: those of the base's board.toml, on datasets with the right content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.board_file import WHOLE, BoardDataset, BoardFile, check_dataset, read_board_file
+from edu_rag.dataset import Dataset
+from edu_rag.errors import ConfigError, EduRagError
+from harness.score import Exam, open_exam
+
+PLACE = Path("leaderboard") / "board.toml"
+OWN_BASELINES = "EDU-RAG baselines"
+"""The team of the project's own baselines, where the base has no board.toml."""
+
+
+class Table(NamedTuple):
+    """A split of a dataset, or a sample of it. `run`: runnable systems are run over it; `hidden`: its gold is."""
+
+    dataset: Dataset
+    split: str
+    sample: str | None
+    run: bool = True
+    hidden: bool = False
+
+    @property
+    def folder(self) -> str:
+        """The dataset as folders name it: `name-version`."""
+        return f"{self.dataset.manifest.name}-{self.dataset.manifest.version}"
+
+    @property
+    def name(self) -> str:
+        """The split and the sample as files and boards name them."""
+        return f"{self.split}-{self.sample}" if self.sample else self.split
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.dataset.id}, {self.split}" + (f", {self.sample}" if self.sample else "")
+
+    def exam(self) -> Exam:
+        """Questions, gold and support. Raises DataError or ConfigError."""
+        return open_exam(self.dataset, self.split, self.sample)
+
+
+def board_of(base: Path) -> BoardFile | None:
+    """The base's board.toml; None where it has none. Raises ConfigError or FaultsError."""
+    return read_board_file(base / PLACE) if (base / PLACE).is_file() else None
+
+
+def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[Table]:
+    """The tables of these datasets that the board has; without a board each dataset's only split.
+
+    Raises ConfigError where a dataset is not the board's: another name, version, or content.
+    """
+    return [table for dataset in datasets for table in _tables(dataset, board)]
+
+
+def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[Table]:
+    if board is None:
+        yield Table(dataset, dataset.only_split(None), None)
+        return
+    entry = _entry(dataset, board)
+    split = dataset.only_split(entry.split)
+    for place, sample in enumerate(entry.samples):
+        yield Table(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)
+
+
+def _entry(dataset: Dataset, board: BoardFile) -> BoardDataset:
+    """The board's entry of a dataset, whose bytes are checked: gold that was changed on the way would score wrong."""
+    found = dataset.manifest
+    named = next((one for one in board.datasets if (one.name, one.version) == (found.name, found.version)), None)
+    if named is None:
+        known = ", ".join(entry.id for entry in board.datasets) or "none"
+        raise ConfigError(
+            dataset.folder, f"is {dataset.id}, which {PLACE} of the base does not have", f"it has {known}"
+        )
+    check_dataset(dataset.folder, named)
+    return named
+
+
+def each_fault(error: EduRagError) -> list[EduRagError]:
+    """The faults that an error stands for."""
+    return list(getattr(error, "faults", ())) or [error]

@@ -1,0 +1,95 @@
+"""The whole story of a stranger's submission: bench/story.py plays it by the workflows' own lines, and here it is held
+to its turns. Real git on a local remote, the real sandbox, a loopback Hub; some half a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "builder")]
+
+from fake_hub import Hub, serving_hub  # noqa: E402 - they lie in other folders
+from story import BASELINES, SLUG, Judged, Story  # noqa: E402
+
+
+class Played:
+    """What is left of the story after its last turn."""
+
+    def __init__(self, story: Story, hub: Hub) -> None:
+        self.story, self.hub = story, hub
+        story.found_project()
+        story.stranger_works(story.stranger_forks("stranger"))
+        self.first = story.pull_request("stranger")
+        story.merged()
+        self.board = story.push_job()
+        story.hostile_works(story.stranger_forks("hostile"))
+        self.second = story.pull_request("hostile")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    if shutil.which("bwrap") is None:
+        pytest.skip("NOT RUN: bubblewrap is not on this machine: as root, run: apt-get install bubblewrap")
+    with serving_hub() as hub:
+        yield Played(Story(tmp_path_factory.mktemp("story") / "out", hub.url, hub.token, lambda _: None), hub)
+
+
+def report_of(judged: Judged) -> str:
+    return judged.report
+
+
+def test_the_strangers_pull_request_is_accepted_scored_and_compared(played: Played):
+    report = report_of(played.first)
+    assert played.first.code == 0
+    assert "## Accepted" in report
+    assert "over all 72 questions" in report
+    assert "best baseline: `bm25-overlap`" in report
+    assert "best blind baseline: `blind-abstain`" in report
+
+
+def test_its_system_was_run_again_in_the_sandbox_and_gave_the_same_answers(played: Played):
+    assert "20 of 20 questions that were asked again in the sandbox got the same answer" in report_of(played.first)
+    assert "bubblewrap" in report_of(played.first)
+
+
+def test_after_the_merge_the_job_on_main_gives_the_score_that_the_report_told(played: Played):
+    path = next((played.board / "leaderboard" / "results").rglob(f"{SLUG}/scorecard.json"))
+    score = json.loads(path.read_text())["rates"]["score"]
+    assert f"Score {score:.3f}".replace("-", "\u2212") in report_of(played.first)
+
+
+def test_the_site_shows_the_new_row_with_its_team_and_badges(played: Played):
+    page = (played.story.out / "board-temp" / "site" / "index.html").read_text(encoding="utf-8")
+    assert "Word overlap" in page
+    assert "A stranger" in page
+    row = page[page.index("Word overlap") :]
+    assert "runnable" in row[: row.index("</tr>")]
+
+
+def test_the_hub_has_the_results_in_one_commit(played: Played):
+    files = played.hub.commits[-1][1]
+    assert len(played.hub.commits) == 2
+    assert any(name.startswith("predictions/") for name in files)
+    assert any(n.startswith("scorecards/") for n in files)
+
+
+def test_the_hostile_pull_request_is_refused_with_every_reason(played: Played):
+    report = report_of(played.second)
+    assert played.second.code == 1
+    assert "## Refused" in report
+    theirs = f"submissions/{BASELINES[-1]}/predictions"
+    for name in ("harness/score.py", ".github/workflows/submission.yml", "conftest.py", "sitecustomize.py", theirs):
+        assert name in report
+
+
+def test_nothing_of_the_hostile_pull_request_was_run(played: Played):
+    planted = [path for path in played.second.head.rglob("*.py") if played.story.canary.name in path.read_text()]
+    assert len(planted) > 10, "the canaries must be where something could have run them"
+    assert not played.story.canary.exists()
