@@ -239,3 +239,28 @@ def push(folder: Path, repo: str, hidden: tuple[str, ...], private: bool, endpoi
             say("nothing was published: add --yes")
             return
         click.echo(f"published as {run(stage, plan, token=None, endpoint=endpoint, private=private)}")
+
+
+@dataset.command()
+@click.option("--board", "board_file", type=_FILE, required=True, help="The maintainers' leaderboard/board.toml.")
+@click.option("--out", type=_FOLDER, required=True, help="Where the folders go, each as NAME-VERSION.")
+@click.option("--only", multiple=True, metavar="NAME", help="This dataset alone; repeatable.")
+@click.option("--endpoint", envvar="HF_ENDPOINT", help="Another Hub than the public one.")
+def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | None) -> None:
+    """Get the datasets that the board names, check their hashes, and print their folders, one a line.
+
+    The bundled one is built from this package, offline; others come from a Hub at the commit that the file names,
+    without a token. One that is not published is left out, with a word on stderr; put its folder at OUT/NAME-VERSION
+    to have it checked and printed with the others.
+
+    \b
+    Example:
+      edu-rag dataset fetch --board leaderboard/board.toml --out datasets
+      edu-rag dataset fetch --board leaderboard/board.toml --out datasets --only edu-rag-mini
+    """
+    from builder.dataset.fetch import chosen
+    from builder.dataset.fetch import fetch as run
+    from edu_rag.board_file import read_board_file
+
+    for folder in run(chosen(read_board_file(board_file), only), out, endpoint=endpoint):
+        click.echo(folder)

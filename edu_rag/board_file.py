@@ -1,0 +1,126 @@
+"""`leaderboard/board.toml`: the datasets of the board, where to get each, and the hashes that they must have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from edu_rag.errors import ConfigError, RecordError, RecordFaultsError
+from edu_rag.manifest import FILE_NAME, check_files, file_sha256, read_manifest
+from edu_rag.toml import read_toml
+
+WHOLE = "whole"
+"""The sample that is every question of the split."""
+_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}\Z")
+_SAMPLE = re.compile(rf"{WHOLE}|stratified-[1-9]\d{{0,6}}-seed-(?:0|[1-9]\d{{0,8}})\Z")
+Name = Annotated[str, Meta(min_length=1, max_length=80)]
+_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "name": (re.compile(r"[a-z0-9][a-z0-9-]{1,39}\Z"), "2-40 of a-z, 0-9 and '-'"),
+    "version": (re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}\Z"), "MAJOR.MINOR.PATCH"),
+    "content_sha256": (_SHA256, "64 hexadecimal digits, as in the dataset's manifest.json"),
+    "split": (re.compile(r"[a-z0-9][a-z0-9_]{0,39}\Z"), "a split's name"),
+}
+_HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "hub": (_REPOSITORY, "OWNER/NAME"),
+    # A branch or a tag can be moved by whoever has the repository; a commit cannot.
+    "revision": (_COMMIT, "a full commit of 40 hexadecimal digits"),
+    "manifest_sha256": (_SHA256, "the SHA-256 of the published manifest.json"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardDataset:
+    """One dataset of the board: from the package (`bundled`), from a Hub at one commit, or not to be had by CI.
+
+    `samples` are those the board has tables of, `whole` or `stratified-N-seed-S`; a runnable system that comes without
+    predictions is asked the first. `hidden_gold`: its gold is published nowhere, so that a pull request's report on it
+    says little. Invariants: hub, revision and manifest_sha256 come together, never with bundled.
+    """
+
+    name: str
+    version: str
+    content_sha256: str
+    split: str
+    samples: Annotated[tuple[str, ...], Meta(min_length=1, max_length=20)]
+    bundled: bool = False
+    hub: str = ""
+    revision: str = ""
+    manifest_sha256: str = ""
+    hidden_gold: bool = False
+
+    def __post_init__(self) -> None:
+        faults = list(self._faults())
+        if faults:
+            raise RecordFaultsError(faults)
+
+    def _faults(self) -> Iterator[RecordError]:
+        patterns = dict(_PATTERNS)
+        said = [name for name in _HUB_PATTERNS if getattr(self, name)]
+        if said and self.bundled:
+            yield RecordError(said[0], "stands beside bundled = true", "a dataset has one source")
+        elif said:
+            patterns |= _HUB_PATTERNS
+        for name, (pattern, wanted) in patterns.items():
+            if not pattern.match(getattr(self, name)):
+                yield RecordError(name, f"{getattr(self, name)!r} is not {wanted}")
+        for sample in self.samples:
+            if not _SAMPLE.match(sample):
+                yield RecordError("samples", f"{sample!r} is neither {WHOLE!r} nor 'stratified-N-seed-S'")
+        if len(set(self.samples)) < len(self.samples):
+            yield RecordError("samples", "names a sample twice")
+
+    @property
+    def id(self) -> str:
+        """`name@version#hash8`, as results name it."""
+        return f"{self.name}@{self.version}#{self.content_sha256[:8]}"
+
+    @property
+    def folder_name(self) -> str:
+        """`name-version`: what the folder of predictions for it is called too."""
+        return f"{self.name}-{self.version}"
+
+    @property
+    def can_be_had(self) -> bool:
+        """Whether CI can get it without anybody's help."""
+        return self.bundled or bool(self.hub)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardFile:
+    """What the maintainers' file says: the team under which the project's own systems stand, and the datasets."""
+
+    baselines_team: Name
+    datasets: list[BoardDataset]
+
+    def __post_init__(self) -> None:
+        named = [dataset.folder_name for dataset in self.datasets]
+        twice = sorted({name for name in named if named.count(name) > 1})
+        if not named:
+            raise RecordError("datasets", "names no dataset", "a board has at least one")
+        if twice:
+            raise RecordError("datasets", f"{twice[0]} stands there twice", "keep one")
+
+
+def read_board_file(path: Path) -> BoardFile:
+    """Read board.toml. Raises ConfigError, or FaultsError with every fault in it."""
+    return read_toml(path, BoardFile)
+
+
+def check_dataset(folder: Path, wanted: BoardDataset) -> None:
+    """Raise ConfigError or DataError unless the folder is this dataset, byte for byte as far as its source fixes it."""
+    found = read_manifest(folder)
+    for name in ("name", "version", "content_sha256"):
+        if getattr(found, name) != getattr(wanted, name):
+            what = f"{name} is {getattr(found, name)}, and board.toml says {getattr(wanted, name)}"
+            raise ConfigError(folder, what, "get the dataset that the board names, or mend board.toml")
+    # The manifest lists every other file's hash, so this one fixes all bytes that a Hub hands out.
+    if wanted.manifest_sha256 and file_sha256(folder / FILE_NAME) != wanted.manifest_sha256:
+        raise ConfigError(folder / FILE_NAME, "its bytes are not those that board.toml names", "get the dataset again")
+    check_files(folder, found)
