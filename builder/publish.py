@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING, Any
 from builder.dataset.hidden_splits import copy_pages, is_withheld, pages_of_known_keys, published_sources, twins
 from builder.documents.documents import dataset_documents
 from builder.documents.stats import dataset_stats
+from builder.publish_hub import KEPT, MAX_FILES, told, verify
 from edu_rag.dataset import Dataset
-from edu_rag.errors import ConfigError, DataError, EngineError
+from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import write_file
 from edu_rag.manifest import FILE_NAME, FileEntry, Manifest, file_sha256, write_manifest
-from edu_rag.progress import Stage
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-MAX_FILES = 100
-"""What the Hub advises for one commit."""
 MAX_TWINS = 5
 
 
@@ -110,23 +108,6 @@ def _retold(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden:
     return replace(before, sources=sources, files=dict(sorted(files.items())))
 
 
-@contextmanager
-def _told(repo: str) -> Iterator[None]:
-    """What the Hub or the network does wrong, as one error of ours; tokens never stand in it."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    # The errors of whichever HTTP library huggingface_hub is built on, and OSError.
-    of_transport: tuple[Any, ...] = HfHubHTTPError.__bases__
-    try:
-        yield
-    except HfHubHTTPError as error:
-        status = error.response.status_code if error.response is not None else "no"
-        remedy = "check HF_TOKEN and its rights" if status in (401, 403) else "run the same command again"
-        raise EngineError(f"hub {repo}", f"answered with status {status}", remedy) from None
-    except of_transport as error:
-        raise EngineError(f"hub {repo}", f"cannot be reached: {type(error).__name__}", "try again later") from None
-
-
 def _refuse_published(api: HfApi, plan: Plan) -> list[str]:
     """The files that are in the repository now. Raises DataError where this version is there: versions never change."""
     refs = api.list_repo_refs(plan.repo, repo_type="dataset")
@@ -143,35 +124,16 @@ def push(folder: Path, plan: Plan, *, token: str | None, endpoint: str | None, p
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     api = HfApi(endpoint=endpoint, token=token)
-    with _told(plan.repo):
+    with told(plan.repo):
         api.create_repo(plan.repo, repo_type="dataset", private=private, exist_ok=True)
         present = _refuse_published(api, plan)
-        stale = [name for name in present if name not in plan.sizes and name != ".gitattributes"]
+        stale = [name for name in present if name not in plan.sizes and name not in KEPT]
         operations: list[Any] = [CommitOperationDelete(path_in_repo=name) for name in stale]
         operations += [CommitOperationAdd(path_in_repo=name, path_or_fileobj=folder / name) for name in plan.sizes]
         done = api.create_commit(
             plan.repo, operations=operations, commit_message=f"{plan.manifest.id}", repo_type="dataset"
         )
         # The tag comes after the reading back: a version that has one is whole.
-        verify(api, plan, folder, done.oid)
+        verify(api, plan.repo, folder, plan.sizes, done.oid)
         api.create_tag(plan.repo, tag=plan.tag, revision=done.oid, repo_type="dataset")
     return str(done.oid)
-
-
-def verify(api: HfApi, plan: Plan, folder: Path, revision: str) -> None:
-    """Download every file of a revision and compare it. Raises DataError for the first that differs or is too much."""
-    from huggingface_hub import hf_hub_download
-
-    names = set(api.list_repo_files(plan.repo, repo_type="dataset", revision=revision)) - {".gitattributes"}
-    if names != set(plan.sizes):
-        odd = min(names ^ set(plan.sizes))
-        raise DataError(plan.repo, f"{odd} is on one side only after the commit", "look at the repository's history")
-    with tempfile.TemporaryDirectory(prefix="edu-rag-verify-") as scratch, Stage("verify", total=len(names)) as stage:
-        for name in sorted(names):
-            path = hf_hub_download(
-                plan.repo, name, repo_type="dataset", revision=revision, cache_dir=scratch, endpoint=api.endpoint,
-                token=api.token,
-            )  # fmt: skip
-            if file_sha256(Path(path)) != file_sha256(folder / name):
-                raise DataError(plan.repo, f"{name} reads back with other bytes", "push again")
-            stage.add("done")

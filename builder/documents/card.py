@@ -60,7 +60,7 @@ def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
     return tables
 
 
-def _digest(files: Mapping[str, FileEntry], config: str) -> str:
+def config_digest(files: Mapping[str, FileEntry], config: str) -> str:
     """A hash of the bytes of a config's files, 16 hexadecimal digits."""
     named = [f"{name} {entry.sha256}\n" for name, entry in sorted(files.items()) if name.startswith(f"{config}/")]
     return hashlib.sha256("".join(named).encode()).hexdigest()[:16]
@@ -73,16 +73,20 @@ def _configs(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, i
         entry: dict[str, Any] = {"config_name": config, "data_files": data_files}
         # `datasets` caches a local folder under its name and a hash of this header, not of the files: without a word
         # of the content here, another dataset in a folder of the same name would be answered from the cache.
-        entry["description"] = f"files {_digest(files, config)}"
+        entry["description"] = f"files {config_digest(files, config)}"
         if config == "questions":
             entry["default"] = True
         configs.append(entry)
     return configs
 
 
-def _size_category(n_rows: int) -> str:
-    bounds = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-    return next((name for bound, name in bounds if n_rows < bound), "1M<n<10M")
+def size_category(n_rows: int) -> str:
+    """The Hub's name for a number of rows."""
+    bounds = (
+        (1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
+        (10_000_000, "1M<n<10M"),
+    )  # fmt: skip
+    return next((name for bound, name in bounds if n_rows < bound), "10M<n<100M")
 
 
 def _task_categories(stats: DatasetStats | None) -> list[str]:
@@ -103,7 +107,7 @@ def _header(
         license_name="mixed-see-card",
         pretty_name=f"{name} {version}",
         task_categories=_task_categories(stats),
-        size_categories=[_size_category(sum(tables.get("questions", {}).values()))],
+        size_categories=[size_category(sum(tables.get("questions", {}).values()))],
         tags=["retrieval-augmented-generation", "education", "science", "benchmark"],
         configs=_configs(files, tables),
     )

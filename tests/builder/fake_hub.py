@@ -29,6 +29,17 @@ class Hub:
     """A path whose bytes read back wrong."""
     status: int | None = None
     """What every request is answered with, once it is set."""
+    public: bool = False
+    """Whether reading needs no token."""
+    dies_at: int | None = None
+    """The number of the request, from 0, at which the connection breaks, as do all after it."""
+    answers_first: bool = False
+    """Whether that request is still carried out, and only its answer lost."""
+    stumbles: int | None = None
+    """The status with which each different request is answered the first time."""
+    messages: list[str] = field(default_factory=list)
+    lfs: set[str] = field(default_factory=set)
+    """Paths in large-file storage."""
 
     def files(self, revision: str) -> tuple[str, dict[str, bytes]] | None:
         oid = self.tags.get(revision, revision)
@@ -44,6 +55,9 @@ class Hub:
                 files[value["path"]] = base64.b64decode(value["content"])
             elif line["key"] == "lfsFile":
                 files[value["path"]] = self.objects[value["oid"]]
+                self.lfs.add(value["path"])
+            elif line["key"] == "header":
+                self.messages.append(value["summary"])
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
         oid = hashlib.sha1(f"{len(self.commits)}".encode()).hexdigest()
@@ -54,6 +68,8 @@ class Hub:
 class Handler(BaseHTTPRequestHandler):
     hub: Hub
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    _is_cut = False
 
     def log_message(self, *_: Any) -> None:
         return
@@ -62,6 +78,9 @@ class Handler(BaseHTTPRequestHandler):
         self, value: Any = None, status: int = 200, headers: dict[str, str] | None = None, body: bytes = b""
     ) -> None:
         data = json.dumps(value).encode() if value is not None else body
+        if self._is_cut:
+            self.close_connection = True
+            return
         self.send_response(status)
         for name, said in (headers or {}).items():
             self.send_header(name, said)
@@ -82,13 +101,31 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         path, body = unquote(urlsplit(self.path).path), self._body()
-        self.hub.requests.append(f"{self.command} {path}")
-        if self.hub.status is not None:
+        asked = f"{self.command} {path}"
+        number, is_new = len(self.hub.requests), asked not in self.hub.requests
+        self.hub.requests.append(asked)
+        self._is_cut = self.hub.dies_at is not None and number >= self.hub.dies_at
+        if self._is_cut and not (self.hub.answers_first and number == self.hub.dies_at):
+            self.close_connection = True
+        elif self.hub.stumbles is not None and is_new:
+            self._send({"error": "later"}, self.hub.stumbles)
+        elif self.hub.status is not None:
             self._send({"error": "no"}, self.hub.status)
-        elif self.headers.get("Authorization") != f"Bearer {self.hub.token}" and not path.startswith("/upload/"):
+        elif self.headers.get("Authorization") != f"Bearer {self.hub.token}" and not self._is_open(path):
             self._send({"error": "Invalid credentials"}, 401)
         else:
             self._answer(path, body)
+
+    def _is_open(self, path: str) -> bool:
+        reads = self.command in {"GET", "HEAD"} and "Authorization" not in self.headers
+        return path.startswith("/upload/") or (self.hub.public and reads)
+
+    def _listed(self, name: str, data: bytes) -> dict[str, Any]:
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+        listed: dict[str, Any] = {"type": "file", "path": name, "size": len(data), "oid": blob}
+        if name in self.hub.lfs:
+            listed["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+        return listed
 
     do_GET = do_HEAD = do_POST = do_PUT = _serve  # noqa: N815
 
@@ -126,7 +163,12 @@ class Handler(BaseHTTPRequestHandler):
             ]
             self._send({"transfer": "basic", "objects": objects})
         elif "/commit/" in path:
-            oid = hub.commit([json.loads(line) for line in body.splitlines() if line.strip()])
+            lines = [json.loads(line) for line in body.splitlines() if line.strip()]
+            parent = lines[0]["value"].get("parentCommit")
+            if parent is not None and parent != hub.commits[-1][0]:
+                self._send({"error": "The repository has moved on"}, 412)
+                return
+            oid = hub.commit(lines)
             repo = path.removeprefix("/api/datasets/").split("/commit/")[0]
             self._send({"commitUrl": f"{hub.url}/datasets/{repo}/commit/{oid}", "commitOid": oid})
         elif "/tag/" in path:
@@ -135,11 +177,7 @@ class Handler(BaseHTTPRequestHandler):
         elif "/tree/" in path:
             found = hub.files(path.rsplit("/tree/", 1)[1].strip("/").split("/")[0])
             files = {} if found is None else found[1]
-            listed = [
-                {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
-                for name, data in files.items()
-            ]
-            self._send(listed)
+            self._send([self._listed(name, data) for name, data in files.items()])
         elif "/resolve/" in path:
             revision, _, name = path.split("/resolve/", 1)[1].partition("/")
             found = hub.files(revision)
@@ -161,7 +199,7 @@ def serving_hub() -> Iterator[Hub]:
     hub = Hub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"hub": hub}))
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield hub
