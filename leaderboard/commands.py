@@ -37,6 +37,7 @@ def _report(site: Path, files: list[str]) -> None:
 
     for folder, what in (
         ("systems/", "page(s), one a system"),
+        ("badges/", "badge(s) to link, one a system"),
         ("data/", "file(s) to download"),
         ("assets/", "asset(s)"),
     ):

@@ -17,6 +17,8 @@ TITLES: Mapping[str, str] = {
     "probes": "Probes",
     "cost": "Cost",
     "judges": "Judges of free text",
+    "caps": "What the sandbox enforced",
+    "rerun": "A maintainers' run, to compare",
 }
 WORDS: Mapping[str, str] = {
     "n_citing": "answers that cite", "n_passages_mean": "passages a citing answer",
@@ -30,6 +32,11 @@ WORDS: Mapping[str, str] = {
     "threshold": "that threshold (tuned on these questions)", "n_kept": "answers kept by it",
     "latency_s": "seconds a question", "p95": "95th percentile", "input_tokens": "input tokens",
     "output_tokens": "output tokens", "cost_usd": "US dollars", "energy_j": "joules", "total": "in all",
+    "sandbox": "by", "user": "as user", "gaps": "left open", "memory": "memory is capped by",
+    "processes": "processes are capped by", "cpu": "CPU time is capped by",
+    "memory_bytes": "memory, bytes", "n_processes": "processes", "file_bytes": "largest file, bytes",
+    "n_files": "open files", "tmp_bytes": "temporary files, bytes", "shm_bytes": "shared memory, bytes",
+    "cpu_s": "CPU seconds a question", "n_same": "same answers", "made_at": "when", "own": "these are its answers",
     "mean": "mean", "source": "source", "success": "Success", "P": "Precision", "R": "Recall",
 }  # fmt: skip
 CAUSES: Mapping[str, str] = {

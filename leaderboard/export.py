@@ -13,6 +13,7 @@ import msgspec
 
 from edu_rag.look.texts import JOINERS, one_line
 from edu_rag.results import OUTCOMES
+from leaderboard.badges import count_of, is_sandboxed
 from leaderboard.present import Board, Row, Table
 
 FORMAT = "edu-rag-board-v1"
@@ -29,6 +30,24 @@ def time_text(row: Row) -> str:
     return "" if when is None else f"{when:%Y-%m-%dT%H:%M:%SZ}"
 
 
+def _clean_values(row: Row) -> dict[str, Any]:
+    """The place among all systems on the questions that this one does not declare; empty where it declares none."""
+    clean = row.clean
+    first, last = (None, None) if clean is None or clean.rank is None else clean.rank
+    low, high = (None, None) if clean is None or clean.interval is None else clean.interval
+    return {
+        "overlap_declared": 0 if clean is None else clean.n_declared,
+        "clean_n": None if clean is None else clean.n, "clean_rank_first": first, "clean_rank_last": last,
+        "clean_score": None if clean is None else clean.score, "clean_score_low": low, "clean_score_high": high,
+    }  # fmt: skip
+
+
+def _rerun_values(row: Row) -> dict[str, Any]:
+    rerun = row.result.card.rerun
+    n, n_same = count_of(rerun.get("n")), count_of(rerun.get("n_same"))
+    return {"rerun_own": rerun.get("own") is True, "rerun_n": n, "rerun_same": n_same}
+
+
 def _row_values(table: Table, row: Row) -> dict[str, Any]:
     card, system, counts = row.result.card, row.result.card.system, row.counts
     rates = counts.rates()
@@ -38,12 +57,16 @@ def _row_values(table: Table, row: Row) -> dict[str, Any]:
         "rank_first": row.rank.first, "rank_last": row.rank.last,
         "slug": system.slug, "name": system.name, "team": system.team,
         "blind": system.blind, "runnable": system.runnable, "older_dataset": row.older,
+        "withdrawn": system.withdrawn, **_clean_values(row), **_rerun_values(row), "sandboxed": is_sandboxed(card.caps),
+        "team_runs": row.n_runs, "resembles": " | ".join(row.resembles),
         "n": counts.n, **{outcome: getattr(counts, outcome) for outcome in OUTCOMES},
         **{name: rates[name] for name in RATE_NAMES},
         "score_low": low, "score_high": high, "interval_method": card.interval_method,
         "median_latency_s": row.median_latency_s, "latency_measured": row.latency_measured,
         "answers_rule": card.answers_rule, "harness": card.harness,
-        "scored_at": time_text(row), "page": row.page, "scorecard": row.scorecard, "predictions": row.predictions,
+        "scored_at": time_text(row), "predictions_sha256": card.predictions_sha256,
+        "system_sha256": card.system_sha256, "page": row.page, "badge": row.badge, "scorecard": row.scorecard,
+        "predictions": row.predictions,
     }  # fmt: skip
 
 
@@ -96,6 +119,8 @@ def _copies(board: Board) -> Iterator[tuple[Path, str]]:
             yield row.result.scorecard, row.scorecard
             if row.result.predictions is not None and row.predictions is not None:
                 yield row.result.predictions, row.predictions
+            for run in row.earlier:
+                yield run.result.scorecard, run.page
 
 
 def export(board: Board, site: Path) -> None:

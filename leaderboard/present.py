@@ -12,12 +12,17 @@ from typing import Any
 from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
 from edu_rag.results import Counts, Slice
+from leaderboard.badges import Badge, badges_of
+from leaderboard.clean import Clean, clean_of
 from leaderboard.collect import Group, Result, TableKey
 from leaderboard.rank import Rank, detectable_sentence, rank
+from leaderboard.teams import Lookalikes, Tries, tries_by, tries_of
 
 FEW_VALUES = 12
 """An attribute with more values than this is folded away on a system's page."""
 MAX_LATENCY_S = 1e6
+MAX_RUNS = 100
+"""Results of a team that a page lists; all are counted."""
 
 _STRATIFIED = re.compile(r"stratified-(\d{1,9})-seed-(\d{1,9})\Z")
 
@@ -40,11 +45,26 @@ class SliceGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One result of a row's team; `page` is its own page, or its scorecard where a newer result has the page."""
+
+    result: Result
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One system of a table. `page`, `scorecard` and `predictions` are paths inside the site."""
+    """One system of a table. `page`, `badge`, `scorecard` and `predictions` are paths inside the site."""
 
     result: Result
     rank: Rank
+    clean: Clean | None
+    badges: Sequence[Badge]
+    badge: str
+    resembles: Sequence[str]
+    n_runs: int
+    n_results: int
+    runs: Sequence[Run]
     bar: IntervalBar
     parts: Sequence[Part]
     older: bool
@@ -55,12 +75,17 @@ class Row:
     median_latency_s: float | None
     latency_measured: bool
     slice_groups: Sequence[SliceGroup]
-    earlier: Sequence[Result]
+    earlier: Sequence[Run]
 
     @property
     def name(self) -> str:
         """The declared name, or the slug where it is blank."""
         return self.result.card.system.name.strip() or self.result.card.system.slug
+
+    @property
+    def withdrawn(self) -> bool:
+        """Whether its team took it back."""
+        return bool(self.result.card.system.withdrawn.strip())
 
     @property
     def counts(self) -> Counts:
@@ -83,6 +108,21 @@ class Table:
     sample_text: str
     rows: Sequence[Row]
     detectable: str
+
+    @property
+    def has_overlap(self) -> bool:
+        """Whether a system declares questions that it may have seen."""
+        return any(row.clean for row in self.rows)
+
+    @property
+    def has_withdrawn(self) -> bool:
+        """Whether a system was taken back."""
+        return any(row.withdrawn for row in self.rows)
+
+    @property
+    def has_tries(self) -> bool:
+        """Whether a team has more than one run."""
+        return any(row.n_runs > 1 for row in self.rows)
 
     @property
     def blind(self) -> list[Row]:
@@ -140,39 +180,79 @@ def _slices(slices: Sequence[Slice]) -> list[SliceGroup]:
     return groups
 
 
-def _row(result: Result, place: Rank, group: Group, newest: tuple[int, int, int]) -> Row:
+def page_of(key: TableKey, slug: str) -> str:
+    """Where a system's page lies inside the site."""
+    return f"systems/{key.id}/{slug}.html"
+
+
+def earlier_scorecard(result: Result) -> str:
+    """Where the scorecard of a result that was replaced lies inside the site; its dataset version tells it apart."""
+    version = ".".join(map(str, result.dataset.version))
+    return f"data/{result.key.id}/{result.card.system.slug}/earlier/{version}/scorecard.json"
+
+
+class _Whole:
+    """What a row says that only the whole board knows."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        results = [result for group in groups for result in (*group.results, *group.earlier)]
+        self._tries = tries_of(results)
+        self._lookalikes = Lookalikes(result.card.system for result in results)
+        self._replaced = {result.scorecard for group in groups for result in group.earlier}
+
+    def tries(self, result: Result) -> Tries:
+        return tries_by(self._tries, result)
+
+    def resembles(self, result: Result) -> list[str]:
+        return self._lookalikes.of(result.card.system)
+
+    def run(self, result: Result) -> Run:
+        if result.scorecard in self._replaced:
+            return Run(result=result, page=earlier_scorecard(result))
+        return Run(result=result, page=page_of(result.key, result.card.system.slug))
+
+
+def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: _Whole) -> Row:
     card, table, slug = result.card, group.key.id, result.card.system.slug
+    older = result.dataset.version != max(other.dataset.version for other in group.results) or bool(card.made_on)
     data = f"data/{table}/{slug}"
     latency, measured = latency_of(card.cost)
+    tries, resembles = whole.tries(result), whole.resembles(result)
+    earlier = sorted((one for one in group.earlier if one.card.system.slug == slug), key=lambda r: r.age, reverse=True)
     return Row(
         result=result,
         rank=place,
+        clean=clean,
+        badges=badges_of(card, older=older, clean=clean, n_runs=tries.n_runs, resembles=resembles),
+        badge=f"badges/{table}/{slug}.svg",
+        resembles=resembles,
+        n_runs=tries.n_runs,
+        n_results=len(tries.results),
+        runs=[whole.run(one) for one in tries.results[:MAX_RUNS]],
         bar=interval_bar(card.counts.score, card.intervals.get("score")),
         parts=outcome_parts(card.counts),
-        older=result.dataset.version != newest or bool(card.made_on),
-        page=f"systems/{table}/{slug}.html",
+        older=older,
+        page=page_of(group.key, slug),
         scorecard=f"{data}/scorecard.json",
         predictions=f"{data}/predictions.jsonl" if result.predictions is not None else None,
         link=first_link(card.system.links),
         median_latency_s=latency,
         latency_measured=measured,
         slice_groups=_slices(card.slices),
-        earlier=sorted(
-            (other for other in group.earlier if other.card.system.slug == slug), key=lambda r: r.age, reverse=True
-        ),
+        earlier=[whole.run(one) for one in earlier],
     )
 
 
-def _table(group: Group) -> Table:
+def _table(group: Group, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
-    newest = max(result.dataset.version for result in group.results)
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
+    places = zip(group.results, rank(cards), clean_of(cards), strict=True)
     return Table(
         key=group.key,
         dataset_ids=[text for _, text in ids],
         n=group.n,
         sample_text=sample_text(group.key, group.n),
-        rows=[_row(r, place, group, newest) for r, place in zip(group.results, rank(cards), strict=True)],
+        rows=[_row(result, place, clean, group, whole) for result, place, clean in places],
         detectable=detectable_sentence(cards),
     )
 
@@ -181,8 +261,9 @@ def present(groups: Sequence[Group]) -> Board:
     """Everything the pages and files of a site say. Its time is that of the newest scorecard, not the clock's."""
     results = [result for group in groups for result in group.results]
     times = [result.scored_at for result in results if result.scored_at is not None]
+    whole = _Whole(groups)
     return Board(
-        tables=[_table(group) for group in groups],
+        tables=[_table(group, whole) for group in groups],
         dataset_ids=sorted({result.card.dataset for result in results}),
         harnesses=sorted({result.card.harness for result in results}),
         built_at=max(times, default=None),

@@ -26,10 +26,16 @@ def rank(cards: Sequence[ScoreCard]) -> list[Rank]:
 
     Holm-corrected exact paired tests over all pairs: see `edu_rag.statistics.rank_groups`.
     """
-    from edu_rag.statistics import rank_groups, shared_lessons
+    from edu_rag.statistics import shared_lessons
 
-    lessons = shared_lessons([card.lessons for card in cards])
-    firsts = rank_groups([card.outcomes for card in cards], lessons=lessons)
+    return rank_outcomes([card.outcomes for card in cards], shared_lessons([card.lessons for card in cards]))
+
+
+def rank_outcomes(outcomes: Sequence[str], lessons: Sequence[int]) -> list[Rank]:
+    """The tie group of each system from its outcome letters; `lessons` is empty where none is known."""
+    from edu_rag.statistics import rank_groups
+
+    firsts = rank_groups(outcomes, lessons=lessons)
     sizes = Counter(firsts)
     return [Rank(first, first + sizes[first] - 1) for first in firsts]
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import jinja2
 
 from edu_rag.look.templates import environment, look_css
+from edu_rag.look.texts import one_line
+from leaderboard.badges import caps_words, is_sandboxed, rerun_badge
 from leaderboard.details import details_of
 from leaderboard.export import RATE_NAMES
 from leaderboard.present import Board
@@ -48,7 +50,11 @@ def _environment() -> jinja2.Environment:
         RATE_LABELS=RATE_LABELS,
         RATE_FRACTIONS=RATE_FRACTIONS,
         details_of=details_of,
+        caps_words=caps_words,
+        is_sandboxed=is_sandboxed,
+        rerun_badge=rerun_badge,
     )
+    made.filters["one_line"] = one_line
     return made
 
 
@@ -57,12 +63,14 @@ def render(board: Board, site: Path) -> None:
     made = _environment()
     index = made.get_template("index.html.j2").render(board=board, root="")
     (site / "index.html").write_text(index, encoding="utf-8", newline="\n")
-    page = made.get_template("system.html.j2")
+    page, badge = made.get_template("system.html.j2"), made.get_template("badge.svg.j2")
     for table in board.tables:
-        (site / "systems" / table.key.id).mkdir(parents=True)
+        for folder in ("systems", "badges"):
+            (site / folder / table.key.id).mkdir(parents=True)
         for row in table.rows:
             text = page.render(board=board, table=table, row=row, root="../../")
             (site / row.page).write_text(text, encoding="utf-8", newline="\n")
+            (site / row.badge).write_text(badge.render(table=table, row=row), encoding="utf-8", newline="\n")
     (site / "assets").mkdir()
     for name in ASSETS:
         (site / "assets" / name).write_bytes((HERE / "assets" / name).read_bytes())

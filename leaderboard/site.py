@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import read_json, write_json
+from edu_rag.progress import say
+from leaderboard.swap import building, put_in_place
 
 MARKER = "site.json"
 FORMAT = "edu-rag-site-v1"
@@ -55,38 +55,22 @@ def _write_marker(folder: Path) -> None:
     write_json(folder / MARKER, {"format": FORMAT, "files": hashes})
 
 
-def _swap(new: Path, site: Path) -> None:
-    """Put the new folder in the old one's place; a failed rename leaves the old site standing."""
-    old = site.with_name(f".{site.name}.{os.getpid()}.old")
-    if site.exists():
-        site.rename(old)
-    try:
-        new.rename(site)
-    except OSError:
-        if old.exists():
-            old.rename(site)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+def write_site(site: Path, results: Path, fill: Callable[[Path], None], tell: Callable[[str], None] = say) -> list[str]:
+    """Let `fill` write into a new folder, then put it at `site` in one step; return the paths of its files.
 
-
-def write_site(site: Path, results: Path, fill: Callable[[Path], None]) -> list[str]:
-    """Let `fill` write into a new folder, then put it at `site`; return the paths of its files.
-
-    Raises ConfigError where `site` must not be replaced, or its folder cannot be written.
+    Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError where `site` must not
+    be replaced, or its folder cannot be written.
     """
     check_target(site, results)
     site = site.resolve()
-    new = site.with_name(f".{site.name}.{os.getpid()}.new")
     try:
-        site.parent.mkdir(parents=True, exist_ok=True)
-        new.mkdir()
-        fill(new)
-        _write_marker(new)
-        _swap(new, site)
+        with building(site, MARKER) as new:
+            fill(new)
+            _write_marker(new)
+            files = _files(new)
+            put_in_place(new, site, lambda: check_target(site, results), tell)
     except OSError as error:
         raise ConfigError(
             site, f"cannot be written: {error.strerror or error}", "give a folder you may write"
         ) from None
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    return _files(site)
+    return files

@@ -58,28 +58,33 @@ def half_binomial(n: int) -> Floats:
     return np.asarray(np.exp(logs[n] - logs - logs[::-1] - n * math.log(2)))
 
 
-def _thrown(mass: Floats, size: int, times: int) -> Floats:
-    """The distribution of a sum after `times` more fair throws, each worth 0 or `size`."""
-    grown = np.zeros(len(mass) + size * times)
-    for heads, weight in enumerate(half_binomial(times)):
-        grown[heads * size : heads * size + len(mass)] += weight * mass
-    return grown
+def _thrown(mass: Floats, size: int, times: int, most: int) -> Floats:
+    """The distribution of a sum after `times` more fair throws, each worth 0 or `size`; of sums up to `most` alone."""
+    weights = half_binomial(times)
+    grown = np.zeros(-(-(len(mass) + size * times) // size) * size)
+    for rest in range(min(size, len(mass))):  # sums of one remainder never meet those of another
+        part = np.convolve(mass[rest::size], weights)
+        grown[rest::size][: len(part)] = part
+    return grown[: min(len(mass) + size * times, most + 1)]
 
 
-def fair_sum(sizes: Ints) -> Floats:
+def fair_sum(sizes: Ints, most: int | None = None) -> Floats:
     """Probabilities of 0..T of the sum of sizes (integers >= 1, T in all) of which each enters by a fair throw.
 
+    Where `most` is given, of 0..most alone: the same numbers, and a tail costs a fraction of the whole.
     Equal sizes enter together, as a binomial; the most frequent first, since it costs nothing. Only numbers that are
     not negative are added, so far tails are as exact as the middle, which an FFT would not give.
     """
     values, times = np.unique(sizes, return_counts=True)
     order = np.argsort(-times, kind="stable")
+    most = int(sizes.sum()) if most is None else most
     mass = np.ones(1)
     for place, at in enumerate(order):
         size, n = int(values[at]), int(times[at])
         if place == 0:
             mass = np.zeros(size * n + 1)
             mass[::size] = half_binomial(n)
+            mass = mass[: most + 1]
         else:
-            mass = _thrown(mass, size, n)
+            mass = _thrown(mass, size, n, most)
     return mass

@@ -49,11 +49,12 @@ def _by_question_p(d: Ints, observed: int) -> float:
 def _by_unit_p(sums: Ints, observed: int) -> float:
     sizes = np.abs(sums[sums != 0])
     # The sum of signed sizes is T - 2 (what fell to the other side), so it reaches `observed` where that is small.
-    mass = fair_sum(sizes)
-    return min(1.0, 2 * float(mass[: (int(sizes.sum()) - observed) // 2 + 1].sum()))
+    mass = fair_sum(sizes, (int(sizes.sum()) - observed) // 2)
+    return min(1.0, 2 * float(mass.sum()))
 
 
-def _flip_p(d: Ints, units: Ints | None) -> float:
+def flip_p(d: Ints, units: Ints | None) -> float:
+    """The sign-flip p of `sign_flip_p`, of units as `units_of` numbers them."""
     if d.size and int(np.abs(d).max()) > 2:
         raise ValueError("differences of points lie in -2 … 2")
     observed = abs(int(d.sum()))
@@ -70,14 +71,14 @@ def sign_flip_p(differences: Outcomes, lessons: Lessons | None = None) -> float:
     distribution is the convolution over lessons. Nothing is drawn at random.
     """
     d = np.asarray(differences, dtype=np.int64)
-    return _flip_p(d, units_of(lessons, len(d)))
+    return flip_p(d, units_of(lessons, len(d)))
 
 
 def pair_p(systems: Sequence[Outcomes], lessons: Lessons | None = None) -> dict[tuple[int, int], float]:
     """The sign-flip p of every pair of systems (i < j) on the same questions, not adjusted for their number."""
     arrays = same_length(*systems)
     units = units_of(lessons, len(arrays[0])) if arrays else None
-    return {(i, j): _flip_p(arrays[i] - arrays[j], units) for i, j in combinations(range(len(arrays)), 2)}
+    return {(i, j): flip_p(arrays[i] - arrays[j], units) for i, j in combinations(range(len(arrays)), 2)}
 
 
 def paired(
@@ -105,7 +106,7 @@ def paired_all(
     intervals = mean_intervals(differences, units, seed=seed, level=level)
     method = method_name(units, seed)
     return {
-        pair: Paired(n, float(d.mean()), low, high, _flip_p(d, units), n_units, method)
+        pair: Paired(n, float(d.mean()), low, high, flip_p(d, units), n_units, method)
         for pair, d, (low, high) in zip(pairs, differences, intervals, strict=True)
     }
 
@@ -122,6 +123,6 @@ def mcnemar(first: Outcomes, second: Outcomes, lessons: Lessons | None = None) -
     first_only, second_only = int((surplus == 1).sum()), int((surplus == -1).sum())
     units = units_of(lessons, len(a))
     if units is not None:
-        return McNemar(first_only, second_only, _flip_p(surplus, units))
+        return McNemar(first_only, second_only, flip_p(surplus, units))
     tail = float(half_binomial(first_only + second_only)[: min(first_only, second_only) + 1].sum())
     return McNemar(first_only, second_only, min(1.0, 2 * tail))

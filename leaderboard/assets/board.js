@@ -54,7 +54,9 @@ function makeFilter(section) {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of rows) {
-      const text = row.querySelector("th").textContent.toLowerCase();
+      // Not the badges: one of them names other teams.
+      const named = Array.from(row.querySelectorAll("th > a, th .team"), (part) => part.textContent);
+      const text = named.join(" ").toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
       if (!row.hidden) shown += 1;
     }

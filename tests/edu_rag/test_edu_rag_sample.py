@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edu_rag.errors import ConfigError
 from edu_rag.records import Question
-from harness.sample import Sample, _shares, choose, sample_of
+from edu_rag.sample import Sample, _shares, choose, sample_of
 
 
 def strata(questions: list[Question]) -> Counter[tuple[str, int]]:

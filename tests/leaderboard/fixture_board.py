@@ -86,6 +86,36 @@ def latency_cost(median: float, n: int, *, measured: bool) -> dict[str, Any]:
     return {"latency_s": {"median": median, "p95": 3 * median, "n": n - 1, "source": source}}
 
 
+def overlap_of(n: int, seed: int, share: float) -> str:
+    """Questions that a team declares, as a scorecard has them."""
+    chance = random.Random(f"overlap-{seed}")
+    return "".join("1" if chance.random() < share else "0" for _ in range(n))
+
+
+CAPS: dict[str, Any] = {
+    "sandbox": "bubblewrap", "memory_bytes": 6 << 30, "n_processes": 256, "file_bytes": 1 << 30, "n_files": 1024,
+    "tmp_bytes": 1 << 30, "shm_bytes": 64 << 20, "cpu_s": 240.0, "version": "bubblewrap 0.8.0", "gaps": [],
+}  # fmt: skip
+RERUN = {"n": 20, "n_same": 20, "made_at": "2026-11-20T10:00:00Z", "caps": CAPS, "own": False}
+FURTHER: dict[str, dict[str, Any]] = {
+    "gpt-4o-rag": {"withdrawn": "We found the test questions in our prompt’s examples."},
+    "gpt-4o": {"share": 0.2},
+    "llama3-rag": {"rerun": RERUN, "caps": CAPS},
+    "llama3": {"rerun": RERUN | {"n_same": 17}},
+    "self-rag-7b": {"team": "EDU-RAG author5", "share": 0.05},
+    "llama2-rag": {"caps": {"sandbox": "none"}},
+    "bm25-overlap": {"rerun": RERUN | {"own": True}, "caps": CAPS},
+}
+"""What issue 5 adds to some of the systems."""
+
+
+def further(slug: str, n: int, seed: int) -> dict[str, Any]:
+    """Changes of a scorecard: withdrawal, overlap, caps, re-run."""
+    changes = dict(FURTHER.get(slug, {}))
+    share = changes.pop("share", 0)
+    return changes | ({"overlap": overlap_of(n, seed, share)} if share else {})
+
+
 def write_card(results: Path, card: ScoreCard, predictions: bytes | None = None) -> Path:
     """Lay a scorecard where `edu-rag score` puts it; return its path."""
     name, version = card.dataset.split("#")[0].split("@")
@@ -106,9 +136,12 @@ def write_board(results: Path) -> list[ScoreCard]:
             if sample is not None and number in (0, 1, 4, 6, 8):
                 continue
             outcomes = outcomes_of(shares, n, seed=number)
-            predictions = b"".join(b'{"question_id":"q%d","answer":null}\n' % i for i in range(n))
+            predictions = b"".join(
+                b'{"question_id":"q%d","answer":null,"response":"%s"}\n' % (i, slug.encode()) for i in range(n)
+            )
+            changes = {"team": team} | further(slug, n, number)
             card = card_of(
-                slug, outcomes, name=name, team=team, blind=blind, runnable=runnable, split=split, sample=sample,
+                slug, outcomes, name=name, blind=blind, runnable=runnable, split=split, sample=sample,
                 models=("meta-llama/Llama-2-7b-chat-hf",) if "llama2" in slug else (),
                 description=f"{name}, as the paper describes it.",
                 links=("https://example.org/" + slug,) if number % 3 == 0 else (),
@@ -116,6 +149,7 @@ def write_board(results: Path) -> list[ScoreCard]:
                 retrieval={} if blind else {"recall@10": 0.41, "ndcg@10": 0.333},
                 scored_at=f"2026-11-{10 + number % 9:02d}T09:30:00Z",
                 predictions_sha256=hashlib.sha256(predictions).hexdigest(),
+                system_sha256=hashlib.sha256(slug.encode()).hexdigest(), **changes,
             )  # fmt: skip
             cards.append(card)
             write_card(results, card, predictions)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fixture_board as made
 
@@ -35,6 +37,21 @@ LINKS = (
 )  # fmt: skip
 
 
+STRANGE: tuple[Callable[[str], dict[str, Any]], ...] = (
+    lambda text: {"caps": {"memory_bytes": text, text: text}, "rerun": {"n": text, "n_same": text, "made_at": text}},
+    lambda text: {"caps": {"n_processes": -3, "cpu_s": 1e300}, "rerun": {"n": -20, "n_same": 10**19, "own": text}},
+    lambda text: {"caps": {"sandbox": text, "gaps": [text]}, "rerun": {"n": 20, "n_same": 21, "made_at": [text]}},
+    lambda text: {"caps": {"sandbox": ["none"], "n_files": True}, "rerun": {"n": True, "n_same": 1.0, "own": 1}},
+    lambda text: {"caps": nested(text), "rerun": {"n": nested(text), "n_same": None, "made_at": {text: text}}},
+    lambda text: {"caps": {"memory_bytes": 10**15, "cpu_s": 0.5}, "rerun": {"n": 20, "n_same": 0, "made_at": text}},
+)
+"""Caps and re-runs of any JSON that a file may hold."""
+
+
+def nested(text: str, depth: int = 12) -> dict[str, Any]:
+    return {text: text if depth == 0 else nested(text, depth - 1)}
+
+
 def write_hostile(results: Path) -> None:
     """A board of one system a string, the string in every declared field at once."""
     for number, text in enumerate(HOSTILE):
@@ -45,5 +62,7 @@ def write_hostile(results: Path) -> None:
             confidence={text: [text, 1]}, judges={text: {text: 1}},
             blind=True, slices=(made.Slice(attribute=text, value=text, counts=made.Counts(correct=3, incorrect=1)),),
             cost={text: {text: text}, "latency_s": {"median": text}}, retrieval={text: [text]}, probes={"x": text},
+            withdrawn=text, overlap=made.overlap_of(200, number, number / 18),
+            **dict(STRANGE[number % len(STRANGE)](text)),
         )  # fmt: skip
         made.write_card(results, card, b'{"question_id": "q", "answer": null}\n')

@@ -142,17 +142,17 @@ def test_hostile_metadata_runs_nothing_and_stretches_nothing(browser: Any, sites
         assert troubles == []
     index, _ = opened(browser, sites / "hostile/index.html", viewport={"width": 1280, "height": 800})
     heights = index.locator("table.board tbody tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
-    assert max(heights) <= 160
+    assert max(heights) <= 240  # a name, a team and every badge at once
 
 
-def test_no_name_can_push_the_blind_badge_out_of_sight(browser: Any, sites: Path) -> None:
+def test_no_name_can_push_a_badge_out_of_sight(browser: Any, sites: Path) -> None:
     for width in (390, 1280):
         page, _ = opened(browser, sites / "hostile/index.html", viewport={"width": width, "height": 800})
         inside = page.locator("table.board th.system .badge").evaluate_all("""badges => badges.map(badge => {
           const [b, c] = [badge.getBoundingClientRect(), badge.closest('th').getBoundingClientRect()];
           return b.height > 0 && b.left >= c.left && b.right <= c.right && b.top >= c.top && b.bottom <= c.bottom;
         })""")
-        assert len(inside) == 19
+        assert len(inside) >= 5 * 19
         assert all(inside)
 
 

@@ -1,0 +1,139 @@
+"""What a row says of a system in a word or two, from its scorecard alone: words and a title, never colour alone."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from edu_rag.look.texts import clip
+from edu_rag.results import ScoreCard
+from leaderboard.clean import Clean
+
+MAX_COUNT = 10**9
+MAX_CAP = 10**15
+REASON = 60
+SHORT = 16
+"""Characters of a declared text in a row's badge."""
+TITLE = 90
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Badge(NamedTuple):
+    """Words, what they mean, the manner ('' is quiet, else 'good' or 'warn'), and fewer words for a narrow column."""
+
+    text: str
+    title: str
+    manner: str = ""
+    short: str = ""
+
+
+def count_of(value: object, most: int = MAX_COUNT) -> int | None:
+    """A whole number of 0..most; None for whatever else a file may hold in its place."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        return None
+    return value
+
+
+def size_text(n_bytes: int) -> str:
+    """Bytes as people say them."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:,.0f} {unit}" if n_bytes >= 10 * size else f"{n_bytes / size:.2g} {unit}"
+    return f"{n_bytes} bytes"
+
+
+CAPS: Mapping[str, Callable[[int], str]] = {
+    "memory_bytes": lambda cap: f"{size_text(cap)} of memory",
+    "n_processes": lambda cap: f"{cap:,} processes",
+    "cpu_s": lambda cap: f"{cap:,} CPU seconds a question",
+    "file_bytes": lambda cap: f"files of {size_text(cap)}",
+    "n_files": lambda cap: f"{cap:,} open files",
+    "tmp_bytes": lambda cap: f"{size_text(cap)} of temporary files",
+    "shm_bytes": lambda cap: f"{size_text(cap)} of shared memory",
+}
+
+
+def caps_words(caps: Mapping[str, Any]) -> list[str]:
+    """The caps that we know, each in words; what else a scorecard holds there is left out."""
+    found = []
+    for name, words in CAPS.items():
+        given = caps.get(name)
+        cap = count_of(math.ceil(given) if isinstance(given, float) else given, MAX_CAP)
+        if cap is not None:
+            found.append(words(cap))
+    return found
+
+
+def is_sandboxed(caps: Mapping[str, Any]) -> bool:
+    """Whether the harness made the answers, with caps in force."""
+    return bool(caps) and caps.get("sandbox") != "none"
+
+
+def rerun_badge(rerun: Mapping[str, Any]) -> Badge | None:
+    """How a maintainers' run compares, in words; None where there was none, or what is told makes no sense."""
+    n, n_same = count_of(rerun.get("n")), count_of(rerun.get("n_same"))
+    made_at = rerun.get("made_at")
+    day = _DAY.match(made_at) if isinstance(made_at, str) else None
+    when = f" on {day.group()}" if day else ""
+    if rerun.get("own") is True:
+        title = f"The maintainers ran this system themselves{when}: these are its answers"
+        return Badge("run by the maintainers", title, "good")
+    if not n or n_same is None or n_same > n:
+        return None
+    title = f"The maintainers ran this system again{when}, on {n:,} questions: {n_same:,} answers were those handed in"
+    same = f"re-run: {n_same:,} of {n:,}"
+    return Badge(f"{same} answers agree", title, "good" if n == n_same else "warn", f"{same} agree")
+
+
+def _origin(card: ScoreCard) -> Iterator[Badge]:
+    """Where the answers come from."""
+    if card.system.blind:
+        yield Badge("blind", "Never looks at the pages: what the questions alone give away")
+    if card.system.runnable:
+        yield Badge("runnable", "Handed in as a program that the harness runs")
+    else:
+        yield Badge("predictions only", "Handed in as answers: nobody else can run it from what was handed in")
+    if is_sandboxed(card.caps):
+        words = caps_words(card.caps)
+        title = "The harness made these answers in its sandbox, without a network"
+        text = f"sandboxed: {', '.join(words[:2])}" if words else "sandboxed"
+        yield Badge(text, f"{title}: {'; '.join(words)}" if words else title, short="sandboxed")
+    elif card.caps:
+        yield Badge("not sandboxed", "The harness made these answers without a sandbox: no cap was in force", "warn")
+    rerun = rerun_badge(card.rerun)
+    if rerun is not None:
+        yield rerun
+
+
+def _cautions(card: ScoreCard, older: bool, clean: Clean | None) -> Iterator[Badge]:
+    """What a reader should know before the score."""
+    if card.system.withdrawn.strip():
+        reason = clip(card.system.withdrawn, TITLE)
+        title = f"The team took this system back: {reason}"
+        yield Badge(f"withdrawn: {clip(reason, REASON)}", title, "warn", f"withdrawn: {clip(reason, SHORT)}")
+    if clean is not None:
+        questions = f"{clean.n_declared:,} question{'' if clean.n_declared == 1 else 's'}"
+        title = f"The team says that its system may have seen {questions} of these {card.counts.n:,}"
+        yield Badge(f"declared overlap: {questions}", title, "warn", f"declared overlap: {clean.n_declared:,}")
+    if card.counts.failed * 2 > card.counts.n:
+        yield Badge("mostly failed", "Crashed, ran out of time or gave no usable line on most questions", "warn")
+    if older:
+        yield Badge("older data", f"Scored on an older version of the dataset: {card.dataset}", "warn")
+
+
+def badges_of(
+    card: ScoreCard, *, older: bool, clean: Clean | None, n_runs: int, resembles: Sequence[str]
+) -> list[Badge]:
+    """The badges of a row, what is of most weight first."""
+    badges = [*_cautions(card, older, clean)]
+    for name in resembles[:1]:
+        title = f"Looks like another team's name on this board: {', '.join(clip(other, TITLE) for other in resembles)}"
+        text = f"name resembles “{clip(name, REASON)}”"
+        badges.append(Badge(text, title, "warn", f"name resembles “{clip(name, SHORT)}”"))
+    badges += _origin(card)
+    if n_runs > 1:
+        title = "All that this team has handed in for this dataset: the more runs, the more luck in the best of them"
+        badges.append(Badge(f"{n_runs:,} runs by this team", title, short=f"{n_runs:,} runs by team"))
+    return badges
