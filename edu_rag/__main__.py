@@ -26,15 +26,21 @@ COMMANDS: Mapping[str, _Entry] = {
     "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
     "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
     "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
+    "new": _Entry("harness.commands.new", "a submission folder to start from"),
     "check": _Entry("harness.commands.check", "everything wrong with a submission, at once"),
     "run": _Entry("harness.commands.run", "a runnable submission + a dataset -> predictions.jsonl"),
+    "sandbox": _Entry("harness.commands.sandbox", "what this machine can enforce on a stranger's system"),
     "probe": _Entry("harness.commands.probe", "the questions again: no pages, noise, other order; what changes?"),
     "score": _Entry("harness.commands.score", "predictions -> scorecard and verdicts"),
     "judge": _Entry("harness.commands.judge", "judges of free text, held against human verdicts"),
     "compare": _Entry("harness.commands.compare", "do systems differ? paired tests, ranks, and the flips"),
     "power": _Entry("harness.commands.power", "what so many questions can find, and how many a difference needs"),
     "explain": _Entry("harness.commands.explain", "one question: what the system read, said, and got for it"),
+    "pr": _Entry("harness.commands.pr", "a stranger's pull request: may it be merged, and what does it score?"),
+    "rerun": _Entry("harness.commands.rerun", "a handed-in system run again, and held against its predictions"),
+    "verify": _Entry("harness.commands.verify", "every number of the board made again from the repository"),
     "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
+    "publish": _Entry("builder.results_commands", "results -> a dataset on the Hugging Face Hub"),
 }
 
 
@@ -106,7 +112,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # Latin-1 terminals have no "…", which is no reason to die
     atexit.register(gc.freeze)  # else the interpreter walks all that is left, record by record, before it ends
     try:
-        root.main(args=None if argv is None else list(argv), prog_name="edu-rag", standalone_mode=False)
+        code = root.main(args=None if argv is None else list(argv), prog_name="edu-rag", standalone_mode=False)
+        # click hands a command's Exit back as a number here: a refusal that ended with 0 would be a green check.
+        if isinstance(code, int):
+            sys.exit(code)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
     except click.ClickException as error:

@@ -50,6 +50,10 @@ class SubmissionError(EduRagError):
     """A submission that cannot be checked, run or scored as it stands."""
 
 
+class SandboxError(EduRagError):
+    """A protection against a stranger's system that this machine lacks; nothing of the system was run."""
+
+
 class MissingExtraError(EduRagError):
     """An optional package is needed; the remedy names the extra that brings it."""
 

@@ -180,6 +180,7 @@ class SystemFacts:
     tqa_overlap: str = ""
     runnable: bool = False
     blind: bool = False
+    withdrawn: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +194,10 @@ class ScoreCard:
 
     `exam` holds fingerprints (SHA-256) of what was asked: `ids`, `questions`, `gold` and `support`. `made_on` is the
     dataset that the predictions were made for, where that is another version than `dataset`, else empty.
+
+    `system_sha256` is over the submission's own files; `caps` are those in force when the harness made the predictions,
+    empty where they were handed in; `rerun` says how a maintainers' run of the same system compares; `overlap` is
+    empty, or has a '1' for each question that the team declares its system may have seen, in the order of `outcomes`.
     """
 
     system: SystemFacts
@@ -215,6 +220,10 @@ class ScoreCard:
     probes: Mapping[str, Any] = field(default_factory=dict)
     exam: Mapping[str, str] = field(default_factory=dict)
     made_on: str = ""
+    system_sha256: str = ""
+    caps: Mapping[str, Any] = field(default_factory=dict)
+    rerun: Mapping[str, Any] = field(default_factory=dict)
+    overlap: str = ""
     predictions_sha256: str = ""
     scored_at: str = ""
 
@@ -242,6 +251,12 @@ def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
         if not low <= high:
             yield RecordError("intervals", f"{name}: {low} is above {high}")
     yield from _attribution_faults(card)
+    yield from _overlap_faults(card)
+
+
+def _overlap_faults(card: ScoreCard) -> Iterator[RecordError]:
+    if card.overlap and (len(card.overlap) != card.counts.n or set(card.overlap) - {"0", "1"}):
+        yield RecordError("overlap", f"is not one '0' or '1' for each of {card.counts.n} questions")
 
 
 def _attribution_faults(card: ScoreCard) -> Iterator[RecordError]:

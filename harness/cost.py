@@ -26,7 +26,7 @@ def cost_of(predictions: Iterable[Prediction], *, measured: bool) -> dict[str, A
 
     `latency_s`: median, 95th percentile and mean in seconds; `input_tokens`, `output_tokens`, `cost_usd` (US dollars)
     and `energy_j` (joules): total, and mean over the n. Latency is `measured` where the harness made these very
-    predictions (`harness.running.run_record.is_measured`); it leaves out the first answer of each process, which
+    predictions (`harness.reruns` says who vouches for that); it leaves out the first answer of each process, which
     includes the process's start. All else is `declared`.
     """
     known = list(predictions)

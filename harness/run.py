@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from edu_rag import __version__
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
-from edu_rag.jsonl import read_values, write_json, write_records
+from edu_rag.jsonl import read_values, to_line, write_json, write_records
 from edu_rag.manifest import file_sha256
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
@@ -23,18 +23,21 @@ from edu_rag.typed import to_plain
 from harness.running.answer_cache import AnswerCache, key_of
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.partial import Partial
+from harness.running.process import Launcher, PlainLauncher
 from harness.running.run_record import RunRecord, record_path
 from harness.running.runner import MAX_BARREN_STARTS, Runner
 from harness.running.system import System, child_environment
 from harness.running.system_log import SystemLog
-from harness.running.task import Task, asking_order, task_of
+from harness.running.task import Task, asking_order, read_task
+from harness.sandbox.caps import Caps
+from harness.sandbox.facts import wanted_caps
 from harness.submission import Limits, Submission, partial_path
 
 _SAID = (
     "response", "confidence", "passages", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j",
     "status",
 )  # fmt: skip
-_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256")
+_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
 """What must agree for an interrupted run to go on."""
 
 
@@ -52,7 +55,8 @@ class Manner:
 
     `seed` is that of the asking order; `fresh` asks all again, whatever an interrupted run or the cache holds;
     `limits` stand instead of the submission's own; `passed` names variables of `environment` that the system gets
-    besides the harmless ones, such as an API key; `cache` keeps answers over runs.
+    besides the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox;
+    None runs the system without one, with all of this user's rights; `hidden` are folders that must not show in it.
     """
 
     seed: int = 0
@@ -61,6 +65,8 @@ class Manner:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     passed: Collection[str] = ()
     cache: AnswerCache | None = None
+    caps: Caps | None = field(default_factory=Caps)
+    hidden: Collection[Path] = ()
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     monotonic: Callable[[], float] = time.monotonic
 
@@ -74,10 +80,15 @@ def run_submission(
     ConfigError where a variable to pass is not set, and SubmissionError, after writing, where nothing was answered.
     """
     path = submission.predictions_path(f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
-    manner = manner or Manner()
+    manner = hiding(dataset, manner or Manner())
     require_set(manner)
     record = record_of(submission, dataset, split, sample, manner)
-    return run_task(submission, task_of(dataset, split, sample), path, record, manner)
+    return run_task(submission, read_task(dataset, split, sample), path, record, manner)
+
+
+def hiding(dataset: Dataset, manner: Manner) -> Manner:
+    """A manner that hides the dataset's folder, where the gold answers lie."""
+    return replace(manner, hidden=(*manner.hidden, dataset.folder))
 
 
 def require_set(manner: Manner) -> None:
@@ -93,7 +104,7 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
         dataset=dataset.id, split=split, sample=sample, system_sha256=system_sha256(submission.folder),
         harness=f"edu-rag-bench {__version__}", limits=manner.limits or submission.settings.limits, seed=manner.seed,
         settings_sha256=settings_sha256(child_environment(manner.environment, manner.passed), manner.passed),
-        surroundings_sha256=surroundings_sha256(),
+        surroundings_sha256=surroundings_sha256(), caps=wanted_caps(manner.caps),
     )  # fmt: skip
 
 
@@ -106,13 +117,14 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         stack.callback(partial.close)
         log = SystemLog(path.with_suffix(".log"), keep=bool(partial.done))
         stack.callback(log.close)
+        launcher = stack.enter_context(_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
-        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log)
+        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
         predictions = [task.back(everything[question.question_id]) for question in task.questions]
         written = _write(path, predictions, replace(
             record, n_questions=len(task.questions), n_asked=len(partial.done) - n_resumed, n_resumed=n_resumed,
-            n_cached=len(cached), wall_s=round(manner.monotonic() - started, 3),
+            n_cached=len(cached), caps=dict(launcher.facts), wall_s=round(manner.monotonic() - started, 3),
         ))  # fmt: skip
         partial.remove()
     _tell_changes(submission.folder, record, marks)
@@ -167,7 +179,8 @@ def _from_cache(
     cache = manner.cache
     if cache is None:
         return {}
-    system = (record.system_sha256, record.settings_sha256, record.surroundings_sha256)
+    caps = to_line(record.caps).decode()
+    system = (record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps)
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})
@@ -177,16 +190,26 @@ def _from_cache(
     return found
 
 
+def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
+    """What starts the system: in the sandbox, or, where that was said, without. Raises SandboxError."""
+    given = child_environment(manner.environment, manner.passed)
+    if manner.caps is None:
+        return nullcontext(PlainLauncher(submission.folder, given))
+    from harness.sandbox.launch import open_sandbox
+
+    return open_sandbox(submission.folder, given, manner.caps, hidden=manner.hidden)
+
+
 def _ask(
     submission: Submission, task: Task, limits: Limits, manner: Manner, partial: Partial,
-    cached: Mapping[str, Prediction], log: SystemLog,
+    cached: Mapping[str, Prediction], log: SystemLog, launcher: Launcher,
 ) -> list[Prediction]:  # fmt: skip
     """Ask what is neither answered nor cached; return the predictions of those that were never asked."""
-    child = child_environment(manner.environment, manner.passed)
-    command, folder = submission.settings.command, submission.folder
+    command = submission.settings.command
+    cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
-        runner = Runner(lambda: System(command, folder, child, log), limits, manner.new_id)
+        runner = Runner(lambda: System(launcher, command, log, cpu_limit_s), limits, manner.new_id)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):

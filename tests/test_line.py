@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import COMMANDS, root
+from edu_rag.board_file import check_dataset, read_board_file
 from edu_rag.dataset import CONFIGS, Dataset
 from edu_rag.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
 from edu_rag.gold import Gold
@@ -49,6 +50,11 @@ def golds(demo: Path) -> dict[str, Gold]:
     dataset = Dataset(demo / "dataset")
     split = dataset.only_split(None)
     return {gold.question_id: gold for gold in dataset.records("gold", split, Gold)}
+
+
+def test_the_bundled_dataset_is_the_one_that_the_board_names(demo: Path) -> None:
+    board = read_board_file(ROOT / "leaderboard" / "board.toml")
+    check_dataset(demo / "dataset", next(one for one in board.datasets if one.bundled))
 
 
 Score = Callable[[Sequence[dict[str, Any]]], dict[str, Any]]

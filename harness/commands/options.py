@@ -11,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
     from harness.judging.grading import Grading
+    from harness.reruns import Vouched
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -62,6 +63,32 @@ def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None 
     from harness.judging.grading import open_grading
 
     return open_grading(rules, judge, cache or (results / FILE_NAME if results is not None else None))
+
+
+def reruns_option(command: F) -> F:
+    """`--reruns FILE`: who vouches for predictions."""
+    return click.option(
+        "--reruns", type=PATH, metavar="FILE",
+        help="Who vouches for predictions; `reruns.jsonl` beside RESULTS where it lies there.",
+    )(command)  # fmt: skip
+
+
+def own_machine_option(command: F) -> F:
+    """`--own-machine`: the run records are of one's own runs."""
+    return click.option(
+        "--own-machine", is_flag=True, help="Believe all run records and probes: you made these runs yourself."
+    )(command)
+
+
+def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouched:
+    """Who vouches: one's own machine, the file that was named, or else the one beside the results. Raises DataError."""
+    from harness.reruns import OWN_MACHINE, reruns_beside, vouched_by
+
+    if own_machine and reruns is not None:
+        raise click.UsageError("--own-machine believes the run records themselves: leave --reruns out.")
+    if own_machine:
+        return OWN_MACHINE
+    return vouched_by(reruns or reruns_beside(results))
 
 
 def html_option(command: F) -> F:

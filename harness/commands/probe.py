@@ -68,7 +68,7 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
 def probe(
     submission_folder: Path, dataset_folder: Path, split: str | None, names: tuple[str, ...], n_sample: int | None,
     seed: int, repeats: int, *, as_json: bool, fresh: bool, no_cache: bool, time_s: float | None,
-    start_s: float | None, passed: tuple[str, ...],
+    start_s: float | None, passed: tuple[str, ...], memory_gb: float | None, processes: int | None, unsafe: bool,
 ) -> None:  # fmt: skip
     """Ask a system the questions again under other conditions, and print what became of the score.
 
@@ -96,8 +96,9 @@ def probe(
     submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     manner = manner_of(
-        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed, seed=seed
-    )
+        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed, seed=seed,
+        memory_gb=memory_gb, processes=processes, unsafe=unsafe,
+    )  # fmt: skip
     with stopping_like_ctrl_c():
         main = _main_run(submission, dataset, split, sample, manner)
         made = run_probes(submission, dataset, Probing(split, sample, names or tuple(PROBES), repeats), manner)

@@ -15,6 +15,7 @@ from harness.commands.options import PATH, dataset_option, open_dataset, sample_
 
 if TYPE_CHECKING:
     from harness.run import Manner
+    from harness.sandbox.caps import Caps
     from harness.submission import Submission
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,6 +38,18 @@ def manner_options(command: F) -> F:
             "--pass-env", "passed", multiple=True, metavar="NAME",
             help="Hand this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. Keys are withheld "
             "else.",
+        ),
+        click.option(
+            "--memory-gb", type=click.FloatRange(0.1),
+            help="Memory that the system may use, in GiB, instead of 6 (or 3/4 of a smaller machine).",
+        ),
+        click.option(
+            "--processes", type=click.IntRange(8, 4096),
+            help="Processes and threads that it may have at a time, instead of 128 (or 4 a core).",
+        ),
+        click.option(
+            "--unsafe-no-sandbox", "unsafe", is_flag=True,
+            help="Run it with all of your rights, your files and the network: only code that you trust.",
         ),
     )  # fmt: skip
     for option in reversed(options):
@@ -72,9 +85,19 @@ def runnable(folder: Path) -> Submission:
     return submission
 
 
+def caps_of(memory_gb: float | None, processes: int | None) -> Caps:
+    """The caps that the options ask for."""
+    from dataclasses import replace
+
+    from harness.sandbox.caps import GIB, Caps
+
+    caps = Caps() if processes is None else Caps(n_processes=processes)
+    return caps if memory_gb is None else replace(caps, memory_bytes=int(memory_gb * GIB))
+
+
 def manner_of(
     submission: Submission, *, fresh: bool, no_cache: bool, time_s: float | None, start_s: float | None,
-    passed: tuple[str, ...], seed: int = 0,
+    passed: tuple[str, ...], memory_gb: float | None, processes: int | None, unsafe: bool, seed: int = 0,
 ) -> Manner:  # fmt: skip
     """How the options say that a submission is to be asked."""
     from harness.run import Manner
@@ -85,6 +108,7 @@ def manner_of(
     return Manner(
         limits=Limits(time_s=time_s or own.time_s, start_s=start_s or own.start_s), fresh=fresh, passed=passed,
         cache=None if place is None else AnswerCache(place), seed=seed,
+        caps=None if unsafe else caps_of(memory_gb, processes),
     )  # fmt: skip
 
 
@@ -96,7 +120,8 @@ def manner_of(
 @manner_options
 def run(
     submission_folder: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *, fresh: bool,
-    no_cache: bool, time_s: float | None, start_s: float | None, passed: tuple[str, ...],
+    no_cache: bool, time_s: float | None, start_s: float | None, passed: tuple[str, ...], memory_gb: float | None,
+    processes: int | None, unsafe: bool,
 ) -> None:  # fmt: skip
     """Run a submission's command over a split and write its predictions; print their path.
 
@@ -105,7 +130,10 @@ def run(
     and what the very same system has answered before is not asked again (--no-cache asks all).
     Exit code 1 where not a single question was answered. `<split>.run.json` beside the predictions says on which
     dataset, by what and how they were made.
-    It is NOT a sandbox: run only code you trust.
+
+    It runs in a sandbox: it has no network, sees its own folder, Python and models but none of your files, can write
+    to /tmp alone, and its memory, processes and time have caps (`edu-rag sandbox` shows them). Where this machine
+    cannot enforce that, nothing is run, unless --unsafe-no-sandbox says that you trust the code.
 
     \b
     Example:
@@ -117,7 +145,8 @@ def run(
     submission = runnable(submission_folder)
     dataset = open_dataset(dataset_folder)
     manner = manner_of(
-        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed
+        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed,
+        memory_gb=memory_gb, processes=processes, unsafe=unsafe,
     )  # fmt: skip
     with stopping_like_ctrl_c():
         path = run_submission(submission, dataset, dataset.only_split(split), sample_name(n_sample, seed), manner)

@@ -11,13 +11,13 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
+from edu_rag.sample import choose, sample_of
 from harness.probing.names import REPEAT
 from harness.probing.pages import DRAWS, EvidencePages, Source, half_noise, other_pages, source_of
 from harness.probing.permute import may_permute, permute
-from harness.run import Manner, NothingAnsweredError, record_of, require_set, run_task
+from harness.run import Manner, NothingAnsweredError, hiding, record_of, require_set, run_task
 from harness.running.run_record import RunRecord, is_measured, read_run_record
 from harness.running.task import Task
-from harness.sample import choose, sample_of
 from harness.submission import Submission
 
 
@@ -105,6 +105,7 @@ def run_probes(submission: Submission, dataset: Dataset, probing: Probing, manne
     if unknown:
         raise ConfigError("--probe", f"unknown: {', '.join(unknown)}", f"known are {', '.join(PROBES)}")
     require_set(manner)
+    manner = hiding(dataset, manner)
     source = source_of(dataset, probing.split)
     asked = choose(source.questions, sample_of(probing.sample)) if probing.sample else source.questions
     asked = [question for question in asked if question.kind != "free_text"]

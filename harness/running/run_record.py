@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from edu_rag.errors import DataError, RecordError, SubmissionError
 from edu_rag.jsonl import read_json
@@ -17,9 +19,10 @@ class RunRecord:
     """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files.
 
     `settings_sha256` is over the variables that steer a system, `surroundings_sha256` over Python, packages and our
-    own code. `seed` is that of the asking order and of a probe's draws, `draws` names the rules of those. `wall_s`:
-    seconds of the last sitting, in which `n_asked` questions were asked; `n_resumed` answers are of an interrupted
-    sitting before it, `n_cached` of earlier runs, and the rest of `n_questions` was never asked.
+    own code; `caps` are what the sandbox enforced. `seed` is that of the asking order and of a probe's draws, `draws`
+    names the rules of those. `wall_s`: seconds of the last sitting, in which `n_asked` questions were asked;
+    `n_resumed` answers are of an interrupted sitting before it, `n_cached` of earlier runs, and the rest of
+    `n_questions` was never asked.
     """
 
     dataset: str
@@ -34,6 +37,7 @@ class RunRecord:
     settings_sha256: str = ""
     surroundings_sha256: str = ""
     predictions_sha256: str = ""
+    caps: Mapping[str, Any] = field(default_factory=dict)
     n_questions: int = 0
     n_asked: int = 0
     n_resumed: int = 0

@@ -73,7 +73,9 @@ class Runner:
             self._answered, self._barren = True, 0
             return prediction_of(question.question_id, reply, first=first)
         except FaultError as fault:
-            if fault.ended:
+            # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
+            # answered before is in step again only when started anew; a banner at the start is passed over.
+            if fault.ended or self._answered or not (self._system and self._system.settles()):
                 self._barren += not self._answered
                 self.close()
             hint = _FIRST_ANSWER if first and fault.status == "timeout" else ""

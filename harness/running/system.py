@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from edu_rag.jsonl import parse_json
+from harness.running.process import Launcher, Process
 from harness.running.system_log import SystemLog
 
 MAX_OUTPUT_BYTES = 1_000_000
@@ -26,6 +25,10 @@ _JUDGES = "EDU_RAG_JUDGE_"
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 """HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
+_QUIET_S, _SETTLE_S = 0.05, 0.25
+"""A system is silent that says nothing for so long, and is given so long to fall silent."""
+_LOOK_S = 0.25
+"""How often the CPU time of a question is looked at."""
 
 
 class FaultError(Exception):
@@ -66,40 +69,50 @@ def child_environment(environment: Mapping[str, str], passed: Collection[str] = 
     return kept
 
 
-class System:
-    """One running child process; a context manager that leaves no process of its group behind."""
+class _CpuWatch:
+    """Holds the CPU time that a question takes against its limit, where somebody counts it."""
 
-    def __init__(self, command: Sequence[str], cwd: Path, environment: Mapping[str, str], log: SystemLog) -> None:
-        words = [sys.executable if i == 0 and word in ("python", "python3") else word for i, word in enumerate(command)]
+    def __init__(self, process: Process, limit_s: float | None) -> None:
+        self._process = process
+        self._limit_s = limit_s
+        self._begun_s = None if limit_s is None else process.cpu_s()
+        self._looked_at = time.monotonic()
+
+    def look(self) -> None:
+        """Raise FaultError where the limit is passed; counts only so often."""
+        if self._begun_s is None or self._limit_s is None or time.monotonic() - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = time.monotonic()
+        taken = (self._process.cpu_s() or 0.0) - self._begun_s
+        if taken > self._limit_s:
+            raise FaultError("timeout", f"took over {self._limit_s:g} s of CPU time", ended=True)
+
+
+class System:
+    """One running system, spoken to in lines; a context manager that leaves none of its processes behind.
+
+    `cpu_limit_s` is in CPU seconds a question, where its processes are counted.
+    """
+
+    def __init__(
+        self, launcher: Launcher, command: Sequence[str], log: SystemLog, cpu_limit_s: float | None = None
+    ) -> None:
         self._buffer = b""
         self._unsent = memoryview(b"")
         self._asked: set[str] = set()
         self._log = log
+        self._cpu_limit_s = cpu_limit_s
+        self._name = command[0]
         errors = log.open_pipe()
         try:
-            # A session of its own, so that the whole family can be ended at once.
-            self._process = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose
-                words, cwd=cwd, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                start_new_session=True, bufsize=0,
-            )  # fmt: skip
+            self._process = launcher.start(command, errors)
         except (OSError, ValueError) as error:
-            raise FaultError("crash", f"cannot start {words[0]!r}: {error}", ended=True) from None
+            raise FaultError("crash", f"cannot start {command[0]!r}: {error}", ended=True) from None
         finally:
             os.close(errors)
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
         os.set_blocking(self._stdin.fileno(), False)
         os.set_blocking(self._stdout.fileno(), False)
-
-    @property
-    def _stdin(self) -> IO[bytes]:
-        if self._process.stdin is None:
-            raise TypeError("stdin is always a pipe")
-        return self._process.stdin
-
-    @property
-    def _stdout(self) -> IO[bytes]:
-        if self._process.stdout is None:
-            raise TypeError("stdout is always a pipe")
-        return self._process.stdout
 
     def __enter__(self) -> System:
         return self
@@ -110,7 +123,7 @@ class System:
         self.end(grace_s=5.0 if kind is None else 0.0)
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Close its stdin, give it `grace_s` to leave by itself, then kill its whole process group."""
+        """Close its stdin, give it `grace_s` to leave by itself, then kill all that it started."""
         for stream in (self._stdin, self._stdout):
             with contextlib.suppress(OSError):
                 stream.close()
@@ -119,10 +132,7 @@ class System:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(grace_s)
         finally:  # a second Ctrl-C cuts the grace short, and must not leave the system behind
-            # The leader may be gone and its children still there: the group is killed in any case.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._process.end()
         self._log.drain()
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
@@ -135,6 +145,7 @@ class System:
         with selectors.DefaultSelector() as selector:
             selector.register(self._stdout, selectors.EVENT_READ)
             selector.register(self._stdin, selectors.EVENT_WRITE)
+            cpu = _CpuWatch(self._process, self._cpu_limit_s)
             # After a protocol fault part of the line before may still be unsent: without it this one would be torn.
             self._unsent, n_read = memoryview(bytes(self._unsent) + line), 0
             while True:
@@ -143,8 +154,9 @@ class System:
                 if values is not None:
                     return Reply(values, time.monotonic() - started)
                 if left <= 0:
-                    raise FaultError("timeout", f"no answer within {limit_s:g} s", ended=True)
-                for key, _ in selector.select(left):
+                    raise FaultError("timeout", self._with_caps(f"no answer within {limit_s:g} s"), ended=True)
+                cpu.look()
+                for key, _ in selector.select(min(left, _LOOK_S)):
                     if key.fileobj is self._stdin:
                         self._send()
                         if not self._unsent:
@@ -153,6 +165,22 @@ class System:
                         n_read += self._receive()
                         if n_read > MAX_OUTPUT_BYTES:
                             raise FaultError("output_cap", f"wrote over {MAX_OUTPUT_BYTES:,} bytes", ended=True)
+
+    def settles(self) -> bool:
+        """Whether it falls silent soon; what it says until then is thrown away, for it answers nothing."""
+        deadline, n_read = time.monotonic() + _SETTLE_S, len(self._buffer)
+        self._buffer = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdout, selectors.EVENT_READ)
+            while selector.select(_QUIET_S):
+                try:
+                    n_read += self._receive()
+                except FaultError:
+                    return False
+                self._buffer = b""
+                if n_read > MAX_OUTPUT_BYTES or time.monotonic() > deadline:
+                    return False
+        return True
 
     def _send(self) -> None:
         try:
@@ -172,8 +200,12 @@ class System:
     def _exit(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
-            return f"the process ended with signal {-code}" if code < 0 else f"the process ended with exit code {code}"
-        return "the process closed its output"
+            said = f"the process ended with signal {-code}" if code < 0 else f"the process ended with exit code {code}"
+            return self._with_caps(said)
+        return self._with_caps("the process closed its output")
+
+    def _with_caps(self, reason: str) -> str:
+        return "; ".join(filter(None, [reason, self._process.caps_hit()]))
 
     def _next_values_or_unsay(self, question_id: str, n_bytes: int) -> dict[str, Any] | None:
         """As `_next_values`; where that is a fault, and no byte of this question was sent yet, it never will be.

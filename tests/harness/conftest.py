@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +15,8 @@ from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
+from harness.sandbox.caps import Caps
+from harness.sandbox.doctor import examine
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 TEXT = "Cells divide by mitosis. Water boils at 100 degrees. Ice floats."
@@ -117,6 +121,14 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def bubblewrap() -> None:
+    """Tests of the sandbox say loudly where they cannot run; that is a failure for root and in CI."""
+    if shutil.which("bwrap") is None:
+        tell = pytest.fail if os.geteuid() == 0 or os.environ.get("CI") else pytest.skip
+        tell("NOT RUN: bubblewrap is missing, and without it nothing is kept in: apt-get install bubblewrap")
+
+
+@pytest.fixture(scope="session")
 def build_dataset() -> Callable[..., Dataset]:
     return build
 
@@ -183,3 +195,11 @@ def tqa_val(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Data
             )
             answers[row["id"]] = moved[row["answer"]]
     return build(tmp_path_factory.mktemp("tqa") / "dataset", questions, answers, name="tqa")
+
+
+@pytest.fixture(scope="session")
+def sandbox_here() -> None:
+    """What runs a system as a user does needs the sandbox."""
+    check = examine(Caps())[0]
+    if not check.in_force:
+        pytest.skip(f"NOT RUN: no sandbox on this machine: {check.detail}: {check.remedy}")

@@ -37,7 +37,7 @@ class Bench:
         self._asked.write_text("")
         self.path = run_submission(
             open_submission(self.folder), dataset, "test", sample,
-            Manner(**{"limits": LIMITS, "cache": cache or self.cache, **more}),  # type: ignore[arg-type]
+            Manner(**{"limits": LIMITS, "caps": None, "cache": cache or self.cache, **more}),  # type: ignore[arg-type]
         )  # fmt: skip
         return len(self._asked.read_text().splitlines())
 
@@ -133,7 +133,7 @@ def test_fresh_asks_all_and_keeps_the_new_answers(bench: Bench, tiny: Dataset) -
 
 def test_without_a_cache_all_is_asked(bench: Bench, tiny: Dataset) -> None:
     bench.run(tiny)
-    path = run_submission(open_submission(bench.folder), tiny, "test", None, Manner(limits=LIMITS))
+    path = run_submission(open_submission(bench.folder), tiny, "test", None, Manner(limits=LIMITS, caps=None))
     record = read_run_record(path)
     assert record is not None
     assert (record.n_cached, record.n_asked) == (0, N)

@@ -19,6 +19,8 @@ from harness.run import Manner, run_submission
 from harness.score import now_utc
 from harness.submission import Limits, open_submission, partial_path
 
+pytestmark = pytest.mark.usefixtures("sandbox_here")
+
 ANSWER_B = "from edu_rag.serve import serve\nserve(lambda question: 'b')\n"
 STALE = "made by another version of the system than its files are now: `edu-rag run` makes them anew"
 

@@ -17,6 +17,8 @@ from edu_rag.errors import EduRagError
 from edu_rag.records import Question
 from edu_rag.scorecards import read_scorecard, write_scorecard
 
+pytestmark = pytest.mark.usefixtures("sandbox_here")
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("check", "run", "score", "compare", "explain")
 SYSTEM = """

@@ -23,11 +23,14 @@ from harness.probing.permute import permute
 from harness.probing.probes import PROBES, Probing, probe_path, run_probes
 from harness.probing.rates import stability_of, wilson
 from harness.probing.score import probe_lines, probes_of
+from harness.reruns import OWN_MACHINE
 from harness.rescore import rescore
 from harness.run import Manner, run_submission
 from harness.running.run_record import read_run_record, record_path
 from harness.score import open_exam
 from harness.submission import Limits, open_submission
+
+pytestmark = pytest.mark.usefixtures("sandbox_here")
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 LIMITS = Limits(time_s=20, start_s=30)
@@ -106,7 +109,7 @@ ALWAYS_A = "from edu_rag.serve import serve\nserve(lambda question: 'a')\n"
 
 
 def probe(folder: Path, dataset: Dataset, *names: str, **more: Any) -> dict[str, Any]:
-    submission, manner = open_submission(folder), Manner(limits=LIMITS)
+    submission, manner = open_submission(folder), Manner(limits=LIMITS, caps=None)
     main = folder / "predictions" / "colours-1.0.0" / "test.jsonl"
     if not main.exists():
         run_submission(submission, dataset, "test", None, manner)
@@ -277,7 +280,10 @@ def test_a_probe_that_no_question_is_fit_for_is_told_and_left_out(
 ) -> None:
     # All questions of this dataset with pages have the same two.
     paths = run_probes(
-        open_submission(always_a), tiny, Probing("test", None, ("other-pages", "no-context")), Manner(limits=LIMITS)
+        open_submission(always_a),
+        tiny,
+        Probing("test", None, ("other-pages", "no-context")),
+        Manner(limits=LIMITS, caps=None),
     )
     assert [path.name for path in paths] == ["test.no-context.jsonl"]
     assert "probe other-pages: no question of this split is fit for it" in capsys.readouterr().err
@@ -293,7 +299,7 @@ def test_an_unknown_probe_or_a_variable_that_is_not_set_is_one_line(always_a: Pa
 
 
 def test_where_no_probe_was_run_there_is_nothing(always_a: Path, colours: Dataset) -> None:
-    path = run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS))
+    path = run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS, caps=None))
     assert probes_of(path, open_exam(colours, "test", None)) == {}
     assert list(probe_lines({})) == []
 
@@ -305,10 +311,11 @@ def test_scoring_again_with_probes_keeps_every_byte(always_a: Path, colours: Dat
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in results.rglob("*.json*")}
 
-    assert [move.causes for move in rescore(always_a.parent, [colours], results, scored_at=WHEN).moves] == [("new",)]
+    first = rescore(always_a.parent, [colours], results, scored_at=WHEN, vouched=OWN_MACHINE)
+    assert [move.causes for move in first.moves] == [("new",)]
     before = files()
     assert json.loads(before["scorecard.json"])["probes"]["permuted"]["consistency_interval"]
-    again = rescore(always_a.parent, [colours], results, scored_at=WHEN + timedelta(1))
+    again = rescore(always_a.parent, [colours], results, scored_at=WHEN + timedelta(1), vouched=OWN_MACHINE)
     assert (again.moves, again.n_unchanged, files()) == ((), 1, before)
 
 
@@ -353,7 +360,7 @@ def test_all_stale_probes_are_told_in_one_line_and_what_was_made_anew_replaces_t
     probes = always_a / "predictions" / "colours-1.0.0" / "probes"
     assert cli("probe", always_a, *small, "no-context", "--probe", "permuted", "--probe", "repeat").exit_code == 0
     (always_a / "system.py").write_text(ALWAYS_A.replace("'a'", "'b'"))
-    run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS))
+    run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS, caps=None))
     main, exam = always_a / "predictions" / "colours-1.0.0" / "test.jsonl", open_exam(colours, "test", None)
     capsys.readouterr()
     assert probes_of(main, exam) == {}
@@ -376,7 +383,7 @@ def test_all_stale_probes_are_told_in_one_line_and_what_was_made_anew_replaces_t
 def test_a_smaller_probe_made_anew_leaves_the_stale_one_of_more_questions(always_a: Path, colours: Dataset) -> None:
     assert cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context").exit_code == 0
     (always_a / "system.py").write_text(ALWAYS_A.replace("'a'", "'b'"))
-    run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS))
+    run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS, caps=None))
     done = cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context", "--sample", 4)
     assert "removed" not in done.stderr
     assert "1 probe(s) left out: test.no-context.jsonl (made by another version of the system)" in done.stderr

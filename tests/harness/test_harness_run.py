@@ -24,6 +24,8 @@ from harness.running.runner import MAX_BARREN_STARTS
 from harness.running.task import asking_order
 from harness.submission import Limits, open_submission
 
+pytestmark = pytest.mark.usefixtures("sandbox_here")
+
 LOOP = """
 import json, os, sys, time
 def say(**values):
@@ -126,7 +128,7 @@ def test_a_system_that_never_starts_ends_soon_and_every_question_has_failed(
     folder = write_system(f"open({str(counter)!r}, 'a').write('x'); raise SystemExit('no model')")
     log = folder / "predictions" / "tiny-1.0.0" / "test.log"
     with pytest.raises(SubmissionError) as error:
-        go(folder, tiny)
+        go(folder, tiny, caps=None)
     assert str(error.value) == (
         f"{folder}: not a single question was answered: the process ended with exit code 1: no model: "
         f"the system's log is {log}"
@@ -154,7 +156,7 @@ os.remove("start.sh")
     (folder / "start.sh").chmod(0o755)
     toml = folder / "submission.toml"
     toml.write_text(toml.read_text().replace('"python", "system.py"', '"./start.sh"'))
-    assert list(statuses(go(folder, tiny)).values()) == ["crash"] * 39
+    assert list(statuses(go(folder, tiny, caps=None)).values()) == ["crash"] * 39
     assert "the 33 questions left count as failed" in capsys.readouterr().err
 
 
@@ -167,7 +169,7 @@ def test_a_command_that_does_not_exist_is_a_crash_not_a_traceback(
     with pytest.raises(
         SubmissionError, match="not a single question was answered: cannot start 'no-such-program-here'"
     ):
-        go(folder, tiny)
+        go(folder, tiny, caps=None)
 
 
 def test_what_failed_and_the_log_are_told_after_the_counter_line(
@@ -238,7 +240,7 @@ def test_a_system_that_writes_into_its_own_folder_is_told_with_the_files(
     code = "open('cache.bin', 'a').write('x'); open('system.py').read()\n" + LOOP
     folder = write_system(code + "    say(id=q['id'], answer='b')\n")
     at_start = system_sha256(folder)
-    go(folder, tiny)
+    go(folder, tiny, caps=None)
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"{folder}: changed during the run: cache.bin; so this counts as another system now, and no cache or probe "
         "will fit: let it write outside of its folder, such as in that of EDU_RAG_CACHE"
@@ -254,7 +256,7 @@ def test_a_file_that_was_written_with_what_it_held_is_no_change(
     folder = write_system("code = open('system.py').read(); open('system.py', 'w').write(code)\n" + LOOP)
     with (folder / "system.py").open("a") as stream:
         stream.write("    say(id=q['id'], answer='b')\n")
-    go(folder, tiny)
+    go(folder, tiny, caps=None)
     assert "changed during the run" not in capsys.readouterr().err
 
 
@@ -275,7 +277,7 @@ def test_a_system_that_breaks_on_the_way_is_named_with_reason_and_log(
     used = tmp_path / "used"
     code = f"import os, sys\nif os.path.exists({str(used)!r}): sys.exit('disk \\x1b[31m full')\n" + LOOP
     folder = write_system(code + f"    open({str(used)!r}, 'w')\n    say(id=q['id'], answer='b'); os._exit(0)\n")
-    predictions = go(folder, tiny)
+    predictions = go(folder, tiny, caps=None)
     assert len(statuses(predictions)) == 39
     counted, told = capsys.readouterr().err.splitlines()
     assert "done 1, failed 39: not asked " in counted
@@ -313,7 +315,7 @@ open({str(pids)!r}, "a").write(f"{{child.pid}}\\n")
         + LOOP
         + "    if n == 3: time.sleep(60)\n    say(id=q['id'], answer='b')\n"
     )
-    go(write_system(code), tiny, limits=Limits(time_s=0.3, start_s=10))
+    go(write_system(code), tiny, caps=None, limits=Limits(time_s=0.3, start_s=10))
     started = [int(pid) for pid in pids.read_text().split()]
     assert len(started) == 2
     deadline = time.monotonic() + 5
@@ -392,7 +394,7 @@ def test_nothing_sent_to_a_system_tells_gold_split_flags_or_order(
     }.items():
         monkeypatch.setenv(name, value)
     folder = write_system(RECORDER)
-    run_submission(open_submission(folder), tiny, "test", None, Manner(environment=os.environ))
+    run_submission(open_submission(folder), tiny, "test", None, Manner(environment=os.environ, caps=None))
     start, sent = _seen(folder)
     assert len(sent) == 40
     for question in sent:
@@ -427,7 +429,7 @@ def test_a_key_reaches_a_system_only_when_passed_by_name(
     monkeypatch.setenv("EDU_RAG_LLM_KEY", "s3cret")
     monkeypatch.setenv("EDU_RAG_JUDGE_URL", "http://127.0.0.1:1/v1")
     folder = write_system(RECORDER)
-    run_submission(open_submission(folder), tiny, "test", None, Manner(passed=("EDU_RAG_LLM_KEY",)))
+    run_submission(open_submission(folder), tiny, "test", None, Manner(passed=("EDU_RAG_LLM_KEY",), caps=None))
     given = _seen(folder)[0]["environment"]
     assert given["EDU_RAG_LLM_KEY"] == "s3cret"  # type: ignore[index]
     assert "EDU_RAG_JUDGE_URL" not in given  # type: ignore[operator]
@@ -446,7 +448,8 @@ def test_shuffling_the_gold_changes_nothing_in_what_is_sent(
         dataset = build_dataset(tmp_path / f"data{number}", questions, answers, pages=True)
         folder = write_system(RECORDER, slug=f"recorder-{number}")
         ids = iter(f"{i:016x}" for i in range(1_000))
-        run_submission(open_submission(folder), dataset, "test", None, Manner(new_id=lambda ids=ids: next(ids)))
+        manner = Manner(new_id=lambda ids=ids: next(ids), caps=None)
+        run_submission(open_submission(folder), dataset, "test", None, manner)
         sent.append(_seen(folder)[1])
     assert gold != turned
     assert sent[0] == sent[1]
@@ -456,7 +459,7 @@ def test_ids_are_new_in_every_run(write_system: Callable[..., Path], tiny: Datas
     seen: list[set[object]] = []
     for number in range(2):
         folder = write_system(RECORDER, slug=f"recorder-{number}")
-        run_submission(open_submission(folder), tiny, "test", None)
+        run_submission(open_submission(folder), tiny, "test", None, Manner(caps=None))
         seen.append({question["id"] for question in _seen(folder)[1]})
     assert not seen[0] & seen[1]
 
@@ -488,9 +491,10 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     code = f"""
 from pathlib import Path
 from edu_rag.dataset import Dataset
-from harness.run import run_submission
+from harness.run import Manner, run_submission
 from harness.submission import open_submission
-run_submission(open_submission(Path({str(folder)!r})), Dataset(Path({str(tiny.folder)!r})), "test", None)
+dataset = Dataset(Path({str(tiny.folder)!r}))
+run_submission(open_submission(Path({str(folder)!r})), dataset, "test", None, Manner(caps=None))
 """
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     running = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
@@ -505,10 +509,10 @@ run_submission(open_submission(Path({str(folder)!r})), Dataset(Path({str(tiny.fo
     with partial.open("ab") as stream:
         stream.write(b'{"question_id": "q0')  # a torn tail
     before = len(asked.read_text().splitlines())
-    predictions = go(folder, tiny)
+    predictions = go(folder, tiny, caps=None)
     assert len(predictions) == 40
     assert len(asked.read_text().splitlines()) <= before + 40 - kept + 1
-    go(folder, tiny, fresh=True)
+    go(folder, tiny, caps=None, fresh=True)
     assert len(asked.read_text().splitlines()) >= 40 + 40
 
 
@@ -528,3 +532,23 @@ def test_a_sample_is_run_and_written_under_its_name(write_system: Callable[..., 
     folder = write_system(LOOP + "    say(id=q['id'], answer='b')\n")
     assert len(go(folder, tiny, sample="stratified-8-seed-1")) == 8
     assert (folder / "predictions" / "tiny-1.0.0" / "test-stratified-8-seed-1.jsonl").is_file()
+
+
+def test_a_run_holds_no_dataset_library_in_memory_and_reads_the_same_task(tiny: Dataset) -> None:
+    code = f"""
+import sys
+from pathlib import Path
+from edu_rag.dataset import Dataset
+from harness.running.task import read_task, task_of
+dataset = Dataset(Path({str(tiny.folder)!r}))
+task = read_task(dataset, "test", "stratified-8-seed-1")
+assert "pyarrow" not in sys.modules
+assert task == task_of(dataset, "test", "stratified-8-seed-1") == read_task(dataset, "test", "stratified-8-seed-1")
+try:
+    read_task(dataset, "no-such-split", None)
+except Exception as error:
+    print(type(error).__name__, "no-such-split" in str(error))
+"""
+    given = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("DataError True\n", "")

@@ -18,6 +18,8 @@ from harness.running.run_record import is_measured, read_run_record, record_path
 from harness.submission import Limits, open_submission
 from harness.target import find_target
 
+pytestmark = pytest.mark.usefixtures("sandbox_here")
+
 SYSTEM = "from edu_rag.serve import serve\nserve(lambda question: 'b')\n"
 LIMITS = Limits(time_s=20, start_s=30)
 
@@ -39,6 +41,9 @@ def test_a_run_says_on_which_dataset_and_how_its_predictions_were_made(predictio
         assert len(record.pop(name)) == 64
     assert record.pop("predictions_sha256") == hashlib.sha256(predictions.read_bytes()).hexdigest()
     assert record.pop("wall_s") > 0
+    caps = record.pop("caps")
+    assert caps["sandbox"] == "bubblewrap"
+    assert {"memory_bytes", "n_processes", "memory", "processes", "cpu", "gaps", "user"} <= set(caps)
     assert record == {
         "dataset": tiny.id,
         "split": "test",

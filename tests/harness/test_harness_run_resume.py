@@ -19,6 +19,7 @@ from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
 from harness.running import partial as partials
 from harness.running.partial import SYNC_S, Partial
+from harness.running.process import PlainLauncher, PlainProcess
 from harness.running.run_record import read_run_record
 from harness.running.system import FaultError, System
 from harness.running.system_log import CUT_MARK, SystemLog
@@ -50,9 +51,10 @@ def start(folder: Path, dataset: Dataset) -> subprocess.Popen[bytes]:
     code = f"""
 from pathlib import Path
 from edu_rag.dataset import Dataset
-from harness.run import run_submission
+from harness.run import Manner, run_submission
 from harness.submission import open_submission
-run_submission(open_submission(Path({str(folder)!r})), Dataset(Path({str(dataset.folder)!r})), "test", None)
+dataset = Dataset(Path({str(dataset.folder)!r}))
+run_submission(open_submission(Path({str(folder)!r})), dataset, "test", None, Manner(caps=None))
 """
     given = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.Popen([sys.executable, "-c", code], env=given, stderr=subprocess.DEVNULL)
@@ -89,7 +91,7 @@ def test_two_runs_into_one_file_are_one_clear_error_and_harm_nothing(
     folder, process, asked = running
     partial = folder / "predictions" / "tiny-1.0.0" / "test.jsonl.partial"
     with pytest.raises(SubmissionError) as error:
-        run_submission(open_submission(folder), tiny, "test", None, Manner(limits=LIMITS, fresh=True))
+        run_submission(open_submission(folder), tiny, "test", None, Manner(limits=LIMITS, fresh=True, caps=None))
     assert str(error.value) == f"{partial}: another run is writing it: let it end, or stop it first"
     process.wait()
     assert n_lines(asked) == 40
@@ -108,7 +110,7 @@ def test_a_killed_run_frees_its_file_and_its_answers_are_not_asked_again(
     with partial.open("ab") as stream:
         stream.write(b'{"question_id":"q039","answer":')
     before = n_lines(asked)
-    path = run_submission(open_submission(folder), tiny, "test", None, Manner(limits=LIMITS))
+    path = run_submission(open_submission(folder), tiny, "test", None, Manner(limits=LIMITS, caps=None))
     assert len(read_predictions(path, [q.question_id for q in tiny.questions("test")])) == 40
     assert n_lines(asked) == before + 40 - kept
     record = read_run_record(path)
@@ -233,7 +235,7 @@ def answer(question):
     return "b"
 serve(answer)
 """)
-    words = [sys.executable, "-m", "edu_rag", "run", str(folder), "--dataset", str(tiny.folder)]
+    words = [sys.executable, "-m", "edu_rag", "run", str(folder), "--unsafe-no-sandbox", "--dataset", str(tiny.folder)]
     running = subprocess.Popen(words, env=os.environ | {"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True)
     partial = folder / "predictions" / "tiny-1.0.0" / "test.jsonl.partial"
     wait_for(lambda: n_lines(partial) == 4)
@@ -273,8 +275,9 @@ def test_a_second_ctrl_c_cuts_the_grace_short_and_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = SystemLog(tmp_path / "test.log", keep=False)
-    system = System([sys.executable, "-c", "import time; time.sleep(600)"], tmp_path, dict(os.environ), log)
-    process, waited = system._process, []
+    system = System(PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", "import time; time.sleep(600)"], log)
+    assert isinstance(system._process, PlainProcess)
+    process, waited = system._process._child, []
     wait = process.wait
 
     def interrupted(timeout: float | None = None) -> int:
@@ -295,7 +298,7 @@ def test_what_a_system_never_reads_does_not_pile_up(tmp_path: Path) -> None:
     log = SystemLog(tmp_path / "test.log", keep=False)
     code = "print('loading\\n' * 1_000, flush=True); import time; time.sleep(600)"
     line = b"x" * 200_000 + b"\n"
-    with System([sys.executable, "-c", code], tmp_path, dict(os.environ), log) as system:
+    with System(PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", code], log) as system:
         for i in range(20):
             with pytest.raises(FaultError, match="no JSON answer"):
                 system.ask(f"{i}", line, 30)
@@ -364,5 +367,5 @@ def answer(question):
     return "b"
 serve(answer)
 """)
-    path = run_submission(open_submission(folder), tiny, "test", None, Manner(limits=LIMITS))
+    path = run_submission(open_submission(folder), tiny, "test", None, Manner(limits=LIMITS, caps=None))
     assert 1_000_000 < path.with_suffix(".log").stat().st_size <= 4_000_000

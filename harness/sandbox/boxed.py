@@ -1,0 +1,205 @@
+"""A process in the sandbox: bubblewrap is our child, and all of the system lies below its process 1."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import resource
+import select
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from harness.sandbox.caps import GIB, Caps
+from harness.sandbox.cgroups import Cgroups
+from harness.sandbox.staging import NOBODY
+
+_SET_SUBREAPER, _GET_SUBREAPER = 36, 37
+_CHILD = re.compile(rb'"child-pid":\s*(\d+)')
+_END_S = 5.0
+_NEAR = 0.8
+_SIGNALLED, _LAST_SIGNAL = 128, 64
+
+
+@contextmanager
+def subreaper() -> Iterator[None]:
+    """While entered, orphans among our descendants become our children, so that we can wait for them."""
+    library = ctypes.CDLL(None, use_errno=True)
+    before = ctypes.c_int(0)
+    library.prctl(_GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    library.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        library.prctl(_SET_SUBREAPER, before.value, 0, 0, 0)
+
+
+class BoxedProcess:
+    """A started chain of programs that becomes bubblewrap; its pipes, and how all below it is ended."""
+
+    def __init__(
+        self, chain: Sequence[str], stderr_fd: int, passed: Sequence[int], info: int, cgroups: Cgroups | None,
+        caps: Caps,
+    ) -> None:  # fmt: skip
+        self._caps = caps
+        self._cgroups = cgroups
+        self._before = self._counts()
+        self._peak_before = _peak_bytes()
+        if cgroups is not None:
+            cgroups.share(dying=False)
+        self._child = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose
+            chain, cwd="/", env={}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr_fd, pass_fds=passed,
+            bufsize=0, start_new_session=True,
+        )  # fmt: skip
+        if self._child.stdin is None or self._child.stdout is None:
+            raise TypeError("both are always pipes")
+        self.stdin: IO[bytes] = self._child.stdin
+        self.stdout: IO[bytes] = self._child.stdout
+        self._info = info
+        self._said = b""
+        self._ended = False
+        os.set_blocking(info, False)
+        for descriptor in (self.stdin.fileno(), self.stdout.fileno(), stderr_fd):
+            _give_to_nobody(descriptor)
+
+    def wait(self, timeout: float) -> int:
+        """As in Process; bubblewrap tells a signal as 128 + its number."""
+        if not self._is_over(timeout):
+            raise subprocess.TimeoutExpired(self._child.args, timeout)
+        code = self._child.wait()
+        self._reap(self._first(0.0))
+        return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _LAST_SIGNAL else code
+
+    def _is_over(self, timeout: float) -> bool:
+        """Whether bubblewrap ends within this time. Popen.wait looks every 50 ms only, and a kill shall take less."""
+        if self._child.poll() is not None:
+            return True
+        descriptor = os.pidfd_open(self._child.pid)
+        try:
+            return bool(select.select([descriptor], [], [], timeout)[0])
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Close our ends of its pipes."""
+        for stream in (self.stdin, self.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def end(self) -> None:
+        """Kill process 1 of the sandbox, with which the kernel kills all the others, and reap it and bubblewrap."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._cgroups is not None:
+            self._cgroups.share(dying=True)
+        try:
+            # It may not have got so far; killed before it has told the number, it would leave a child that we know not.
+            first = self._kill_first(wait_s=_END_S)
+            if first is None or not self._is_over(_END_S):
+                self._child.kill()
+            self._child.wait()
+            self._reap(first)
+        finally:
+            os.close(self._info)
+            if self._cgroups is not None:
+                self._cgroups.kill()
+
+    def _reap(self, first: int | None) -> None:
+        """Wait for process 1, which bubblewrap leaves to us when it has told how the command ended."""
+        if first is not None:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(first, 0)
+
+    def _kill_first(self, wait_s: float = 0.0) -> int | None:
+        """Kill process 1 if it is known and still ours; return its number outside."""
+        number = self._first(wait_s)
+        if number is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(number)
+            try:
+                # The number may be another's by now; what the descriptor holds can no longer change.
+                if _parent(number) in (self._child.pid, os.getpid()):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            finally:
+                os.close(descriptor)
+        return number
+
+    def _first(self, wait_s: float) -> int | None:
+        deadline = time.monotonic() + wait_s
+        while True:
+            found = _CHILD.search(self._said)
+            if found:
+                return int(found[1])
+            if wait_s and not select.select([self._info], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                return None
+            try:
+                chunk = os.read(self._info, 4_096)
+            except BlockingIOError:
+                return None
+            if not chunk:
+                return None
+            self._said += chunk
+
+    def cpu_s(self) -> float | None:
+        """As in Process; by the cgroup, else over the processes that are there."""
+        if self._cgroups is not None:
+            return self._cgroups.cpu_s()
+        return _tree_cpu_s(self._child.pid)
+
+    def _counts(self) -> tuple[int, int]:
+        cgroups = self._cgroups
+        return (0, 0) if cgroups is None else (cgroups.n_killed_for_memory(), cgroups.n_refused_forks())
+
+    def caps_hit(self) -> str:
+        """As in Process; without a cgroup only what the largest process took is known, once it has ended."""
+        killed, refused = self._counts()
+        hit = []
+        if self._cgroups is None and self._peak_before < _NEAR * self._caps.memory_bytes <= _peak_bytes():
+            hit.append(f"a process came near the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB")
+        if killed > self._before[0]:
+            hit.append(f"the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB was reached")
+        if refused > self._before[1]:
+            hit.append(f"the cap of {self._caps.n_processes} processes was reached")
+        return ", ".join(hit)
+
+
+def _give_to_nobody(descriptor: int) -> None:
+    """A program that opens /dev/stdout or /dev/stderr opens the pipe anew. Never a file: that might be /dev/null."""
+    if os.geteuid() == 0 and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.fchown(descriptor, NOBODY, NOBODY)
+
+
+def _peak_bytes() -> int:
+    """The memory of the largest process that ever was below us and has been waited for."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1_024
+
+
+def _parent(number: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _tree_cpu_s(root: int) -> float:
+    """CPU seconds of a process and all below it, with those of the dead that were waited for."""
+    ticks, parents = {}, {}
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = Path(f"/proc/{entry.name}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+                parents[int(entry.name)] = int(fields[1])
+                ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    mine = {root}
+    while grown := {number for number, parent in parents.items() if parent in mine} - mine:
+        mine |= grown
+    return sum(ticks.get(number, 0) for number in mine) / os.sysconf("SC_CLK_TCK")

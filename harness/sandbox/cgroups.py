@@ -1,0 +1,214 @@
+"""Cgroups for one run, where this machine lets us make them: memory and processes capped as a whole, CPU metered."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.sandbox.caps import Caps
+
+ROOT = Path("/sys/fs/cgroup")
+_PREFIX = "edu-rag-"
+_OWN_PROCESSES = 4
+"""What the sandbox itself needs besides the system's processes: bubblewrap outside and inside, and what starts them."""
+_GONE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """The folders of one run by controller (`memory`, `pids`, `cpuacct`; all the same folder in version 2)."""
+
+    version: int
+    folders: Mapping[str, Path]
+
+    @property
+    def joined(self) -> list[Path]:
+        """The files that a process writes its number to."""
+        return [folder / "cgroup.procs" for folder in dict.fromkeys(self.folders.values())]
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all that ever ran in here."""
+        if self.version == 1:
+            return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) / 1e9
+        return _counted(self.folders["cpuacct"] / "cpu.stat", "usage_usec") / 1e6
+
+    def n_killed_for_memory(self) -> int:
+        """How many processes the kernel has killed at the memory cap."""
+        name = "memory.oom_control" if self.version == 1 else "memory.events"
+        return _counted(self.folders["memory"] / name, "oom_kill")
+
+    def n_refused_forks(self) -> int:
+        """How many processes were not made at the cap of processes."""
+        return _counted(self.folders["pids"] / "pids.events", "max")
+
+    def share(self, *, dying: bool) -> None:
+        """Give these processes the CPU share of one program together; when they are to die, all that there is.
+
+        However many they are, the harness is woken up in time, and hundreds that were killed do not wait for a turn.
+        """
+        with contextlib.suppress(OSError, KeyError):
+            name, normal, most = ("cpu.shares", 1024, 1 << 18) if self.version == 1 else ("cpu.weight", 100, 10_000)
+            (self.folders["cpu"] / name).write_text(str(most if dying else normal))
+
+    def kill(self) -> None:
+        """Kill what is left in here."""
+        with contextlib.suppress(OSError):
+            (self.folders["pids"] / "cgroup.kill").write_text("1")
+        for path in self.joined:
+            for number in _numbers(path):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(number, signal.SIGKILL)
+
+    def remove(self) -> None:
+        """Kill what is left and remove the folders; the kernel takes a moment to let the dead go."""
+        deadline = time.monotonic() + _GONE_S
+        left = list(dict.fromkeys(self.folders.values()))
+        while left and time.monotonic() < deadline:
+            self.kill()
+            for folder in list(left):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+                if not folder.exists():
+                    left.remove(folder)
+            if left:
+                time.sleep(0.005)
+
+
+def _counted(path: Path, name: str) -> int:
+    """A number of a file of `name number` lines; 0 where it is not there."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in path.read_text().splitlines():
+            first, _, value = line.partition(" ")
+            if first == name:
+                return int(value)
+    return 0
+
+
+def _numbers(path: Path) -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(number) for number in path.read_text().split()]
+    return []
+
+
+def _own_places(own: str) -> dict[str, str]:
+    """Where we are ourselves, by controller; '' is version 2."""
+    rows = (line.split(":", 2) for line in own.splitlines())
+    return {name: place for _, names, place in rows for name in names.split(",")}
+
+
+def _parents_v1(controller: str, own: Mapping[str, str], root: Path) -> Iterator[Path]:
+    """Below our own group first, so that what holds for us holds for the system too."""
+    base = root / controller
+    if controller in own and base.is_dir():
+        for place in dict.fromkeys((own[controller], "/")):
+            folder = base / place.lstrip("/")
+            if folder.is_dir():
+                yield folder
+
+
+def _make(parents: Iterator[Path], settings: Mapping[str, int | str]) -> Path | None:
+    """A folder with these settings below the first parent that takes it. Settings with '?' may be missing."""
+    for parent in parents:
+        folder = parent / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
+        try:
+            folder.mkdir()
+        except OSError:
+            continue
+        try:
+            for name, value in settings.items():
+                if not name.startswith("?") or (folder / name[1:]).exists():
+                    (folder / name.removeprefix("?")).write_text(str(value))
+        except OSError:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+            continue
+        return folder
+    return None
+
+
+def _make_v1(caps: Caps, own: Mapping[str, str], root: Path) -> Cgroups | None:
+    wanted: dict[str, dict[str, int | str]] = {
+        "memory": {
+            "memory.limit_in_bytes": caps.memory_bytes,
+            "?memory.memsw.limit_in_bytes": caps.memory_bytes,
+        },
+        "pids": {"pids.max": caps.n_processes + _OWN_PROCESSES},
+        "cpuacct": {},
+    }
+    folders: dict[str, Path] = {}
+    for controller, settings in wanted.items():
+        folder = _make(_parents_v1(controller, own, root), settings)
+        if folder is None:
+            _remove_all(folders)
+            return None
+        folders[controller] = folder
+    share = _make(_parents_v1("cpu", own, root), {})
+    return Cgroups(1, folders if share is None else {**folders, "cpu": share})
+
+
+def _remove_all(folders: Mapping[str, Path]) -> None:
+    for folder in folders.values():
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _parents_v2(own: str, root: Path) -> Iterator[Path]:
+    """The nearest group above us that hands memory and pids down. Our own holds processes, so it has no groups."""
+    folder = root / own.lstrip("/")
+    for parent in (folder, *folder.parents):
+        if parent != root and root not in parent.parents:
+            return
+        with contextlib.suppress(OSError):
+            if {"memory", "pids"} <= set((parent / "cgroup.subtree_control").read_text().split()):
+                yield parent
+
+
+def _make_v2(caps: Caps, own: Mapping[str, str], root: Path) -> Cgroups | None:
+    settings: dict[str, int | str] = {
+        "memory.max": caps.memory_bytes,
+        "?memory.swap.max": 0,
+        "pids.max": caps.n_processes + _OWN_PROCESSES,
+    }
+    folder = _make(_parents_v2(own.get("", "/"), root), settings)
+    return None if folder is None else Cgroups(2, dict.fromkeys(("memory", "pids", "cpuacct", "cpu"), folder))
+
+
+def make_cgroups(caps: Caps, *, root: Path = ROOT, own: str | None = None) -> Cgroups | None:
+    """Groups for a run, or None where this machine has none for us; `own` is the text of /proc/self/cgroup."""
+    if own is None:
+        path = Path("/proc/self/cgroup")
+        own = path.read_text() if path.is_file() else ""
+    places = _own_places(own)
+    _sweep(root, places)
+    made = _make_v1(caps, places, root) if "memory" in places else _make_v2(caps, places, root)
+    if made is None or _can_join(made):
+        return made
+    made.remove()
+    return None
+
+
+def _can_join(made: Cgroups) -> bool:
+    """Whether a process can move itself into them: making a group is allowed more often than moving to it."""
+    script = " && ".join(f"echo $$ > '{path}'" for path in made.joined)
+    done = subprocess.run(  # noqa: S603 - our own words
+        ["/bin/sh", "-c", script], check=False, stdin=subprocess.DEVNULL, capture_output=True, close_fds=True
+    )
+    return done.returncode == 0
+
+
+def _sweep(root: Path, own: Mapping[str, str]) -> None:
+    """Remove the empty folders of runs that were killed before they could."""
+    for controller, place in own.items():
+        base = root / controller if controller else root
+        for parent in {base, base / place.lstrip("/"), (base / place.lstrip("/")).parent}:
+            for folder in parent.glob(f"{_PREFIX}*-*"):
+                number = folder.name.removeprefix(_PREFIX).partition("-")[0]
+                if number.isdigit() and not Path(f"/proc/{number}").exists():
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()

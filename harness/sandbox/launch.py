@@ -1,0 +1,179 @@
+"""Starting a system in the sandbox: cgroups, then nobody, then an empty environment, then bubblewrap, then rlimits."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.running.process import Process, own_python
+from harness.sandbox.boxed import BoxedProcess, subreaper
+from harness.sandbox.caps import Caps
+from harness.sandbox.cgroups import Cgroups, make_cgroups
+from harness.sandbox.facts import facts_of
+from harness.sandbox.policy import words
+from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
+from harness.sandbox.seccomp import program
+from harness.sandbox.staging import NOBODY, Stage, open_to_others, stage_of
+from harness.sandbox.tools import find_tools, why_not
+
+_CPU_S = 86_400
+_LOCKED_BYTES = 8 << 20
+_TRIAL_S = 30.0
+_PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
+_PIPES_BACK = 'exec "$@" <&8 >&9 8<&- 9>&-'
+"""Else bubblewrap's own processes hold the system's pipes open, and nobody is told that it closed one."""
+_LOOK = """test -x "$0" && test -r "$1" && grep -e ^CapEff: -e ^NoNewPrivs: -e ^Seccomp: /proc/self/status"""
+_SEEN = [b"CapEff:", b"0" * 16, b"NoNewPrivs:", b"1", b"Seccomp:", b"2"]
+"""What the trial must see of itself, lest a program that only says that all is well be believed."""
+_SEEN_BYTES = 4_096
+_FIRST_FREE = 10
+_LATE = 64
+"""Processes by which the rlimit is above the cap; the cgroup is exact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """What starts the processes of one run in the sandbox; `facts` go to the run's record."""
+
+    tools: Mapping[str, str]
+    runtime: Runtime
+    stage: Stage
+    caps: Caps
+    cgroups: Cgroups | None
+    filter: bytes
+    facts: Mapping[str, Any]
+
+    def start(self, command: Sequence[str], stderr_fd: int) -> Process:
+        """Start a command in /app. Raises OSError where the machine has no room for it."""
+        return self._start(own_python(command), self.runtime.environment, stderr_fd)
+
+    def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int) -> BoxedProcess:
+        staged = self._staged()
+        said = words(self.runtime, self.stage, self.caps, environment, staged=staged)
+        with ExitStack() as stack:
+            filter_fd = _readable(stack, "filter", self.filter)
+            info, first_writer = os.pipe()
+            info_writer = _above(stack, first_writer)
+            said += ["--seccomp", str(filter_fd), "--info-fd", str(info_writer)]
+            words_fd = _readable(stack, "words", b"".join(os.fsencode(word) + b"\0" for word in said))
+            chain = [*self._entry(staged), *self._drop(), self.tools["env"], "-i", self.tools["bwrap"]]
+            chain += ["--args", str(words_fd), "--", *self._limits(), "/bin/sh", "-c", _PIPES_BACK, "system", *command]
+            try:
+                return BoxedProcess(chain, stderr_fd, (filter_fd, info_writer, words_fd), info, self.cgroups, self.caps)
+            except BaseException:
+                os.close(info)
+                raise
+
+    def _staged(self) -> dict[Path, Path]:
+        """Where root mounts what nobody cannot reach by its own way, such as an environment below /root."""
+        if os.geteuid() != 0:
+            return {}
+        sources = dict.fromkeys(mount.source for mount in self.runtime.mounts if not open_to_others(mount.source))
+        return {source: self.stage.places / str(number) for number, source in enumerate(sources)}
+
+    def _entry(self, staged: Mapping[Path, Path]) -> list[str]:
+        """Join the cgroups and mount what is staged, in a mount namespace that ends with the sandbox."""
+        joins = [f"echo $$ > {shlex.quote(str(path))}" for path in (self.cgroups.joined if self.cgroups else [])]
+        for source, place in staged.items():
+            place.mkdir(exist_ok=True)
+            joins.append(shlex.join([self.tools["mount"], "--bind", str(source), str(place)]))
+        script = " && ".join([*joins, _PIPES_ASIDE])
+        private = [self.tools["unshare"], "--mount", "--propagation", "private"] if staged else []
+        return [*private, "/bin/sh", "-c", script, "sandbox"]
+
+    def _drop(self) -> list[str]:
+        """Become nobody before bubblewrap: started by root, it would still read root's own files."""
+        if os.geteuid() != 0:
+            return [self.tools["setpriv"], "--no-new-privs"]
+        who = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--no-new-privs"]
+        return [self.tools["setpriv"], *who]
+
+    def _limits(self) -> list[str]:
+        """Rlimits, set inside: there the count of processes is the sandbox's own, outside it is all of the user's.
+
+        Where a cgroup holds the caps it acts first, since it tells that it did; and address space is not limited there,
+        of which some runtimes reserve a thousand times what they use.
+        """
+        caps, late = self.caps, 0 if self.cgroups is None else _LATE
+        limits = {
+            "core": 0, "cpu": _CPU_S, "data": caps.memory_bytes * (1 if self.cgroups is None else 2),
+            "fsize": caps.file_bytes, "nofile": caps.n_files, "nproc": caps.n_processes + late,
+            "memlock": _LOCKED_BYTES, "msgqueue": 0,
+        }  # fmt: skip
+        if self.cgroups is None:
+            limits["as"] = caps.memory_bytes
+        return [self.tools["prlimit"], *(f"--{name}={value}" for name, value in limits.items()), "--"]
+
+    def try_out(self) -> None:
+        """Start a shell that looks at itself and for the interpreter. Raises SandboxError with reason and remedy."""
+        command = ["/bin/sh", "-c", _LOOK, sys.executable, str(HOME / "edu_rag/serve.py")]
+        reader, writer = os.pipe()
+        with os.fdopen(reader, "rb") as errors:
+            try:
+                process = self._start(command, {"PATH": self.runtime.environment["PATH"]}, writer)
+            finally:
+                os.close(writer)
+            try:
+                code = process.wait(_TRIAL_S)
+                seen = process.stdout.read(_SEEN_BYTES)
+            except subprocess.TimeoutExpired:
+                code, seen = -1, b""
+            finally:
+                process.close()
+                process.end()
+            said = errors.read(65_536).decode("utf-8", "replace")
+        if code == 1 and not said:
+            said = f"nobody can read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
+        if code != 0 or seen.split() != _SEEN:
+            raise why_not(said)
+
+
+def _above(stack: ExitStack, descriptor: int) -> int:
+    """The same file under a number that the shells of the chain do not use, until the stack is left."""
+    try:
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
+    finally:
+        os.close(descriptor)
+    stack.callback(os.close, moved)
+    return moved
+
+
+def _readable(stack: ExitStack, name: str, data: bytes) -> int:
+    """A descriptor that a program reads these bytes from, until the stack is left."""
+    descriptor = _above(stack, os.memfd_create(name))
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+@contextmanager
+def open_sandbox(
+    folder: Path, environment: Mapping[str, str], caps: Caps, *, hidden: Iterable[Path] = (),
+    search_path: str | None = None,
+) -> Iterator[Sandbox]:  # fmt: skip
+    """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not show in it.
+
+    Raises SandboxError, with nothing of the submission run, where a protection is missing or `hidden` would show.
+    """
+    tools, runtime = find_tools(search_path), runtime_of(environment)
+    require_hidden(runtime, hidden)
+    with ExitStack() as stack:
+        cgroups = make_cgroups(caps)
+        if cgroups is not None:
+            stack.callback(cgroups.remove)
+        program_bytes = program(counted=cgroups is not None)
+        stage = stack.enter_context(stage_of(folder, runtime.mounts))
+        stack.enter_context(subreaper())
+        sandbox = Sandbox(
+            tools=tools, runtime=runtime, stage=stage, caps=caps, cgroups=cgroups, filter=program_bytes, facts={}
+        )
+        sandbox.try_out()
+        yield replace(sandbox, facts=facts_of(caps, cgroups, tools["bwrap"]))

@@ -1,0 +1,57 @@
+"""The sandbox in bubblewrap's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.sandbox.caps import Caps
+from harness.sandbox.runtime import APP, Mount, Runtime
+from harness.sandbox.staging import NOBODY, Stage
+
+_NAMESPACES = (
+    "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+    "--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox", "--clearenv",
+)  # fmt: skip
+_MASKED = ("/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/timer_list", "/proc/sched_debug")
+"""Files of the kernel about all of the machine; empty inside."""
+_COVER_BYTES = 4_096
+
+
+def words(
+    runtime: Runtime, stage: Stage, caps: Caps, environment: Mapping[str, str], *, staged: Mapping[Path, Path]
+) -> list[str]:
+    """Everything that bubblewrap is told but descriptors and the command, in the order in which it is done.
+
+    `staged` are sources that root has mounted elsewhere because nobody cannot reach them.
+    """
+
+    def source(mount: Mount) -> str:
+        return str(staged.get(mount.source, mount.source))
+
+    said = list(_NAMESPACES)
+    for name, value in sorted(environment.items()):
+        said += ["--setenv", name, value]
+    said += _sized("/tmp", caps.tmp_bytes)  # noqa: S108 - the sandbox's own
+    said += ["--ro-bind", str(stage.etc), "/etc", "--ro-bind", str(stage.app), str(APP)]
+    for place, target in runtime.links:
+        said += ["--symlink", target, str(place)]
+    # Outer before inner: a covered folder may lie in a mounted one, and a mounted one in a covered one.
+    steps = [(mount.place, ["--ro-bind", source(mount), str(mount.place)]) for mount in runtime.mounts]
+    steps += [(place, _sized(str(place), _COVER_BYTES, "0555")) for place in runtime.covered]
+    for _, step in sorted(steps, key=lambda pair: len(pair[0].parts)):
+        said += step
+    for place in runtime.covered:
+        said += ["--remount-ro", str(place)]
+    # Some settings belong to the sandbox's own namespaces, whose owner may write them: pid_max, hostname.
+    said += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    for path in _MASKED:
+        if Path(path).exists():
+            said += ["--ro-bind", str(stage.empty), path]
+    # What --dev makes is a tmpfs of half the memory that anybody may write to.
+    said += ["--remount-ro", "/dev", *_sized("/dev/shm", caps.shm_bytes), "--remount-ro", "/", "--chdir", str(APP)]  # noqa: S108
+    return said
+
+
+def _sized(place: str, n_bytes: int, mode: str = "1777") -> list[str]:
+    return ["--perms", mode, "--size", str(n_bytes), "--tmpfs", place]

@@ -1,0 +1,132 @@
+"""What a system sees besides its own folder: programs, the interpreter, models, and our code for systems."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.errors import SandboxError
+
+HOME = Path(__file__).resolve().parents[2]
+"""The folder that our packages lie in."""
+FOR_SYSTEMS = ("edu_rag", "baselines")
+NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard")
+WITH_GOLD = "edu_rag/mini"
+"""The demo's questions with their answers."""
+APP = Path("/app")
+_TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", "HF_HOME")
+"""Variables that say where something lies outside; inside it lies elsewhere, or nowhere."""
+
+
+class Mount(NamedTuple):
+    """A folder outside and its place inside, where it can only be read."""
+
+    source: Path
+    place: Path
+
+
+class Runtime(NamedTuple):
+    """`mounts` in the order of mounting, `links` inside as (place, target), `covered` folders that show as empty."""
+
+    mounts: tuple[Mount, ...]
+    links: tuple[tuple[Path, str], ...]
+    covered: tuple[Path, ...]
+    environment: Mapping[str, str]
+
+
+def _within(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path == folder or folder in path.parents for folder in folders)
+
+
+def _both(path: Path) -> Iterator[Mount]:
+    """A folder at the place where it is said to be, and where it really is: links lead to either."""
+    real = path.resolve()
+    if real.is_dir():
+        yield from dict.fromkeys((Mount(real, path), Mount(real, real)))
+
+
+def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
+    """/usr with its links in /; where a machine has folders there instead, those."""
+    mounts, links = [Mount(Path("/usr"), Path("/usr"))], []
+    for path in (Path("/") / name for name in _TOP):
+        if path.is_symlink():
+            links.append((path, str(path.readlink())))
+        elif path.is_dir():
+            mounts.append(Mount(path, path))
+    return mounts, links
+
+
+def _prefixes() -> Iterator[Mount]:
+    for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
+        yield from _both(Path(prefix))
+
+
+def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, list[Path]]]:
+    """The variable that names a folder of models, the folder, and what of it is shown.
+
+    Of the Hub's cache only models: beside them lie datasets, perhaps this one with its gold, and the user's token.
+    """
+    cache = Path(environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "/nonexistent")) / ".cache")
+    models = Path(environment.get("EDU_RAG_MODELS") or cache / "edu-rag" / "models")
+    hub = Path(environment.get("HF_HOME") or cache / "huggingface")
+    for name, folder, shown in (
+        ("EDU_RAG_MODELS", models, [models]),
+        ("HF_HOME", hub, sorted((hub / "hub").glob("models--*")) if hub.is_dir() else []),
+    ):
+        if folder.is_dir():
+            yield name, Path(os.path.abspath(folder)), [Path(os.path.abspath(path)) for path in shown]  # noqa: PTH100
+
+
+def _ours(mounted: Collection[Path]) -> tuple[list[Mount], list[Path]]:
+    """Our packages that systems may import, and what of ours would show but must not.
+
+    A checkout inside of something that is mounted (an image that works in /usr/src) is covered as a whole first.
+    """
+    covered = [folder for entry in sys.path for folder in [Path(entry or ".").resolve() / WITH_GOLD] if folder.is_dir()]
+    mine = [HOME / name for name in FOR_SYSTEMS]
+    if not _within(HOME, mounted):
+        return [Mount(path, path) for path in mine], covered
+    if HOME.name in ("site-packages", "dist-packages"):
+        return [], [*covered, *(HOME / name for name in NOT_FOR_SYSTEMS if (HOME / name).is_dir())]
+    return [Mount(path, path) for path in mine], [HOME, *covered]
+
+
+def _path_inside() -> str:
+    own = [str(Path(sys.prefix) / "bin")]
+    return os.pathsep.join([*own, "/usr/local/bin", "/usr/bin", "/bin"])
+
+
+def runtime_of(environment: Mapping[str, str]) -> Runtime:
+    """What is mounted for a system that is given `environment`, and the environment that it gets inside."""
+    mounts, links = _top()
+    for mount in _prefixes():
+        if not _within(mount.place, [m.place for m in mounts]):
+            mounts.append(mount)
+    inside = {name: value for name, value in environment.items() if name not in _PLACES}
+    for variable, folder, shown in _model_folders(environment):
+        inside[variable] = str(folder)
+        mounts += [
+            mount for path in shown for mount in _both(path) if not _within(mount.place, [m.place for m in mounts])
+        ]
+    packages, covered = _ours([mount.place for mount in mounts])
+    inside |= {"PATH": _path_inside(), "HOME": "/tmp", "HF_HUB_OFFLINE": "1"}  # noqa: S108 - the sandbox's own
+    if packages:
+        inside["PYTHONPATH"] = str(HOME)
+    return Runtime((*mounts, *packages), tuple(links), tuple(dict.fromkeys(covered)), inside)
+
+
+def require_hidden(runtime: Runtime, hidden: Iterable[Path]) -> None:
+    """Raise SandboxError where a folder that holds answers would show inside."""
+    for folder in hidden:
+        real = folder.resolve()
+        for mount in runtime.mounts:
+            if _within(real, [mount.source]) and not _within(real, runtime.covered):
+                what = f"lies inside of {mount.source}, which a system in the sandbox can read"
+                raise SandboxError(folder, what, "move it elsewhere, such as beside the submission")
+            if _within(mount.source, [real]):
+                what = f"holds {mount.source}, which a system in the sandbox can read"
+                raise SandboxError(folder, what, "move it to a folder of its own")

@@ -1,0 +1,130 @@
+"""Which calls to the kernel a system may not make, as a filter for bubblewrap."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from edu_rag.errors import SandboxError
+
+DENIED = (
+    # mounts and roots, by the old calls and the new
+    "mount", "umount", "umount2", "pivot_root", "chroot", "swapon", "swapoff",
+    # other namespaces, other processes
+    "unshare", "setns", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "process_madvise",
+    # large parts of the kernel that no such system needs, where most of its faults were found
+    "bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key", "request_key", "modify_ldt", "fanotify_init",
+    "lookup_dcookie", "nfsservctl", "uselib", "ustat", "sysfs", "_sysctl", "quotactl", "acct", "vhangup", "vm86",
+    "vm86old", "name_to_handle_at", "open_by_handle_at", "remap_file_pages",
+    # the machine
+    "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module", "query_module",
+    "get_kernel_syms", "reboot", "syslog", "settimeofday", "clock_settime", "clock_settime64", "clock_adjtime",
+    "clock_adjtime64", "adjtimex", "stime", "iopl", "ioperm", "sethostname", "setdomainname", "mknod", "mknodat",
+    "move_pages", "migrate_pages", "mbind", "set_mempolicy", "ioprio_set",
+)  # fmt: skip
+"""Answered with EPERM. A name that this machine does not know is no call of its."""
+DENIED_NUMBERS = (
+    425, 426, 427,  # io_uring
+    428, 429, 430, 431, 432, 433, 442,  # open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr
+    438,  # pidfd_getfd
+    440, 443, 448, 450,  # process_madvise, quotactl_fd, process_mrelease, set_mempolicy_home_node
+)  # fmt: skip
+"""Answered with EPERM. From 424 on a call has one number on all machines, and libraries may be older than the call."""
+_CLONE3 = 435
+"""Its flags lie in memory, where no filter looks: it answers ENOSYS, and libraries fall back to clone."""
+_FIRST_NEW, _LAST_NEW = 452, 600
+_KNOWN_NEW = frozenset({452, 453, 454, 455, 456, 462})
+"""fchmodat2, map_shadow_stack, futex_wake, futex_wait, futex_requeue, mseal; the other new ones answer ENOSYS."""
+UNCOUNTED = ("memfd_create", "memfd_secret", "shmget", "msgget", "semget")
+"""Memory that belongs to no process, so that only a cgroup counts it: denied where there is none."""
+_NAMESPACES = (0x00000080, 0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
+"""CLONE_NEW: time, mount, cgroup, uts, ipc, user, pid, net."""
+_TERMINAL = (0x5412, 0x541C, 0x5423)
+"""TIOCSTI, TIOCLINUX (typing into a terminal that is ours), TIOCSETD (loads modules of the kernel)."""
+_FAMILIES = (1, 2, 10)
+"""AF_UNIX, AF_INET, AF_INET6: they reach no further than the sandbox's own loopback."""
+_LOW = 0xFFFF_FFFF
+
+
+class _Rule(NamedTuple):
+    call: str | int
+    errno: int = errno.EPERM
+    conditions: tuple[tuple[int, str, int, int], ...] = ()
+
+
+def _by_argument() -> Iterator[_Rule]:
+    for flag in _NAMESPACES:
+        yield _Rule("clone", conditions=((0, "MASKED_EQ", flag, flag),))
+    for request in _TERMINAL:
+        yield _Rule("ioctl", conditions=((1, "MASKED_EQ", _LOW, request),))
+    for call in ("socket", "socketpair"):
+        for family in sorted(set(range(max(_FAMILIES))) - set(_FAMILIES)):
+            yield _Rule(call, conditions=((0, "EQ", family, 0),))
+        # Above in all 64 bits: the kernel reads the low half only, and a set high bit would else pass for no match.
+        yield _Rule(call, conditions=((0, "GT", max(_FAMILIES), 0),))
+    yield _Rule("personality", conditions=((0, "NE", _LOW, 0),))  # may be asked, never set
+
+
+def _rules(*, counted: bool) -> Iterator[_Rule]:
+    for name in DENIED if counted else DENIED + UNCOUNTED:
+        yield _Rule(name)
+    for number in DENIED_NUMBERS:
+        yield _Rule(number)
+    yield _Rule(_CLONE3, errno.ENOSYS)
+    for number in range(_FIRST_NEW, _LAST_NEW):
+        if number not in _KNOWN_NEW:
+            yield _Rule(number, errno.ENOSYS)
+    yield from _by_argument()
+
+
+def _imported() -> Any:
+    import pyseccomp  # type: ignore[import-untyped]
+
+    return pyseccomp
+
+
+def _library() -> Any:
+    try:
+        return _imported()
+    except ImportError:
+        remedy = "pip install pyseccomp, or give --unsafe-no-sandbox for a system that you trust"
+        raise SandboxError("sandbox", "the Python package pyseccomp is not installed", remedy) from None
+    except (RuntimeError, OSError):  # what it raises where the library that it binds is absent
+        remedy = "apt-get install libseccomp2, or give --unsafe-no-sandbox for a system that you trust"
+        raise SandboxError("sandbox", "the library libseccomp.so.2 is not installed", remedy) from None
+
+
+def program(*, counted: bool) -> bytes:
+    """The filter as BPF; `counted` says that a cgroup counts all memory. Raises SandboxError without libseccomp.
+
+    Calls of another architecture (x32 and i386 on x86-64) kill the process: their numbers mean other calls.
+    """
+    library = _library()
+    made = library.SyscallFilter(library.ALLOW)
+    made.set_attr(library.Attr.ACT_BADARCH, library.KILL_PROCESS)
+    for rule in _rules(counted=counted):
+        number = _number(library, rule.call)
+        if number is not None:
+            conditions = [library.Arg(n, getattr(library, op), a, b) for n, op, a, b in rule.conditions]
+            made.add_rule(library.ERRNO(rule.errno), number, *conditions)
+    return _exported(made)
+
+
+def _number(library: Any, call: str | int) -> int | None:
+    """A call's number, or None where this machine has no such call (libseccomp's own numbers are below zero)."""
+    if isinstance(call, int):
+        return call
+    try:
+        number = int(library.resolve_syscall(library.Arch.NATIVE, call))
+    except OSError:
+        return None
+    return number if number >= 0 else None
+
+
+def _exported(made: Any) -> bytes:
+    with os.fdopen(os.memfd_create("seccomp"), "w+b") as stream:
+        made.export_bpf(stream)
+        stream.seek(0)
+        return stream.read()

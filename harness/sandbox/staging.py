@@ -1,0 +1,147 @@
+"""A folder for one run: a copy of the submission that anybody may read, a small /etc, and places to mount at."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.errors import SandboxError
+from edu_rag.progress import say
+from harness.sandbox.runtime import APP, Mount
+
+NOBODY = 65_534
+_PREFIX = "edu-rag-sandbox-"
+_KEPT_S = 86_400.0
+_LEFT_OUT = frozenset({"predictions", "__pycache__"})
+_ETC = {
+    "passwd": "nobody:x:65534:65534:nobody:/tmp:/bin/sh\n",
+    "group": "nogroup:x:65534:\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n",
+}
+_ETC_COPIED = ("ld.so.cache", "localtime")
+
+
+class Stage(NamedTuple):
+    """`app` is the copy of the submission, `etc` the folder for /etc, `empty` a file, `places` for mounts by root."""
+
+    folder: Path
+    app: Path
+    etc: Path
+    empty: Path
+    places: Path
+
+
+@contextmanager
+def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[Stage]:
+    """Make the folder of a run for a submission; it is removed at the end."""
+    root = _reachable_place()
+    _sweep(root)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
+    stage = Stage(folder, folder / "app", folder / "etc", folder / "empty", folder / "places")
+    try:
+        folder.chmod(0o711 if os.geteuid() == 0 else 0o700)  # nobody must pass, but need not list
+        for made in (stage.app, stage.etc, stage.places):
+            made.mkdir(mode=0o755)
+            made.chmod(0o755)
+        stage.empty.touch(mode=0o444)
+        _copy_plain(submission, stage.app)
+        _write_etc(stage.etc)
+        _make_places(stage.app, mounts)
+        yield stage
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(root: Path) -> None:
+    """Remove folders that runs left which were killed: ours, a day old, of a process that is gone.
+
+    A day, because a number that is gone here may live in another container that shares this place.
+    """
+    for folder in root.glob(f"{_PREFIX}*-*"):
+        number = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        with contextlib.suppress(OSError):
+            found = folder.lstat()
+            is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+            is_old = time.time() - found.st_mtime > _KEPT_S
+            if is_ours and is_old and number.isdigit() and not Path(f"/proc/{number}").exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reachable_place() -> Path:
+    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes its own
+    found = next((p for p in places if p.is_dir() and (os.geteuid() != 0 or open_to_others(p))), None)
+    if found is None:
+        raise SandboxError(places[0], "nobody can pass into it", "set TMPDIR to a folder that others may enter")
+    return found
+
+
+def open_to_others(path: Path) -> bool:
+    """Whether a user without any rights can enter a folder by its whole way."""
+    real = path.resolve()
+    return all(stat.S_IMODE(part.stat().st_mode) & 0o001 for part in (real, *real.parents))
+
+
+def _make_places(app: Path, mounts: Iterable[Mount]) -> None:
+    """Folders in the copy for what is mounted below it: an image may keep its environment in /app."""
+    for mount in mounts:
+        if APP in mount.place.parents:
+            (app / mount.place.relative_to(APP)).mkdir(parents=True, exist_ok=True)
+
+
+def _copy_plain(source: Path, target: Path) -> None:
+    """Copy the plain files of a submission, without predictions and hidden names; links are left out and counted."""
+    n_left = 0
+    for parent, folders, files in os.walk(source):
+        here = target / Path(parent).relative_to(source)
+        left_out = _LEFT_OUT if Path(parent) == source else _LEFT_OUT - {"predictions"}
+        kept = [name for name in folders if not name.startswith(".") and name not in left_out]
+        folders[:] = [name for name in kept if not (Path(parent) / name).is_symlink()]
+        n_left += len(kept) - len(folders)
+        for name in folders:
+            (here / name).mkdir(mode=0o755)
+            (here / name).chmod(0o755)
+        for name in files:
+            if not name.startswith("."):
+                n_left += not _copy_file(Path(parent) / name, here / name)
+    if n_left:
+        say(f"{source}: {n_left:,} links or special files are not copied into the sandbox")
+
+
+def _copy_file(source: Path, target: Path) -> bool:
+    """Copy a plain file, readable to all; False where it is none. A pipe is not waited for, a link not followed."""
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if source.is_symlink() or not source.is_file():
+            return False
+        raise SandboxError(source, f"cannot be read: {error.strerror}", "mend its permissions") from None
+    with os.fdopen(descriptor, "rb", buffering=0) as stream:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            return False
+        with target.open("xb", buffering=0) as copy:
+            shutil.copyfileobj(stream, copy, 1 << 20)
+    target.chmod(0o555 if mode & 0o111 else 0o444)
+    return True
+
+
+def _write_etc(etc: Path) -> None:
+    for name, text in _ETC.items():
+        (etc / name).write_text(text)
+        (etc / name).chmod(0o444)
+    for path in (Path("/etc") / name for name in _ETC_COPIED):
+        if path.is_file():
+            shutil.copyfile(path, etc / path.name)
+            (etc / path.name).chmod(0o444)
+    alternatives = Path("/etc/alternatives")  # Debian's /usr/bin/awk leads there
+    if alternatives.is_dir():
+        shutil.copytree(alternatives, etc / "alternatives", symlinks=True)

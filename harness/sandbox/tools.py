@@ -1,0 +1,57 @@
+"""The programs that the sandbox is made of, and why one of them may refuse to work here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from edu_rag.errors import SandboxError
+
+OTHERWISE = "see docs/operators.md; or give --unsafe-no-sandbox for a system that you trust"
+_PACKAGES = {"bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux", "env": "coreutils"}
+_PACKAGES_ROOT = {"unshare": "util-linux", "mount": "mount"}
+_APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_SWITCHES = {
+    Path("/proc/sys/kernel/unprivileged_userns_clone"): "kernel.unprivileged_userns_clone=1",
+    Path("/proc/sys/user/max_user_namespaces"): "user.max_user_namespaces=10000",
+}
+
+
+def find_tools(search_path: str | None = None, *, platform: str = sys.platform) -> Mapping[str, str]:
+    """The programs by name with their full paths. Raises SandboxError naming what is missing and its package."""
+    if not platform.startswith("linux"):
+        what = f"works on Linux only, and this is {platform}"
+        raise SandboxError("sandbox", what, "use a Linux machine or container, or give --unsafe-no-sandbox")
+    wanted = _PACKAGES | (_PACKAGES_ROOT if os.geteuid() == 0 else {})
+    found = {name: shutil.which(name, path=search_path) for name in wanted}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        packages = " ".join(sorted({wanted[name] for name in missing}))
+        what = f"not installed: {', '.join(missing)}"
+        raise SandboxError("sandbox", what, f"apt-get install {packages}; {OTHERWISE}")
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def why_not(said: str) -> SandboxError:
+    """What to tell of a trial that failed, from what it said on stderr."""
+    last = (said.strip().splitlines() or ["it said nothing"])[-1][:300]
+    if "disable-userns" in said or "Unknown option" in said:
+        what = f"this bubblewrap is older than 0.8.0: {last}"
+        return SandboxError("sandbox", what, f"install bubblewrap 0.8.0 or newer; {OTHERWISE}")
+    if _read(_APPARMOR) == "1" and ("ermission denied" in said or "not permitted" in said):
+        what = f"AppArmor keeps programs from making user namespaces here: {last}"
+        return SandboxError("sandbox", what, f"install its profile for bwrap (docs/operators.md); {OTHERWISE}")
+    for path, setting in _SWITCHES.items():
+        if _read(path) == "0":
+            return SandboxError("sandbox", f"user namespaces are off: {last}", f"sysctl -w {setting}; {OTHERWISE}")
+    if "namespace" in said or "not permitted" in said or "mount proc" in said:
+        what = f"user namespaces cannot be used here, as in many containers: {last}"
+        return SandboxError("sandbox", what, f"start the container so that it allows them; {OTHERWISE}")
+    return SandboxError("sandbox", f"cannot be started: {last}", OTHERWISE)
+
+
+def _read(path: Path) -> str:
+    return path.read_text().strip() if path.is_file() else ""

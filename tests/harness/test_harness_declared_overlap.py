@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edu_rag.dataset import Dataset
+from edu_rag.errors import SubmissionError
+from edu_rag.results import ScoreCard
+from edu_rag.statistics import rate_intervals
+from harness.overlap import FILE_NAME, MAX_BYTES, marks, overlap_lines, read_overlap, subset
+from harness.report import card_lines
+from harness.score import now_utc, score_target
+from harness.target import find_target
+
+WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path, gold: Mapping[str, str]) -> Path:
+    folder = tmp_path / "submissions" / "seen-some"
+    path = folder / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    path.parent.mkdir(parents=True)
+    (folder / "submission.toml").write_text('name = "Seen some"\nteam = "us"\n')
+    answers = {i: label if n < 20 else ("a" if label != "a" else "b") for n, (i, label) in enumerate(gold.items())}
+    path.write_text("".join(f'{{"question_id": "{i}", "answer": "{a}"}}\n' for i, a in answers.items()))
+    return folder
+
+
+def card_of(folder: Path, dataset: Dataset, sample: str | None = None) -> ScoreCard:
+    target = find_target(folder, dataset.manifest, "test", sample)
+    return score_target(dataset, "test", sample, target, scored_at=WHEN).card
+
+
+def test_declared_questions_are_marked_and_the_score_stays_the_full_one(handed_in: Path, tiny: Dataset) -> None:
+    before = card_of(handed_in, tiny)
+    (handed_in / FILE_NAME).write_text("# what we trained on\nq000\n\nq003\r\nother-dataset-7\nq039\n")
+    card = card_of(handed_in, tiny)
+    assert [i for i, mark in enumerate(card.overlap) if mark == "1"] == [0, 3, 39]
+    assert (card.counts, card.intervals, card.outcomes) == (before.counts, before.intervals, before.outcomes)
+    assert before.overlap == ""
+
+
+def test_a_sample_has_the_marks_of_its_own_questions(handed_in: Path, tiny: Dataset) -> None:
+    (handed_in / FILE_NAME).write_text("".join(f"q{i:03}\n" for i in range(0, 40, 2)))
+    card = card_of(handed_in, tiny, "stratified-12-seed-0")
+    assert len(card.overlap) == 12
+    assert set(card.overlap) == {"0", "1"}
+
+
+def test_nothing_of_this_dataset_declared_is_nothing_declared(handed_in: Path, tiny: Dataset) -> None:
+    (handed_in / FILE_NAME).write_text("another-1\n")
+    assert card_of(handed_in, tiny).overlap == ""
+    assert marks(frozenset({"b"}), ["a", "b", "c"]) == "010"
+
+
+def test_the_report_shows_both_parts_with_intervals_of_their_own_questions(handed_in: Path, tiny: Dataset) -> None:
+    (handed_in / FILE_NAME).write_text("".join(f"q{i:03}\n" for i in range(20)))
+    card = card_of(handed_in, tiny)
+    outcomes, lessons = subset(card, "0")
+    assert (outcomes, len(lessons)) == ("i" * 20, 20)
+    low, high = rate_intervals(outcomes, lessons)[0]["score"]
+    assert list(overlap_lines(card)) == [
+        "declared as possibly seen: 20 of 40: score +100.00 %   95 % interval +100.00 … +100.00 %",
+        f"  on the other 20: score -100.00 %   95 % interval {100 * low:+.2f} … {100 * high:+.2f} %",
+    ]
+    assert "declared as possibly seen: 20 of 40" in "\n".join(card_lines(card))
+
+
+def test_everything_declared_leaves_no_other_part(handed_in: Path, tiny: Dataset) -> None:
+    (handed_in / FILE_NAME).write_text("".join(f"q{i:03}\n" for i in range(40)))
+    (line,) = overlap_lines(card_of(handed_in, tiny))
+    assert line.startswith("declared as possibly seen: 40 of 40: score +0.00 %")
+
+
+def test_overlap_in_words_alone_is_shown_and_no_subset_computed(handed_in: Path, tiny: Dataset) -> None:
+    settings = handed_in / "submission.toml"
+    settings.write_text(settings.read_text() + 'tqa_overlap = "the base model may\\u001b[31m have"\n')
+    card = card_of(handed_in, tiny)
+    assert card.overlap == ""
+    (line,) = overlap_lines(card)
+    assert line.startswith("overlap with TQA, in the words of its team: the base model may")
+
+
+FAULTS: list[tuple[bytes, str]] = [
+    (b"q000\nq001\nq000\n", ":3: 'q000' is repeated, first on line 1"),
+    (b"q000 q001\n", ":1: 'q000 q001' is no question id"),
+    (b"q000\n q001\n", ":2: ' q001' is no question id"),
+    (b"q000 # one\n", ":1: 'q000 # one' is no question id"),
+    (b"q000\n\xff\n", ":2: is not UTF-8"),
+    (b"q\x00\n", ":1: 'q\\x00' is no question id"),
+    (b"\xef\xbb\xbfq000\n", ":1: '\\ufeffq000' is no question id"),
+    (b"q" * 201 + b"\n", ":1: "),
+    (b"#" * (MAX_BYTES + 1), ": is over 1,000,000 bytes"),
+]
+
+
+@pytest.mark.parametrize(("data", "fault"), FAULTS)
+def test_a_fault_of_the_file_is_told_with_its_line(tmp_path: Path, data: bytes, fault: str) -> None:
+    path = tmp_path / FILE_NAME
+    path.write_bytes(data)
+    with pytest.raises(SubmissionError) as caught:
+        read_overlap(tmp_path)
+    assert f"{path}{fault}" in f"{caught.value.where}: {caught.value.what}"
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode()))
+def test_whatever_the_bytes_ids_are_printable_words_or_the_fault_is_told(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / FILE_NAME).write_bytes(data)
+        found, where = frozenset[str](), ""
+        try:
+            found = read_overlap(Path(folder))
+        except SubmissionError as error:
+            where = error.where
+        assert where.startswith(f"{Path(folder) / FILE_NAME}" if where else "")
+        assert all(one.isprintable() and one == "".join(one.split()) and one in data.decode() for one in found)
+
+
+def test_no_link_and_no_pipe_is_read(tmp_path: Path, write_lines: Callable[..., Path]) -> None:
+    path = tmp_path / FILE_NAME
+    path.symlink_to(write_lines(["q000\n"], "elsewhere.txt"))
+    with pytest.raises(SubmissionError, match="link or no regular file"):
+        read_overlap(tmp_path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(SubmissionError, match="link or no regular file"):
+        read_overlap(tmp_path)
+    path.unlink()
+    assert read_overlap(tmp_path) == frozenset()
