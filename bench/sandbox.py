@@ -23,7 +23,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "harness")]
 
-from attack_world import a_world, arms, attack_names, marked_processes, run_attacks  # noqa: E402
+from attack_arms import arms, run_attacks  # noqa: E402
+from attack_world import a_world, attack_names, marked_processes  # noqa: E402
 from hostile_systems import HOSTILE, exam, in_order, mistreated, slug_of, write_hostile  # noqa: E402
 
 USER = 1_000

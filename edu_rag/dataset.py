@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +31,7 @@ SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "leaks": ("question_id", "page_id", "start", "end", "kind"),
     "gold": ("question_id",),
 }
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PAGE_ROWS, SMALL_ROWS = 200, 2_000
 """Rows held at a time: few of pages, which are long, and more of all other tables."""
 
@@ -87,12 +89,23 @@ def _lists(column: pa.Array) -> list[Any]:
     return [values[start - bounds[0] : end - bounds[0]] for start, end in pairwise(bounds)]
 
 
-def _plain_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Rows as the plain values of their record."""
+def _values(column: pa.Array) -> list[Any]:
+    """A column's values. Times are counted by hand: `to_pylist` would import pandas for them, some 40 MB."""
     import pyarrow as pa
 
+    if pa.types.is_list(column.type):
+        return _lists(column)
+    if column.type == pa.timestamp("us", tz="UTC"):
+        micros = column.view(pa.int64()).to_pylist()
+        return [n if n is None else _EPOCH + timedelta(microseconds=n) for n in micros]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _plain_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Rows as the plain values of their record."""
     names = batch.schema.names
-    columns = [_lists(one) if pa.types.is_list(one.type) else one.to_pylist() for one in batch.columns]
+    columns = [_values(column) for column in batch.columns]
     if "choices" in names:
         at = names.index("choices")
         columns[at] = [row if row is None else dict(row) for row in columns[at]]

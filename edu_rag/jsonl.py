@@ -120,7 +120,8 @@ def write_file(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as stream:
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as stream:  # made here: in a stranger's folder a link may wait under this name
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())

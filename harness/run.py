@@ -22,11 +22,13 @@ from edu_rag.results import Prediction
 from edu_rag.typed import to_plain
 from harness.running.answer_cache import AnswerCache, key_of
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
+from harness.running.hints import hint_for
+from harness.running.own_places import require_own_places
 from harness.running.partial import Partial
 from harness.running.process import Launcher, PlainLauncher
 from harness.running.run_record import RunRecord, record_path
 from harness.running.runner import MAX_BARREN_STARTS, Runner
-from harness.running.system import System, child_environment
+from harness.running.system import System, child_environment, is_secret
 from harness.running.system_log import SystemLog
 from harness.running.task import Task, asking_order, read_task
 from harness.sandbox.caps import Caps
@@ -110,12 +112,14 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
 
 def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
     """Ask a task, write its predictions to `path` and the finished record beside them; return the path."""
-    started, marks = manner.monotonic(), file_marks(submission.folder)
+    started, marks, log_path = manner.monotonic(), file_marks(submission.folder), path.with_suffix(".log")
+    written_to = (path, partial_path(path), log_path, record_path(path), failed_path(path))
+    require_own_places(submission.folder, written_to)
     with ExitStack() as stack:
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
-        log = SystemLog(path.with_suffix(".log"), keep=bool(partial.done))
+        log = SystemLog(log_path, keep=bool(partial.done))
         stack.callback(log.close)
         launcher = stack.enter_context(_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
@@ -129,7 +133,8 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         partial.remove()
     _tell_changes(submission.folder, record, marks)
     kept = "" if written == path else f"{path} stays as it was, what failed stands in {written.name}"
-    _tell(submission.folder, [*cached.values(), *partial.done.values()], len(never_asked), log, kept)
+    answered, boxed = [*cached.values(), *partial.done.values()], manner.caps is not None
+    _tell(submission.folder, answered, len(never_asked), log, kept, boxed=boxed)
     return path
 
 
@@ -209,7 +214,8 @@ def _ask(
     cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
-        runner = Runner(lambda: System(launcher, command, log, cpu_limit_s), limits, manner.new_id)
+        masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
+        runner = Runner(lambda: System(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):
@@ -252,10 +258,13 @@ def _outcome(prediction: Prediction) -> str:
 def _why(prediction: Prediction, log: SystemLog) -> str:
     """Why a question failed: the fault, and the last line that the system wrote on stderr, if it says more."""
     reason, last = prediction.response or prediction.status, log.last_line()
-    return reason[:300] if last in reason else f"{reason[:300]}: {last[:300]}"
+    # What a process that ended by itself said last is told already.
+    return reason[:600] if last in reason or prediction.status == "crash" else f"{reason[:300]}: {last[:300]}"
 
 
-def _tell(folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str) -> None:
+def _tell(
+    folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
+) -> None:  # fmt: skip
     """Say what failed and where the reasons are. Raises SubmissionError where nothing was answered.
 
     `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not
@@ -264,14 +273,18 @@ def _tell(folder: Path, answered: Sequence[Prediction], n_never_asked: int, log:
     failed = [prediction for prediction in answered if prediction.status != "ok"]
     more = [f"the system's log is {log.path}"] if log.last_line() else []
     if answered and len(failed) == len(answered):
-        what = f"not a single question was answered: {_why(answered[0], log)}"
-        raise NothingAnsweredError(folder, what, "; ".join(filter(None, [*more, kept])))
+        why = _why(answered[0], log)
+        remedy = "; ".join(filter(None, [hint_for(why, boxed=boxed), *more, kept]))
+        raise NothingAnsweredError(folder, f"not a single question was answered: {why}", remedy)
     if n_never_asked:
-        what = f"the system is broken: {_why(answered[-1], log)}"
-        where = log.path if more else folder
-        say(str(EduRagError(where, what, f"the {n_never_asked:,} questions left count as failed")))
+        why = _why(answered[-1], log)
+        left = f"the {n_never_asked:,} questions left count as failed"
+        remedy = "; ".join(filter(None, [hint_for(why, boxed=boxed), left]))
+        say(str(EduRagError(log.path if more else folder, f"the system is broken: {why}", remedy)))
     elif failed:
-        say("; ".join([f"{len(failed):,} failed: `response` in the predictions says why", *more]))
+        hint = hint_for(_why(failed[-1], log), boxed=boxed)
+        said = [f"{len(failed):,} failed: `response` in the predictions says why", hint, *more]
+        say("; ".join(filter(None, said)))
 
 
 def _plain(prediction: Prediction) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def manner_options(command: F) -> F:
         ),
         click.option(
             "--processes", type=click.IntRange(8, 4096),
-            help="Processes and threads that it may have at a time, instead of 128 (or 4 a core).",
+            help="Processes and threads that it may have at a time, instead of 64 (or 4 a core).",
         ),
         click.option(
             "--unsafe-no-sandbox", "unsafe", is_flag=True,

@@ -90,8 +90,11 @@ def _is_done(path: Path, record: RunRecord) -> bool:
     if not path.is_file() or not is_measured(path):
         return False
     found = read_run_record(path)
-    names = ("predictions_sha256", "n_questions", "n_asked", "n_resumed", "n_cached", "wall_s")
-    return found is not None and found == replace(record, **{name: getattr(found, name) for name in names})
+    # A finished record says of its caps by which means they were in force too.
+    if found is None or not record.caps.items() <= found.caps.items():
+        return False
+    names = ("caps", "predictions_sha256", "n_questions", "n_asked", "n_resumed", "n_cached", "wall_s")
+    return found == replace(record, **{name: getattr(found, name) for name in names})
 
 
 def run_probes(submission: Submission, dataset: Dataset, probing: Probing, manner: Manner) -> list[Path]:

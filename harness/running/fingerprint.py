@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 from edu_rag import __version__
 from edu_rag.manifest import file_sha256
 from harness.running.system import is_secret
+from harness.settings_places import without_withdrawal
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
 _PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")
 """Variables that say where something lies, not what is answered."""
+SETTINGS = "submission.toml"
 _BESIDE = ("edu_rag", "baselines")
 """The packages of ours that a system may import."""
 
@@ -26,21 +29,31 @@ def _digest(parts: Iterable[str]) -> str:
 
 
 def _own_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """A submission's own files by name, without its predictions."""
+    """A submission's own files and links by name, without its predictions. A link is never followed."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        if inside.parts[0] != "predictions" and "__pycache__" not in inside.parts and path.is_file():
+        is_own = inside.parts[0] != "predictions" and "__pycache__" not in inside.parts
+        if is_own and (path.is_symlink() or path.is_file()):
             yield str(inside), path
+
+
+def _content_sha256(name: str, path: Path) -> str:
+    """SHA-256 of a file; of settings without the line that withdraws, which makes no other system of it."""
+    if path.is_symlink():  # where it leads may be anything on this machine
+        return hashlib.sha256(b"link " + os.fsencode(path.readlink())).hexdigest()
+    if name != SETTINGS:
+        return file_sha256(path)
+    return hashlib.sha256(without_withdrawal(path.read_bytes())).hexdigest()
 
 
 def system_sha256(folder: Path) -> str:
     """SHA-256 over a submission's own files, by name and content, without its predictions."""
-    return _digest(part for name, path in _own_files(folder) for part in (name, file_sha256(path)))
+    return _digest(part for name, path in _own_files(folder) for part in (name, _content_sha256(name, path)))
 
 
 def file_marks(folder: Path) -> dict[str, tuple[int, int]]:
     """Size and time of change of a submission's own files: what tells a written one, without reading any."""
-    found = ((name, path.stat()) for name, path in _own_files(folder))
+    found = ((name, path.lstat()) for name, path in _own_files(folder))
     return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from edu_rag.errors import RecordError
@@ -16,6 +17,10 @@ from harness.submission import Limits
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
 _TEXT_CAP = 20_000
+"""Characters of an answer, of what the model wrote and of a reason that are kept; scoring reads no longer answer."""
+MAX_PASSAGES = 500
+_MAX_NAME = 200
+"""Without these caps a few thousand answers of a megabyte each would take the harness all memory there is."""
 _FIRST_ANSWER = (
     " (the first answer of a process: is stdout flushed after each line, and is limits.start_s long enough?)"
 )
@@ -29,6 +34,20 @@ def _require_own_fields(values: Mapping[str, Any]) -> None:
         raise RecordError("answer", "missing field")
 
 
+def _require_few(passages: object) -> None:
+    """Before they are made into records: 70,000 of them fit into a line."""
+    if isinstance(passages, list) and len(passages) > MAX_PASSAGES:
+        raise RecordError("passages", f"{len(passages):,} are more than {MAX_PASSAGES}")
+
+
+def _short(prediction: Prediction) -> Prediction:
+    """A prediction whose texts are cut; an answer is left a character too long, so that it counts as that."""
+    if any(len(passage.page_id) > _MAX_NAME for passage in prediction.passages):
+        raise RecordError("passages", f"a page's id is longer than {_MAX_NAME} characters")
+    answer, response = prediction.answer, prediction.response
+    return replace(prediction, answer=answer and answer[: _TEXT_CAP + 1], response=response and response[:_TEXT_CAP])
+
+
 def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
     """A reply as a prediction; latency is left out for the first answer of a process, which includes its start."""
     values = reply.values
@@ -38,10 +57,21 @@ def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
     ours = {"question_id": question_id, "answer": None, "latency_s": None if first else round(reply.latency_s, 6)}
     try:
         _require_own_fields(values)
-        return to_record(ours | {name: value for name, value in values.items() if value is not None}, Prediction)
+        _require_few(values.get("passages"))
+        return _short(
+            to_record(ours | {name: value for name, value in values.items() if value is not None}, Prediction)
+        )
     except RecordError as error:
         fault = f"{error.where}: {first_line(error)}"[:_TEXT_CAP]
         return Prediction(question_id=question_id, answer=None, status="protocol", response=fault)
+
+
+def _hint(fault: FaultError, system: System | None, random_id: str, *, first: bool) -> str:
+    """What else may tell the cause: of a process that ended by itself, what it said last on stderr."""
+    if fault.status == "crash" and system is not None:
+        said = system.last_words(random_id)
+        return f": {said}" if said else ""
+    return _FIRST_ANSWER if first and fault.status == "timeout" else ""
 
 
 class Runner:
@@ -63,11 +93,11 @@ class Runner:
     def predict(self, question: Question, pages: Sequence[WebPage]) -> Prediction:
         """The prediction for one question; a fault of the system becomes its status."""
         first = self._system is None or not self._answered
+        random_id = self._new_id()
         try:
             if self._system is None:
                 self._answered = False  # before it, for a start may fail: that process answered nothing either
                 self._system = self._start()
-            random_id = self._new_id()
             limit_s = self._limits.start_s if first else self._limits.time_s
             reply = self._system.ask(random_id, question_line(question, pages, random_id), limit_s)
             self._answered, self._barren = True, 0
@@ -75,11 +105,11 @@ class Runner:
         except FaultError as fault:
             # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
             # answered before is in step again only when started anew; a banner at the start is passed over.
-            if fault.ended or self._answered or not (self._system and self._system.settles()):
+            system = self._system
+            if fault.ended or self._answered or not (system and system.settles()):
                 self._barren += not self._answered
                 self.close()
-            hint = _FIRST_ANSWER if first and fault.status == "timeout" else ""
-            reason = f"{fault.reason[:_TEXT_CAP]}{hint}"
+            reason = f"{fault.reason[:_TEXT_CAP]}{_hint(fault, system, random_id, first=first)}"
             return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
 
     def close(self, grace_s: float = 0.0) -> None:

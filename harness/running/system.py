@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from edu_rag.jsonl import parse_json
+from harness.running.last_words import fit_to_print
 from harness.running.process import Launcher, Process
 from harness.running.system_log import SystemLog
 
@@ -27,6 +29,10 @@ _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 _CHUNK = 65_536
 _QUIET_S, _SETTLE_S = 0.05, 0.25
 """A system is silent that says nothing for so long, and is given so long to fall silent."""
+_OF_CAPS: Mapping[int, str] = {
+    signal.SIGXFSZ: " (a file grew beyond its cap)", signal.SIGXCPU: " (CPU time)",
+    signal.SIGSYS: " (a call that the sandbox does not know)",
+}  # fmt: skip
 _LOOK_S = 0.25
 """How often the CPU time of a question is looked at."""
 
@@ -69,6 +75,11 @@ def child_environment(environment: Mapping[str, str], passed: Collection[str] = 
     return kept
 
 
+def _told(code: int) -> str:
+    """An exit code in words; some signals come of a cap, and their names tell of which."""
+    return f"signal {-code}{_OF_CAPS.get(-code, '')}" if code < 0 else f"exit code {code}"
+
+
 class _CpuWatch:
     """Holds the CPU time that a question takes against its limit, where somebody counts it."""
 
@@ -91,17 +102,19 @@ class _CpuWatch:
 class System:
     """One running system, spoken to in lines; a context manager that leaves none of its processes behind.
 
-    `cpu_limit_s` is in CPU seconds a question, where its processes are counted.
+    `cpu_limit_s` is in CPU seconds a question, where its processes are counted; `masked` are keys that it was given.
     """
 
     def __init__(
-        self, launcher: Launcher, command: Sequence[str], log: SystemLog, cpu_limit_s: float | None = None
-    ) -> None:
+        self, launcher: Launcher, command: Sequence[str], log: SystemLog, cpu_limit_s: float | None = None,
+        masked: Collection[str] = (),
+    ) -> None:  # fmt: skip
         self._buffer = b""
         self._unsent = memoryview(b"")
         self._asked: set[str] = set()
         self._log = log
         self._cpu_limit_s = cpu_limit_s
+        self._masked = masked
         self._name = command[0]
         errors = log.open_pipe()
         try:
@@ -134,6 +147,10 @@ class System:
         finally:  # a second Ctrl-C cuts the grace short, and must not leave the system behind
             self._process.end()
         self._log.drain()
+
+    def last_words(self, question_id: str) -> str:
+        """What it said last on stderr, once it has ended: one line that may be published, or nothing."""
+        return fit_to_print(self._log.last_words(), question_id, self._masked, Path.home())
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
         """Send one question line and wait for the answer with its id. Raises FaultError.
@@ -200,8 +217,7 @@ class System:
     def _exit(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
-            said = f"the process ended with signal {-code}" if code < 0 else f"the process ended with exit code {code}"
-            return self._with_caps(said)
+            return self._with_caps(f"the process ended with {_told(code)}")
         return self._with_caps("the process closed its output")
 
     def _with_caps(self, reason: str) -> str:

@@ -7,6 +7,8 @@ import os
 import threading
 from pathlib import Path
 
+from harness.running.last_words import last_line
+
 LOG_CAP_BYTES = 4_000_000
 """A log that grew beyond this is cut to its last half."""
 CUT_MARK = b"(what came before was cut)\n"
@@ -23,6 +25,7 @@ class SystemLog:
         self._cap_bytes = cap_bytes
         self._turn = threading.Lock()
         self._copying: threading.Thread | None = None
+        self._tail = bytearray()
         path.parent.mkdir(parents=True, exist_ok=True)
         self._stream = path.open("a+b" if keep else "w+b", buffering=0)
 
@@ -31,13 +34,16 @@ class SystemLog:
         every writer has closed it, or has been ended.
         """
         reader, writer = os.pipe()
-        self._copying = threading.Thread(target=self._copy, args=(reader,), daemon=True)
+        self._tail = bytearray()
+        self._copying = threading.Thread(target=self._copy, args=(reader, self._tail), daemon=True)
         self._copying.start()
         return writer
 
-    def _copy(self, reader: int) -> None:
+    def _copy(self, reader: int, tail: bytearray) -> None:
         with open(reader, "rb", buffering=0) as stream:
             while chunk := stream.read(_CHUNK):
+                tail += chunk
+                del tail[:-_TAIL_BYTES]
                 # A full disk must not stop the reading, which would hold up the system.
                 with self._turn, contextlib.suppress(OSError, ValueError):
                     self._stream.write(chunk)
@@ -62,8 +68,11 @@ class SystemLog:
         """The last line that says something, or nothing."""
         with self.path.open("rb") as stream:
             stream.seek(max(0, self.path.stat().st_size - _TAIL_BYTES))
-            lines = stream.read().decode("utf-8", "replace").replace("\r", "\n").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+            return last_line(stream.read())
+
+    def last_words(self) -> str:
+        """As `last_line`, of the last process alone."""
+        return last_line(bytes(self._tail))
 
     def close(self) -> None:
         """Drain and close."""

@@ -11,6 +11,7 @@ import select
 import signal
 import stat
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,11 +20,14 @@ from typing import IO
 
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.cgroups import Cgroups
+from harness.sandbox.members import Members, members_below
 from harness.sandbox.staging import NOBODY
+from harness.sandbox.watch import MemoryWatch
 
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 _CHILD = re.compile(rb'"child-pid":\s*(\d+)')
 _END_S = 5.0
+_AGAIN_S = 0.002
 _NEAR = 0.8
 _SIGNALLED, _LAST_SIGNAL = 128, 64
 
@@ -64,10 +68,13 @@ class BoxedProcess:
         self.stdout: IO[bytes] = self._child.stdout
         self._info = info
         self._said = b""
+        self._turn = threading.RLock()
+        self._found: Members | None = None
         self._ended = False
         os.set_blocking(info, False)
         for descriptor in (self.stdin.fileno(), self.stdout.fileno(), stderr_fd):
             _give_to_nobody(descriptor)
+        self._watch = None if cgroups is not None else MemoryWatch(self._members, caps.memory_bytes)
 
     def wait(self, timeout: float) -> int:
         """As in Process; bubblewrap tells a signal as 128 + its number."""
@@ -100,17 +107,47 @@ class BoxedProcess:
         self._ended = True
         if self._cgroups is not None:
             self._cgroups.share(dying=True)
+        if self._watch is not None:
+            self._watch.stop()
         try:
             # It may not have got so far; killed before it has told the number, it would leave a child that we know not.
             first = self._kill_first(wait_s=_END_S)
-            if first is None or not self._is_over(_END_S):
+            if first is None or not self._is_over_when_killed():
                 self._child.kill()
             self._child.wait()
             self._reap(first)
         finally:
             os.close(self._info)
+            if self._watch is not None:
+                self._watch.join()
+            if self._found is not None:
+                self._found.close()
             if self._cgroups is not None:
                 self._cgroups.kill()
+
+    def _is_over_when_killed(self) -> bool:
+        """Whether all end in time. Process 1 may wait long for a turn among hundreds that spin: all are killed."""
+        deadline = time.monotonic() + _END_S
+        while time.monotonic() < deadline:
+            members = self._members()
+            if members is not None:
+                members.kill()
+            if self._is_over(_AGAIN_S):
+                return True
+        return False
+
+    def is_seen(self) -> bool:
+        """Whether its processes show from outside, so that their memory can be watched."""
+        members = self._members()
+        return members is not None and members.memory_at_most() > 0
+
+    def _members(self) -> Members | None:
+        """What runs in it; None while it is being set up."""
+        with self._turn:
+            first = self._first(0.0)
+            if self._found is None and first is not None:
+                self._found = members_below(first)
+            return self._found
 
     def _reap(self, first: int | None) -> None:
         """Wait for process 1, which bubblewrap leaves to us when it has told how the command ended."""
@@ -135,6 +172,10 @@ class BoxedProcess:
 
     def _first(self, wait_s: float) -> int | None:
         deadline = time.monotonic() + wait_s
+        with self._turn:
+            return self._told_first(wait_s, deadline)
+
+    def _told_first(self, wait_s: float, deadline: float) -> int | None:
         while True:
             found = _CHILD.search(self._said)
             if found:
@@ -153,7 +194,8 @@ class BoxedProcess:
         """As in Process; by the cgroup, else over the processes that are there."""
         if self._cgroups is not None:
             return self._cgroups.cpu_s()
-        return _tree_cpu_s(self._child.pid)
+        members = self._members()
+        return 0.0 if members is None else members.cpu_s()
 
     def _counts(self) -> tuple[int, int]:
         cgroups = self._cgroups
@@ -163,10 +205,11 @@ class BoxedProcess:
         """As in Process; without a cgroup only what the largest process took is known, once it has ended."""
         killed, refused = self._counts()
         hit = []
-        if self._cgroups is None and self._peak_before < _NEAR * self._caps.memory_bytes <= _peak_bytes():
-            hit.append(f"a process came near the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB")
-        if killed > self._before[0]:
-            hit.append(f"the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB was reached")
+        cap = f"the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB"
+        if killed > self._before[0] or (self._watch is not None and self._watch.was_reached):
+            hit.append(f"{cap} was reached")
+        elif self._watch is not None and self._peak_before < _NEAR * self._caps.memory_bytes <= _peak_bytes():
+            hit.append(f"a process came near {cap}")
         if refused > self._before[1]:
             hit.append(f"the cap of {self._caps.n_processes} processes was reached")
         return ", ".join(hit)
@@ -188,18 +231,3 @@ def _parent(number: int) -> int | None:
         return int(Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[1])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _tree_cpu_s(root: int) -> float:
-    """CPU seconds of a process and all below it, with those of the dead that were waited for."""
-    ticks, parents = {}, {}
-    for entry in os.scandir("/proc"):
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                fields = Path(f"/proc/{entry.name}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
-                parents[int(entry.name)] = int(fields[1])
-                ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    mine = {root}
-    while grown := {number for number, parent in parents.items() if parent in mine} - mine:
-        mine |= grown
-    return sum(ticks.get(number, 0) for number in mine) / os.sysconf("SC_CLK_TCK")

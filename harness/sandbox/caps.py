@@ -9,7 +9,7 @@ from edu_rag.errors import RecordError
 
 GIB = 1 << 30
 _MEMORY_BYTES = 6 * GIB
-_N_PROCESSES = 128
+_N_PROCESSES = 64
 CPU_FACTOR = 4
 """CPU seconds a question may take for each second of its time limit, where `Caps.cpu_s` says nothing."""
 
@@ -21,7 +21,7 @@ def _memory_bytes() -> int:
 
 
 def _n_processes() -> int:
-    """128, or four for each core: libraries start threads by the core, and the more, the longer all take to die."""
+    """64, or four for each core: libraries start threads by the core, and the more, the longer all take to die."""
     return max(_N_PROCESSES, 4 * (os.cpu_count() or 1))
 
 

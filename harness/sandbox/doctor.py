@@ -70,7 +70,7 @@ def _looks(seen: Mapping[str, str]) -> Iterator[Check]:
 
 def _caps(sandbox: Sandbox) -> Iterator[Check]:
     caps, facts = sandbox.caps, sandbox.facts
-    whole = sandbox.cgroups is not None
+    whole = sandbox.cgroups is not None or "watched" in facts["memory"]
     memory = f"{caps.memory_bytes / GIB:.3g} GiB ({facts['memory']})"
     yield Check("memory as a whole", whole, memory, "" if whole else _BY_CGROUP)
     yield Check("processes", True, f"{caps.n_processes} ({facts['processes']})")

@@ -9,11 +9,17 @@ from typing import Any
 from edu_rag.typed import to_plain
 from harness.sandbox.caps import Caps
 from harness.sandbox.cgroups import Cgroups
+from harness.sandbox.watch import LOOK_S
 
 NONE = {"sandbox": "none"}
-_GAP = (
-    "memory is capped for each process, not for all together, and /tmp and /dev/shm come on top: there is no cgroup "
-    "that this user may make"
+_NO_CGROUP = "there is no cgroup that this user may make"
+_WATCHED = (
+    f"{_NO_CGROUP}: memory as a whole is watched, at least every {LOOK_S * 1_000:.0f} ms, so that a burst is over the "
+    "cap until the next look, and what the kernel holds in sockets and pipes is not counted"
+)
+_UNWATCHED = (
+    f"{_NO_CGROUP}, and its processes do not show from outside: memory is capped for each process, not for all "
+    "together, and /tmp and /dev/shm come on top"
 )
 
 
@@ -22,17 +28,18 @@ def wanted_caps(caps: Caps | None) -> dict[str, Any]:
     return dict(NONE) if caps is None else {"sandbox": "bubblewrap", **to_plain(caps)}
 
 
-def facts_of(caps: Caps, cgroups: Cgroups | None, bwrap: str) -> dict[str, Any]:
-    """`wanted_caps`, with versions, means and gaps."""
+def facts_of(caps: Caps, cgroups: Cgroups | None, bwrap: str, *, is_watched: bool) -> dict[str, Any]:
+    """`wanted_caps`, with versions, means and gaps; `is_watched` counts only where there is no cgroup."""
     means = "rlimit" if cgroups is None else f"cgroup v{cgroups.version}"
+    memory = "rlimit a process, watched as a whole" if is_watched else "rlimit a process"
     return {
         **wanted_caps(caps),
         "version": _version(bwrap),
         "user": "nobody" if os.geteuid() == 0 else "own",
-        "memory": f"{means}, a process" if cgroups is None else means,
+        "memory": memory if cgroups is None else means,
         "processes": "rlimit" if cgroups is None else f"{means} and rlimit",
-        "cpu": "process tree" if cgroups is None else means,
-        "gaps": [_GAP] if cgroups is None else [],
+        "cpu": "watched" if cgroups is None else means,
+        "gaps": [] if cgroups is not None else [_WATCHED if is_watched else _UNWATCHED],
     }
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import resource
+import select
 import shlex
 import subprocess
 import sys
@@ -30,11 +32,17 @@ _TRIAL_S = 30.0
 _PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
 _PIPES_BACK = 'exec "$@" <&8 >&9 8<&- 9>&-'
 """Else bubblewrap's own processes hold the system's pipes open, and nobody is told that it closed one."""
-_LOOK = """test -x "$0" && test -r "$1" && grep -e ^CapEff: -e ^NoNewPrivs: -e ^Seccomp: /proc/self/status"""
+_LOOK = """
+test -x "$0" && test -r "$1" && grep -e ^CapEff: -e ^NoNewPrivs: -e ^Seccomp: /proc/self/status && { read _ || :; }
+"""
 _SEEN = [b"CapEff:", b"0" * 16, b"NoNewPrivs:", b"1", b"Seccomp:", b"2"]
 """What the trial must see of itself, lest a program that only says that all is well be believed."""
 _SEEN_BYTES = 4_096
 _FIRST_FREE = 10
+_NO_DUMP_BYTES = 1
+"""At 0 the kernel still starts the machine's program for core dumps, as root; 1 is "never"."""
+_FIRST_TO_GO = "{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null || :"
+"""Where the machine runs out of memory, this is what it kills first; what root has set, nobody can lower."""
 _LATE = 64
 """Processes by which the rlimit is above the cap; the cgroup is exact."""
 
@@ -64,7 +72,14 @@ class Sandbox:
             info_writer = _above(stack, first_writer)
             said += ["--seccomp", str(filter_fd), "--info-fd", str(info_writer)]
             words_fd = _readable(stack, "words", b"".join(os.fsencode(word) + b"\0" for word in said))
-            chain = [*self._entry(staged), *self._drop(), self.tools["env"], "-i", self.tools["bwrap"]]
+            chain = [
+                *self._entry(staged),
+                *self._no_dump(),
+                *self._drop(),
+                self.tools["env"],
+                "-i",
+                self.tools["bwrap"],
+            ]
             chain += ["--args", str(words_fd), "--", *self._limits(), "/bin/sh", "-c", _PIPES_BACK, "system", *command]
             try:
                 return BoxedProcess(chain, stderr_fd, (filter_fd, info_writer, words_fd), info, self.cgroups, self.caps)
@@ -82,12 +97,20 @@ class Sandbox:
     def _entry(self, staged: Mapping[Path, Path]) -> list[str]:
         """Join the cgroups and mount what is staged, in a mount namespace that ends with the sandbox."""
         joins = [f"echo $$ > {shlex.quote(str(path))}" for path in (self.cgroups.joined if self.cgroups else [])]
+        joins.append(_FIRST_TO_GO)
         for source, place in staged.items():
-            place.mkdir(exist_ok=True)
+            if source.is_dir():
+                place.mkdir(exist_ok=True)
+            else:
+                place.touch()
             joins.append(shlex.join([self.tools["mount"], "--bind", str(source), str(place)]))
         script = " && ".join([*joins, _PIPES_ASIDE])
         private = [self.tools["unshare"], "--mount", "--propagation", "private"] if staged else []
         return [*private, "/bin/sh", "-c", script, "sandbox"]
+
+    def _no_dump(self) -> list[str]:
+        """Set outside, since the filter lets nobody change it inside."""
+        return [self.tools["prlimit"], f"--core={_at_most_ours('core', _NO_DUMP_BYTES)}", "--"]
 
     def _drop(self) -> list[str]:
         """Become nobody before bubblewrap: started by root, it would still read root's own files."""
@@ -104,16 +127,20 @@ class Sandbox:
         """
         caps, late = self.caps, 0 if self.cgroups is None else _LATE
         limits = {
-            "core": 0, "cpu": _CPU_S, "data": caps.memory_bytes * (1 if self.cgroups is None else 2),
+            "cpu": _CPU_S, "data": caps.memory_bytes * (1 if self.cgroups is None else 2),
             "fsize": caps.file_bytes, "nofile": caps.n_files, "nproc": caps.n_processes + late,
             "memlock": _LOCKED_BYTES, "msgqueue": 0,
         }  # fmt: skip
         if self.cgroups is None:
             limits["as"] = caps.memory_bytes
-        return [self.tools["prlimit"], *(f"--{name}={value}" for name, value in limits.items()), "--"]
+        said = (f"--{name}={_at_most_ours(name, value)}" for name, value in limits.items())
+        return [self.tools["prlimit"], *said, "--"]
 
-    def try_out(self) -> None:
-        """Start a shell that looks at itself and for the interpreter. Raises SandboxError with reason and remedy."""
+    def try_out(self) -> bool:
+        """Start a shell that looks at itself and for the interpreter; return whether its memory could be watched.
+
+        Raises SandboxError with reason and remedy.
+        """
         command = ["/bin/sh", "-c", _LOOK, sys.executable, str(HOME / "edu_rag/serve.py")]
         reader, writer = os.pipe()
         with os.fdopen(reader, "rb") as errors:
@@ -122,10 +149,7 @@ class Sandbox:
             finally:
                 os.close(writer)
             try:
-                code = process.wait(_TRIAL_S)
-                seen = process.stdout.read(_SEEN_BYTES)
-            except subprocess.TimeoutExpired:
-                code, seen = -1, b""
+                code, seen, is_watched = _seen_of(process)
             finally:
                 process.close()
                 process.end()
@@ -134,6 +158,25 @@ class Sandbox:
             said = f"nobody can read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
         if code != 0 or seen.split() != _SEEN:
             raise why_not(said)
+        return is_watched
+
+
+def _seen_of(process: BoxedProcess) -> tuple[int, bytes, bool]:
+    """The trial's exit code, what it saw, and whether it could be seen itself while it waited."""
+    try:
+        ready, _, _ = select.select([process.stdout], [], [], _TRIAL_S)
+        seen = process.stdout.read(_SEEN_BYTES) if ready else b""
+        is_watched = process.is_seen()
+        process.stdin.close()
+        return process.wait(_TRIAL_S), seen, is_watched
+    except subprocess.TimeoutExpired:
+        return -1, b"", False
+
+
+def _at_most_ours(name: str, value: int) -> int:
+    """A limit, or our own hard one where that is lower: nobody may raise it."""
+    hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
 def _above(stack: ExitStack, descriptor: int) -> int:
@@ -164,7 +207,7 @@ def open_sandbox(
     Raises SandboxError, with nothing of the submission run, where a protection is missing or `hidden` would show.
     """
     tools, runtime = find_tools(search_path), runtime_of(environment)
-    require_hidden(runtime, hidden)
+    require_hidden(runtime, hidden, folder)
     with ExitStack() as stack:
         cgroups = make_cgroups(caps)
         if cgroups is not None:
@@ -175,5 +218,5 @@ def open_sandbox(
         sandbox = Sandbox(
             tools=tools, runtime=runtime, stage=stage, caps=caps, cgroups=cgroups, filter=program_bytes, facts={}
         )
-        sandbox.try_out()
-        yield replace(sandbox, facts=facts_of(caps, cgroups, tools["bwrap"]))
+        is_watched = sandbox.try_out()
+        yield replace(sandbox, facts=facts_of(caps, cgroups, tools["bwrap"], is_watched=is_watched))

@@ -13,8 +13,15 @@ _NAMESPACES = (
     "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
     "--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox", "--clearenv",
 )  # fmt: skip
-_MASKED = ("/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/kallsyms", "/proc/timer_list", "/proc/sched_debug")
+_MASKED = tuple(
+    f"/proc/{name}"
+    for name in (
+        "kcore", "keys", "key-users", "kallsyms", "timer_list", "sched_debug", "cmdline", "config.gz", "interrupts",
+        "softirqs", "latency_stats", "locks", "iomem", "ioports", "diskstats",
+    )
+)  # fmt: skip
 """Files of the kernel about all of the machine; empty inside."""
+_MASKED_FOLDERS = ("/proc/pressure", "/proc/bus", "/proc/irq", "/proc/acpi", "/proc/scsi", "/proc/driver")
 _COVER_BYTES = 4_096
 
 
@@ -45,6 +52,9 @@ def words(
         said += ["--remount-ro", str(place)]
     # Some settings belong to the sandbox's own namespaces, whose owner may write them: pid_max, hostname.
     said += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    # Process 1 has no rlimits and the user of all the others: who writes to its memory has a process without caps.
+    for folder in ("/proc/1", *(path for path in _MASKED_FOLDERS if Path(path).is_dir())):
+        said += [*_sized(folder, _COVER_BYTES, "0555"), "--remount-ro", folder]
     for path in _MASKED:
         if Path(path).exists():
             said += ["--ro-bind", str(stage.empty), path]

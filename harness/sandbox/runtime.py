@@ -17,13 +17,16 @@ NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard")
 WITH_GOLD = "edu_rag/mini"
 """The demo's questions with their answers."""
 APP = Path("/app")
+_OF_PYTHON = ("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
+_OF_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")
+"""Not /usr/src, where images keep what they work on."""
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", "HF_HOME")
 """Variables that say where something lies outside; inside it lies elsewhere, or nowhere."""
 
 
 class Mount(NamedTuple):
-    """A folder outside and its place inside, where it can only be read."""
+    """A folder or file outside and its place inside, where it can only be read."""
 
     source: Path
     place: Path
@@ -43,15 +46,17 @@ def _within(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def _both(path: Path) -> Iterator[Mount]:
-    """A folder at the place where it is said to be, and where it really is: links lead to either."""
+    """A folder or file at the place where it is said to be, and where it really is: links lead to either."""
     real = path.resolve()
-    if real.is_dir():
+    if real.exists():
         yield from dict.fromkeys((Mount(real, path), Mount(real, real)))
 
 
 def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
-    """/usr with its links in /; where a machine has folders there instead, those."""
-    mounts, links = [Mount(Path("/usr"), Path("/usr"))], []
+    """The parts of /usr with their links in /; where a machine has folders there instead, those."""
+    mounts, links = [], []
+    for folder in (Path("/usr"), Path("/usr/local")):
+        mounts += [Mount(path, path) for path in (folder / name for name in _OF_USR) if path.is_dir()]
     for path in (Path("/") / name for name in _TOP):
         if path.is_symlink():
             links.append((path, str(path.readlink())))
@@ -61,8 +66,10 @@ def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
 
 
 def _prefixes() -> Iterator[Mount]:
+    """What Python itself has in its folders: beside it may lie a checkout, a home, or all of the machine (`/`)."""
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
-        yield from _both(Path(prefix))
+        for name in _OF_PYTHON if Path(prefix) != Path("/") else ():  # there its parts are those of `_top`
+            yield from _both(Path(prefix) / name)
 
 
 def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, list[Path]]]:
@@ -86,13 +93,24 @@ def _ours(mounted: Collection[Path]) -> tuple[list[Mount], list[Path]]:
 
     A checkout inside of something that is mounted (an image that works in /usr/src) is covered as a whole first.
     """
-    covered = [folder for entry in sys.path for folder in [Path(entry or ".").resolve() / WITH_GOLD] if folder.is_dir()]
+    # Our own first: an editable install may find the package by a hook, so that sys.path does not name its folder.
+    places = (HOME, *(Path(entry or ".").resolve() for entry in sys.path))
+    covered = [place / WITH_GOLD for place in places if (place / WITH_GOLD).is_dir()]
     mine = [HOME / name for name in FOR_SYSTEMS]
     if not _within(HOME, mounted):
         return [Mount(path, path) for path in mine], covered
     if HOME.name in ("site-packages", "dist-packages"):
         return [], [*covered, *(HOME / name for name in NOT_FOR_SYSTEMS if (HOME / name).is_dir())]
     return [Mount(path, path) for path in mine], [HOME, *covered]
+
+
+def _at_all_places(covered: Iterable[Path], mounts: Collection[Mount]) -> Iterator[Path]:
+    """What is covered, wherever it shows: a folder that is reached by a link is mounted under that name too."""
+    for folder in covered:
+        yield folder
+        for mount in mounts:
+            if _within(folder, [mount.source]):
+                yield mount.place / folder.relative_to(mount.source)
 
 
 def _path_inside() -> str:
@@ -116,15 +134,25 @@ def runtime_of(environment: Mapping[str, str]) -> Runtime:
     inside |= {"PATH": _path_inside(), "HOME": "/tmp", "HF_HUB_OFFLINE": "1"}  # noqa: S108 - the sandbox's own
     if packages:
         inside["PYTHONPATH"] = str(HOME)
-    return Runtime((*mounts, *packages), tuple(links), tuple(dict.fromkeys(covered)), inside)
+    everywhere = dict.fromkeys(_at_all_places(covered, [*mounts, *packages]))
+    return Runtime((*mounts, *packages), tuple(links), tuple(everywhere), inside)
 
 
-def require_hidden(runtime: Runtime, hidden: Iterable[Path]) -> None:
-    """Raise SandboxError where a folder that holds answers would show inside."""
+def _shows(runtime: Runtime, place: Path) -> bool:
+    """Whether a place inside is not covered. The innermost counts: in a covered checkout two packages are mounted."""
+    steps = [(len(mount.place.parts), 0) for mount in runtime.mounts if _within(place, [mount.place])]
+    steps += [(len(cover.parts), 1) for cover in runtime.covered if _within(place, [cover])]
+    return bool(steps) and max(steps)[1] == 0
+
+
+def require_hidden(runtime: Runtime, hidden: Iterable[Path], submission: Path | None = None) -> None:
+    """Raise SandboxError where a folder that holds answers would show inside, or in the copy of a submission."""
     for folder in hidden:
         real = folder.resolve()
+        if submission is not None and _within(real, [submission.resolve()]):
+            raise SandboxError(folder, "lies inside of the submission, which gets a copy of it", "move it elsewhere")
         for mount in runtime.mounts:
-            if _within(real, [mount.source]) and not _within(real, runtime.covered):
+            if _within(real, [mount.source]) and _shows(runtime, mount.place / real.relative_to(mount.source)):
                 what = f"lies inside of {mount.source}, which a system in the sandbox can read"
                 raise SandboxError(folder, what, "move it elsewhere, such as beside the submission")
             if _within(mount.source, [real]):

@@ -30,6 +30,7 @@ DENIED_NUMBERS = (
     428, 429, 430, 431, 432, 433, 442,  # open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr
     438,  # pidfd_getfd
     440, 443, 448, 450,  # process_madvise, quotactl_fd, process_mrelease, set_mempolicy_home_node
+    451,  # cachestat: which files of the machine were read lately
 )  # fmt: skip
 """Answered with EPERM. From 424 on a call has one number on all machines, and libraries may be older than the call."""
 _CLONE3 = 435
@@ -43,8 +44,16 @@ _NAMESPACES = (0x00000080, 0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x100
 """CLONE_NEW: time, mount, cgroup, uts, ipc, user, pid, net."""
 _TERMINAL = (0x5412, 0x541C, 0x5423)
 """TIOCSTI, TIOCLINUX (typing into a terminal that is ours), TIOCSETD (loads modules of the kernel)."""
+_WATCHING = (1024, 1026)
+"""F_SETLEASE and F_NOTIFY: they would hold up, or tell of, programs outside that use the same files."""
 _FAMILIES = (1, 2, 10)
 """AF_UNIX, AF_INET, AF_INET6: they reach no further than the sandbox's own loopback."""
+_UDP = 17
+"""Of the protocols that have sockets without rights, the last that a system needs; TCP is 6."""
+_DATAGRAM_CONGESTION = 6
+"""SOCK_DCCP. It, and protocols such as SCTP, are modules that the kernel loads for whoever asks."""
+_CORE = 4
+"""RLIMIT_CORE, which is 1 so that no dump is made; 0 would let the machine's own program for dumps be started."""
 _LOW = 0xFFFF_FFFF
 
 
@@ -59,11 +68,18 @@ def _by_argument() -> Iterator[_Rule]:
         yield _Rule("clone", conditions=((0, "MASKED_EQ", flag, flag),))
     for request in _TERMINAL:
         yield _Rule("ioctl", conditions=((1, "MASKED_EQ", _LOW, request),))
+    for command in _WATCHING:
+        yield _Rule("fcntl", conditions=((1, "MASKED_EQ", _LOW, command),))
     for call in ("socket", "socketpair"):
         for family in sorted(set(range(max(_FAMILIES))) - set(_FAMILIES)):
             yield _Rule(call, conditions=((0, "EQ", family, 0),))
         # Above in all 64 bits: the kernel reads the low half only, and a set high bit would else pass for no match.
         yield _Rule(call, conditions=((0, "GT", max(_FAMILIES), 0),))
+        yield _Rule(call, conditions=((1, "MASKED_EQ", 0xF, _DATAGRAM_CONGESTION),))
+        yield _Rule(call, conditions=((2, "GT", _UDP, 0),))
+    # Answered as if done: whoever wants no dump gets none.
+    yield _Rule("setrlimit", 0, ((0, "MASKED_EQ", _LOW, _CORE),))
+    yield _Rule("prlimit64", 0, ((1, "MASKED_EQ", _LOW, _CORE), (2, "NE", 0, 0)))
     yield _Rule("personality", conditions=((0, "NE", _LOW, 0),))  # may be asked, never set
 
 

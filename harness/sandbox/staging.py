@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +19,9 @@ from harness.sandbox.runtime import APP, Mount
 
 NOBODY = 65_534
 _PREFIX = "edu-rag-sandbox-"
-_KEPT_S = 86_400.0
+_MAX_BYTES = 8 << 30
+"""Of a submission's own files: a file of holes is small in its folder, and as large in the copy as it says."""
+_CHUNK = 1 << 20
 _LEFT_OUT = frozenset({"predictions", "__pycache__"})
 _ETC = {
     "passwd": "nobody:x:65534:65534:nobody:/tmp:/bin/sh\n",
@@ -45,10 +47,8 @@ def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[Stage]:
     """Make the folder of a run for a submission; it is removed at the end."""
     root = _reachable_place()
     _sweep(root)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=root))
-    stage = Stage(folder, folder / "app", folder / "etc", folder / "empty", folder / "places")
-    try:
-        folder.chmod(0o711 if os.geteuid() == 0 else 0o700)  # nobody must pass, but need not list
+    with _own_folder(root) as folder:
+        stage = Stage(folder, folder / "app", folder / "etc", folder / "empty", folder / "places")
         for made in (stage.app, stage.etc, stage.places):
             made.mkdir(mode=0o755)
             made.chmod(0o755)
@@ -57,27 +57,41 @@ def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[Stage]:
         _write_etc(stage.etc)
         _make_places(stage.app, mounts)
         yield stage
+
+
+@contextmanager
+def _own_folder(root: Path) -> Iterator[Path]:
+    """A folder that is locked as long as we live, and gets the name that others look for once it is."""
+    made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=root))
+    folder = root / made.name.removeprefix(".")
+    lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made.chmod(0o711 if os.geteuid() == 0 else 0o700)  # nobody must pass, but need not list
+        made.rename(folder)
+        yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        for left in (made, folder):
+            shutil.rmtree(left, ignore_errors=True)
+        os.close(lock)
 
 
 def _sweep(root: Path) -> None:
-    """Remove folders that runs left which were killed: ours, a day old, of a process that is gone.
+    """Remove folders of ours that runs left which were killed: a run that lives holds its own locked.
 
-    A day, because a number that is gone here may live in another container that shares this place.
+    A lock tells it also of a run in another container that shares this place, where numbers of processes tell nothing.
     """
-    for folder in root.glob(f"{_PREFIX}*-*"):
-        number = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        with contextlib.suppress(OSError):
-            found = folder.lstat()
-            is_ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-            is_old = time.time() - found.st_mtime > _KEPT_S
-            if is_ours and is_old and number.isdigit() and not Path(f"/proc/{number}").exists():
+    for folder in root.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            stack.callback(os.close, lock)
+            if os.fstat(lock).st_uid == os.geteuid():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reachable_place() -> Path:
-    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes its own
+    places = [Path(tempfile.gettempdir()).absolute(), Path("/tmp"), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes its own
     found = next((p for p in places if p.is_dir() and (os.geteuid() != 0 or open_to_others(p))), None)
     if found is None:
         raise SandboxError(places[0], "nobody can pass into it", "set TMPDIR to a folder that others may enter")
@@ -85,9 +99,10 @@ def _reachable_place() -> Path:
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether a user without any rights can enter a folder by its whole way."""
+    """Whether a user without any rights can enter a folder, or read a file, by its whole way."""
     real = path.resolve()
-    return all(stat.S_IMODE(part.stat().st_mode) & 0o001 for part in (real, *real.parents))
+    wanted = 0o001 if real.is_dir() else 0o004
+    return bool(real.stat().st_mode & wanted) and all(parent.stat().st_mode & 0o001 for parent in real.parents)
 
 
 def _make_places(app: Path, mounts: Iterable[Mount]) -> None:
@@ -99,7 +114,7 @@ def _make_places(app: Path, mounts: Iterable[Mount]) -> None:
 
 def _copy_plain(source: Path, target: Path) -> None:
     """Copy the plain files of a submission, without predictions and hidden names; links are left out and counted."""
-    n_left = 0
+    n_left, room = 0, _MAX_BYTES
     for parent, folders, files in os.walk(source):
         here = target / Path(parent).relative_to(source)
         left_out = _LEFT_OUT if Path(parent) == source else _LEFT_OUT - {"predictions"}
@@ -111,27 +126,37 @@ def _copy_plain(source: Path, target: Path) -> None:
             (here / name).chmod(0o755)
         for name in files:
             if not name.startswith("."):
-                n_left += not _copy_file(Path(parent) / name, here / name)
+                copied = _copy_file(Path(parent) / name, here / name, room)
+                n_left += copied is None
+                room -= copied or 0
     if n_left:
         say(f"{source}: {n_left:,} links or special files are not copied into the sandbox")
 
 
-def _copy_file(source: Path, target: Path) -> bool:
-    """Copy a plain file, readable to all; False where it is none. A pipe is not waited for, a link not followed."""
+def _copy_file(source: Path, target: Path, room: int) -> int | None:
+    """Copy a plain file, readable to all; return its bytes, None where it is none. A pipe is not waited for, a link
+    not followed. Raises SandboxError where it is larger than the room, or cannot be read.
+    """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if source.is_symlink() or not source.is_file():
-            return False
+            return None
         raise SandboxError(source, f"cannot be read: {error.strerror}", "mend its permissions") from None
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
-            return False
+            return None
+        n_bytes = 0
         with target.open("xb", buffering=0) as copy:
-            shutil.copyfileobj(stream, copy, 1 << 20)
+            while chunk := stream.read(_CHUNK):
+                n_bytes += len(chunk)
+                if n_bytes > room:
+                    what = f"makes the submission larger than {_MAX_BYTES >> 30} GiB"
+                    raise SandboxError(source, what, "keep weights in the folder that EDU_RAG_MODELS names")
+                copy.write(chunk)
     target.chmod(0o555 if mode & 0o111 else 0o444)
-    return True
+    return n_bytes
 
 
 def _write_etc(etc: Path) -> None:

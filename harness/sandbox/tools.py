@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edu_rag.errors import SandboxError
 
-OTHERWISE = "see docs/operators.md; or give --unsafe-no-sandbox for a system that you trust"
+OTHERWISE = "see docs/operators.md; or `edu-rag run --unsafe-no-sandbox` for a system that you trust"
 _PACKAGES = {"bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux", "env": "coreutils"}
 _PACKAGES_ROOT = {"unshare": "util-linux", "mount": "mount"}
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
@@ -26,7 +26,10 @@ def find_tools(search_path: str | None = None, *, platform: str = sys.platform) 
         what = f"works on Linux only, and this is {platform}"
         raise SandboxError("sandbox", what, "use a Linux machine or container, or give --unsafe-no-sandbox")
     wanted = _PACKAGES | (_PACKAGES_ROOT if os.geteuid() == 0 else {})
-    found = {name: shutil.which(name, path=search_path) for name in wanted}
+    said = os.environ.get("PATH", os.defpath) if search_path is None else search_path
+    # An empty part, or ".", is the folder that we stand in: perhaps the stranger's, with a `bwrap` of its own.
+    safe = os.pathsep.join(part for part in said.split(os.pathsep) if part.startswith("/"))
+    found = {name: shutil.which(name, path=safe) for name in wanted}
     missing = [name for name, path in found.items() if path is None]
     if missing:
         packages = " ".join(sorted({wanted[name] for name in missing}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,14 +120,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def bubblewrap() -> None:
-    """Tests of the sandbox say loudly where they cannot run; that is a failure for root and in CI."""
-    if shutil.which("bwrap") is None:
-        tell = pytest.fail if os.geteuid() == 0 or os.environ.get("CI") else pytest.skip
-        tell("NOT RUN: bubblewrap is missing, and without it nothing is kept in: apt-get install bubblewrap")
-
-
-@pytest.fixture(scope="session")
 def build_dataset() -> Callable[..., Dataset]:
     return build
 
@@ -199,7 +190,8 @@ def tqa_val(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Data
 
 @pytest.fixture(scope="session")
 def sandbox_here() -> None:
-    """What runs a system as a user does needs the sandbox."""
+    """What runs a system as a user does needs the sandbox; that it lacks is a failure for root and in CI."""
     check = examine(Caps())[0]
     if not check.in_force:
-        pytest.skip(f"NOT RUN: no sandbox on this machine: {check.detail}: {check.remedy}")
+        tell = pytest.fail if os.geteuid() == 0 or os.environ.get("CI") else pytest.skip
+        tell(f"NOT RUN: no sandbox on this machine: {check.detail}: {check.remedy}")

@@ -18,7 +18,7 @@ from harness.running.system_log import LOG_CAP_BYTES
 from harness.sandbox.caps import Caps
 from harness.submission import Limits, open_submission
 
-pytestmark = pytest.mark.usefixtures("bubblewrap")
+pytestmark = pytest.mark.usefixtures("sandbox_here")
 CAPS = Caps(
     memory_bytes=256 << 20, n_processes=40, tmp_bytes=32 << 20, shm_bytes=8 << 20, file_bytes=16 << 20, n_files=64
 )

@@ -27,6 +27,7 @@ from harness.reruns import OWN_MACHINE
 from harness.rescore import rescore
 from harness.run import Manner, run_submission
 from harness.running.run_record import read_run_record, record_path
+from harness.sandbox.caps import Caps
 from harness.score import open_exam
 from harness.submission import Limits, open_submission
 
@@ -540,3 +541,15 @@ def test_stability_counts_readings_outcomes_and_scores() -> None:
         "n_runs": 2, "n_identical": 1, "identical": 1 / 3, "n_flips": 1, "scores": [0.0, 0.0], "spread": 0.0,
     }  # fmt: skip
     assert stability_of(readings, ["cci", "cia"])["spread"] == pytest.approx(1 / 3)
+
+
+def test_a_repeat_in_the_sandbox_is_kept_too_until_its_caps_change(
+    always_a: Path, tiny: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def is_kept(caps: Caps) -> bool:
+        manner = Manner(limits=LIMITS, caps=caps)
+        run_probes(open_submission(always_a), tiny, Probing("test", None, ("repeat",), 1), manner)
+        return "probe repeat-1: is there already" in capsys.readouterr().err
+
+    small = Caps(memory_bytes=512 << 20)
+    assert [is_kept(small), is_kept(small), is_kept(replace(small, n_files=99))] == [False, True, False]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from edu_rag.records import Question
 from harness.check import check_submission
 from harness.comparing.compare import Choice, sides_of
 from harness.run import Manner, run_submission
+from harness.running.fingerprint import file_marks, system_sha256
 from harness.running.run_record import is_measured, read_run_record, record_path
 from harness.submission import Limits, open_submission
 from harness.target import find_target
@@ -94,6 +96,12 @@ def test_predictions_made_on_a_dataset_of_the_same_name_and_version_are_refused(
     assert [str(fault) for fault in check_submission(folder, twin).faults] == [f"{predictions}: {said}"]
 
 
+def test_a_record_that_cannot_be_read_is_named_itself(predictions: Path, tiny: Dataset) -> None:
+    record_path(predictions).write_text("[[[", encoding="utf-8")
+    faults = check_submission(predictions.parents[2], tiny).faults
+    assert [fault.where for fault in faults] == [str(record_path(predictions))]
+
+
 def test_a_record_is_no_fault_of_a_submission(predictions: Path, tiny: Dataset) -> None:
     for dataset in (None, tiny):
         findings = check_submission(predictions.parents[2], dataset)
@@ -113,3 +121,21 @@ def test_a_record_that_is_none_is_one_line(predictions: Path, tiny: Dataset, tex
     with pytest.raises(DataError, match=r"test\.run\.json") as error:
         find_target(predictions, tiny.manifest, "test", None)
     assert "\n" not in str(error.value)
+
+
+def test_a_link_of_a_submission_counts_by_where_it_leads_and_is_not_followed(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "submission", tmp_path / "outside"
+    for place in (folder, outside):
+        place.mkdir()
+    (outside / "file").write_text("one")
+    os.mkfifo(outside / "pipe")
+    for name, place in (("file", outside / "file"), ("all", outside), ("pipe", outside / "pipe"), ("no", "nowhere")):
+        (folder / name).symlink_to(place)
+    first = system_sha256(folder)
+    assert set(file_marks(folder)) == {"file", "all", "pipe", "no"}
+    (outside / "file").write_text("something else")
+    (outside / "more").write_text("two")
+    assert system_sha256(folder) == first
+    (folder / "no").unlink()
+    (folder / "no").symlink_to("elsewhere")
+    assert system_sha256(folder) != first

@@ -60,8 +60,8 @@ def test_without_bubblewrap_nothing_is_run_and_the_remedy_is_told(
     done = CliRunner().invoke(root, ["run", str(folder), "--dataset", str(tiny.folder)])
     assert isinstance(done.exception, SandboxError)
     assert str(done.exception) == (
-        "sandbox: not installed: bwrap: apt-get install bubblewrap; see docs/operators.md; or give "
-        "--unsafe-no-sandbox for a system that you trust"
+        "sandbox: not installed: bwrap: apt-get install bubblewrap; see docs/operators.md; or "
+        "`edu-rag run --unsafe-no-sandbox` for a system that you trust"
     )
     assert not mark.exists()
     assert not list((folder / "predictions").rglob("*.jsonl"))

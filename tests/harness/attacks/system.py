@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 
+import confines
 import filling
 import kernel
 import lasting
@@ -22,7 +23,7 @@ import writing
 from attack import ATTACKS
 
 LIMIT_S = 12.0
-MODULES = (reading, network, writing, privileges, processes, kernel, filling, lasting)
+MODULES = (reading, network, writing, privileges, processes, kernel, filling, lasting, confines)
 
 
 def _perform(name: str, writer: int) -> None:

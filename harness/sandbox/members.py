@@ -1,0 +1,177 @@
+"""The processes of a sandbox seen from outside, through its own /proc, which shows all of them and no others."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+_KIB = 1_024
+_FIGURE = re.compile(rb"^(RssAnon|RssShmem|VmSwap|VmPTE|Pss|Pss_Anon|Pss_Shmem|SwapPss):\s*(\d+) kB$", re.MULTILINE)
+_PARENT = re.compile(rb"^PPid:\s*(\d+)$", re.MULTILINE)
+_READ_BYTES = 8_192
+_ALIKE = 0.97
+
+
+class Taken(NamedTuple):
+    """Memory in bytes, of which `twin_bytes` may be counted twice: two processes, `twins`, tell nearly the same.
+
+    A process between vfork and its new program is its parent's double, and tells the very memory of its parent.
+    """
+
+    n_bytes: int
+    twin_bytes: int = 0
+    twins: tuple[str, ...] = ()
+
+
+class Members:
+    """What runs in a sandbox, whoever its parents are by now; to be closed."""
+
+    def __init__(self, first: int, root: int, processes: int) -> None:
+        self._first = first
+        self._root = root
+        self._processes = processes
+        self._turn = threading.Lock()
+
+    def close(self) -> None:
+        """Close its descriptors."""
+        os.close(self._processes)
+        os.close(self._root)
+
+    def numbers(self) -> list[str]:
+        """The processes by their numbers inside; none where the sandbox has ended."""
+        with self._turn:  # where a descriptor stands in its folder is one place for all threads
+            return [name for name in os.listdir(self._processes) if name.isdigit()]  # noqa: PTH208 - of a descriptor
+
+    def kill(self) -> None:
+        """Kill each by itself: one that was killed forks no more, and dies as soon as it gets a turn."""
+        self.send(signal.SIGKILL)
+
+    def send(self, what: signal.Signals) -> None:
+        """Send a signal to each."""
+        for number in self.numbers():
+            with contextlib.suppress(OSError):
+                descriptor = os.open(number, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
+                try:
+                    signal.pidfd_send_signal(descriptor, what)
+                finally:
+                    os.close(descriptor)
+
+    def memory_at_most(self) -> int:
+        """Bytes of all memory; what processes share is counted for each, so that this may be too much, never less.
+
+        Pages of files are left out: the kernel takes them back when it needs them.
+        """
+        return sum(sum(self._figures(number, "status").values()) for number in self.numbers()) + self._files_bytes()
+
+    def memory(self, given_up: Callable[[], bool] = lambda: False) -> Taken:
+        """All memory, with what processes share counted once; takes the longer, the more there is.
+
+        Shared memory may be a file in /tmp that is mapped: the larger one is counted. Once `given_up`, it is only
+        what was counted so far.
+        """
+        own: dict[str, int] = {}
+        parents: dict[str, str] = {}
+        shared = 0
+        for number in self.numbers():
+            if given_up():
+                break
+            status = self._read(number, "status")  # before the rest: what has ended since tells no parent
+            parents[number] = _parent(status)
+            row = self._figures(number, "smaps_rollup")
+            # Kernels before 5.9 tell one figure for all.
+            own[number] = row.get(b"Pss_Anon", row.get(b"Pss", 0)) + row.get(b"SwapPss", 0)
+            own[number] += _figures(status).get(b"VmPTE", 0)
+            shared += row.get(b"Pss_Shmem", 0)
+        return Taken(sum(own.values()) + max(shared, self._files_bytes()), *_twins(own, parents))
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all, with those of the dead that were waited for."""
+        # Process 1 waits for orphans. Inside, the policy hides it.
+        shown = [_read(f"/proc/{self._first}/stat"), *(self._read(n, "stat") for n in self.numbers() if n != "1")]
+        return sum(map(_ticks, shown)) / os.sysconf("SC_CLK_TCK")
+
+    def _files_bytes(self) -> int:
+        """What lies in /tmp and /dev/shm, which are memory."""
+        return sum(_used_bytes(self._root, place) for place in ("tmp", "dev/shm"))
+
+    def _figures(self, number: str, name: str) -> Mapping[bytes, int]:
+        return _figures(self._read(number, name))
+
+    def _read(self, number: str, name: str) -> bytes:
+        return _read(f"{number}/{name}", self._processes)
+
+
+def _read(path: str, folder: int | None = None) -> bytes:
+    """A file about a process; nothing where it has ended."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, _READ_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _ticks(stat: bytes) -> int:
+    """The clock ticks in a process's `stat`: its own, and those of children that it has waited for."""
+    try:
+        return sum(map(int, stat.rsplit(b")", 1)[1].split()[11:15]))
+    except (ValueError, IndexError):
+        return 0
+
+
+def _figures(text: bytes) -> Mapping[bytes, int]:
+    return {row[1]: int(row[2]) * _KIB for row in _FIGURE.finditer(text)}
+
+
+def _parent(status: bytes) -> str:
+    found = _PARENT.search(status)
+    return found[1].decode() if found else ""
+
+
+def _twins(own: Mapping[str, int], parents: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
+    """The size and the numbers of the largest process that is of about its parent's size, and of its parent."""
+    for number in sorted(own, key=lambda number: (own[number], number), reverse=True):
+        of_parent = own.get(parents[number], 0)
+        if min(own[number], of_parent) >= max(own[number], of_parent) * _ALIKE:
+            return own[number], (number, parents[number])
+    return 0, ()
+
+
+def _used_bytes(root: int, place: str) -> int:
+    try:
+        descriptor = os.open(place, os.O_PATH | os.O_DIRECTORY, dir_fd=root)
+    except OSError:
+        return 0
+    try:
+        found = os.fstatvfs(descriptor)
+    finally:
+        os.close(descriptor)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+
+def members_below(first: int) -> Members | None:
+    """Those of the sandbox whose process 1 has this number outside; None until it has a /proc of its own."""
+    with contextlib.ExitStack() as stack:
+        try:
+            root = os.open(f"/proc/{first}/root", os.O_PATH | os.O_DIRECTORY)
+            stack.callback(os.close, root)
+            processes = os.open("proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
+            stack.callback(os.close, processes)
+        except OSError:
+            return None
+        # Before it has changed its root, this is the /proc of the whole machine.
+        if os.fstat(processes).st_dev == Path("/proc").stat().st_dev:
+            return None
+        stack.pop_all()
+        return Members(first, root, processes)
+    return None
