@@ -3,7 +3,8 @@
     python bench/story.py [--out DIR] [--quiet]
 
 A maintainers' repository with two baselines; a stranger forks it, makes a system, checks and runs it, and opens a pull
-request; the pull-request job judges it from the base; it is merged; the job on main scores everything again, verifies
+request without its predictions; the pull-request job judges it from the base, runs it and keeps the predictions; the
+stranger commits these, and the job runs a sample again; it is merged; the job on main scores everything again, verifies
 it, writes the site and publishes the results to a loopback Hub. Then a hostile fork is refused. Each command is printed
 with what it says; tests/test_pull_request_story.py plays the same story and asserts its turns.
 
@@ -61,12 +62,16 @@ class Turn(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A pull request after its job: the commit that GitHub would merge, the report, and the exit code of the job."""
+    """A pull request after its job: the commit that GitHub would merge, the report, the job's exit code, its artifact.
+
+    `made` is the folder that the artifact holds, which is not there where the job made no predictions.
+    """
 
     merge: str
     report: str
     code: int
     head: Path
+    made: Path
 
 
 class Story:
@@ -141,7 +146,7 @@ class Story:
         return work
 
     def stranger_works(self, work: Path) -> None:
-        """`new`, edits, `check`, `run`, `score`, a commit and a push."""
+        """`new`, edits, `check`, `run`, `score`, a commit of the system without its predictions, and a push."""
         mine = f"submissions/{SLUG}"
         self.must(f"edu-rag new {SLUG} --name 'Word overlap' --team 'A stranger' --account stranger", work)
         untouched = self.play(f"edu-rag check {mine}", work, work)
@@ -155,7 +160,16 @@ class Story:
         self.must(f"edu-rag check {mine}", work)
         self.must(f"edu-rag run {mine} --dataset {self.dataset}", work)
         self.must(f"edu-rag score {mine} --dataset {self.dataset} --brief", work)
-        self.must(f"git add --all && git commit --quiet --message 'Add {SLUG}' && git push --quiet origin mine", work)
+        self.must(f"rm -r {mine}/predictions && git add --all && git commit --quiet --message 'Add {SLUG}'", work)
+        self.must("git push --quiet origin mine", work)
+
+    def stranger_commits(self, work: Path, judged: Judged) -> None:
+        """The artifact of the pull request's job, unpacked at the top of the clone, committed and pushed."""
+        self.tell("\n## The stranger commits the predictions that the job made")
+        shutil.copytree(judged.made, work, dirs_exist_ok=True)
+        self.must(
+            "git add --all && git commit --quiet --message 'Add predictions' && git push --quiet origin mine", work
+        )
 
     def hostile_works(self, work: Path) -> None:
         """Harness, workflow and another team's predictions changed; canaries wherever something could run them."""
@@ -199,7 +213,8 @@ class Story:
                 code = self.step(step, workspace, workspace / "base", given).code
         self.step(telling, workspace, workspace / "base", given)  # it runs whatever came before
         report = temp / "summary.md"
-        return Judged(merge, report.read_text(encoding="utf-8") if report.is_file() else "", code, workspace / "head")
+        said = report.read_text(encoding="utf-8") if report.is_file() else ""
+        return Judged(merge, said, code, workspace / "head", artifact("submission.yml", "judge", temp))
 
     def step(self, step: Mapping[str, Any], where: Path, checkout: Path, given: Mapping[str, str]) -> Turn:
         """One step of a workflow."""
@@ -264,6 +279,13 @@ def steps(file: str, job: str) -> list[Mapping[str, Any]]:
     ]
 
 
+def artifact(file: str, job: str, temp: Path) -> Path:
+    """The folder that a workflow's job uploads."""
+    flow: Mapping[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / file).read_text(encoding="utf-8"))
+    (given,) = (step["with"] for step in flow["jobs"][job]["steps"] if "upload-artifact" in step.get("uses", ""))
+    return Path(given["path"].replace("${{ runner.temp }}", str(temp)))
+
+
 def _copy_project(home: Path) -> None:
     """The checkout's code with two baselines and no results."""
     left_out = shutil.ignore_patterns("__pycache__", "results", "predictions", "*.log")
@@ -282,10 +304,15 @@ def _copy_project(home: Path) -> None:
 def play(story: Story) -> None:
     """The whole story."""
     story.found_project()
-    story.stranger_works(story.stranger_forks("stranger"))
+    work = story.stranger_forks("stranger")
+    story.stranger_works(work)
     first = story.pull_request("stranger")
     if first.code:
         raise RuntimeError("the stranger's pull request was refused")
+    story.stranger_commits(work, first)
+    again = story.pull_request("stranger")
+    if again.code:
+        raise RuntimeError("the stranger's pull request was refused with its predictions")
     story.merged()
     story.push_job()
     story.hostile_works(story.stranger_forks("hostile"))

@@ -14,6 +14,10 @@ import msgspec
 from edu_rag.errors import EduRagError, RecordError, RecordFaultsError
 
 R = TypeVar("R")
+MAX_UNKNOWN = 40
+"""Unknown fields of one record that are told one by one: a file of 100 kB can hold 9,000."""
+MAX_NAME = 100
+"""Characters of an unknown field's name that a known one is looked for by."""
 
 
 @cache
@@ -61,11 +65,13 @@ def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> A
 def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: list[RecordError]) -> Any:
     types = _field_types(record_type)
     before = len(faults)
-    for name in values:
-        if name not in types:
-            close = difflib.get_close_matches(str(name), types, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(types)}"
-            faults.append(RecordError(f"{prefix}{name}", "unknown field", remedy))
+    unknown = [name for name in values if name not in types]
+    for name in unknown[:MAX_UNKNOWN]:
+        close = difflib.get_close_matches(str(name)[:MAX_NAME], types, n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(types)}"
+        faults.append(RecordError(f"{prefix}{name}", "unknown field", remedy))
+    if len(unknown) > MAX_UNKNOWN:
+        faults.append(RecordError(prefix.rstrip(".") or "value", f"{len(unknown) - MAX_UNKNOWN:,} more unknown fields"))
     given: dict[str, Any] = {}
     for name, (wanted, required) in types.items():
         if name in values:

@@ -21,15 +21,19 @@ from harness.pulls.oddities import of_claims, of_names, runs_of_team
 from harness.pulls.records import Request, Review
 from harness.pulls.scoring import Scoring
 from harness.pulls.standing import read_results
-from harness.pulls.tables import OWN_BASELINES, Table, board_of, each_fault, tables_of
+from harness.pulls.tables import OWN_BASELINES, Asks, Table, asks_of, board_of, each_fault, tables_of
 from harness.pulls.taken import take
-from harness.submission import open_submission
+from harness.submission import Submission, open_submission
 
 
 class _Base(NamedTuple):
-    """What is known from the base: the tables, the team of the baselines, all results, and what cannot be read."""
+    """What is known from the base.
+
+    The tables at hand, what the board asks of each dataset, the baselines' team, all results, and what cannot be read.
+    """
 
     tables: list[Table]
+    asks: dict[str, Asks]
     baselines_team: str
     cards: list[ScoreCard]
     unreadable: list[str]
@@ -42,7 +46,8 @@ def review(request: Request) -> Review:
     """
     board = board_of(request.base)
     team = OWN_BASELINES if board is None else board.baselines_team
-    base = _Base(tables_of(request.datasets, board), team, *read_results(request.base))
+    tables = tables_of(request.datasets, board)
+    base = _Base(tables, asks_of(tables, board), team, *read_results(request.base))
     try:
         change = judge(request.base, request.head, request.author)
     except EduRagError as error:
@@ -72,6 +77,8 @@ def _reviewed(request: Request, base: _Base, change: Change, scratch: Path) -> R
     found = Review(change=change)
     try:
         folder = take(request.head, change.slug, scratch)
+        if change.kind == "withdrawal":
+            return _withdrawn(found, open_submission(folder), base.cards)
         faults, notes, cautions = _checked(folder, request.datasets)
         if faults:
             return replace(found, faults=tuple(faults))
@@ -84,19 +91,24 @@ def _reviewed(request: Request, base: _Base, change: Change, scratch: Path) -> R
                 *of_claims(facts, request.base, request.author, base.baselines_team),
             ),
         )  # fmt: skip
-        if change.kind == "withdrawal":
-            return found
         work = Scoring(
-            request=request, submission=submission, change=change, tables=base.tables, cards=base.cards,
-            baselines_team=base.baselines_team, scratch=scratch,
+            request=request, submission=submission, change=change, tables=base.tables, asks=base.asks,
+            cards=base.cards, baselines_team=base.baselines_team, scratch=scratch,
         )  # fmt: skip
         results = work.results()
     except EduRagError as error:
         return replace(found, faults=(*found.faults, *each_fault(error)))
     return replace(
         found, faults=tuple(work.faults), results=() if work.faults else tuple(results), sandbox=work.sandbox,
-        warnings=(*found.warnings, *work.warnings),
+        warnings=(*found.warnings, *work.warnings), kept=() if work.faults else tuple(work.kept),
     )  # fmt: skip
+
+
+def _withdrawn(found: Review, submission: Submission, cards: Sequence[ScoreCard]) -> Review:
+    """A withdrawal: its files are those that were judged when they came, so nothing of them is checked again."""
+    mine = (card for card in cards if card.system.slug == submission.slug)
+    rows = {f"{card.dataset}, {card.split}" + (f", {card.sample}" if card.sample else "") for card in mine}
+    return replace(found, system=submission.facts, rows=tuple(sorted(rows)))
 
 
 def _checked(folder: Path, datasets: Sequence[Dataset]) -> tuple[list[EduRagError], list[str], Sequence[str]]:

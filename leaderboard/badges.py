@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.look.texts import clip
+from edu_rag.look.texts import clip, signed
 from edu_rag.results import ScoreCard
 from leaderboard.clean import Clean
 
@@ -90,7 +90,7 @@ def rerun_badge(rerun: Mapping[str, Any]) -> Badge | None:
 def _origin(card: ScoreCard) -> Iterator[Badge]:
     """Where the answers come from."""
     if card.system.blind:
-        yield Badge("blind", "Never looks at the pages: what the questions alone give away")
+        yield Badge("blind", "Its team declares that it never looks at the pages: what the questions alone give away")
     if card.system.runnable:
         yield Badge("runnable", "Handed in as a program that the harness runs")
     else:
@@ -107,6 +107,24 @@ def _origin(card: ScoreCard) -> Iterator[Badge]:
         yield rerun
 
 
+def _overlap(card: ScoreCard, clean: Clean) -> Iterator[Badge]:
+    """How many questions a team declares, how its system scores on both parts, and whether that goes the wrong way."""
+    questions = f"{clean.n_declared:,} question{'' if clean.n_declared == 1 else 's'}"
+    title = f"The team says that its system may have seen {questions} of these {card.counts.n:,}: {parts_words(clean)}"
+    yield Badge(f"declared overlap: {questions}", title, "warn", f"declared overlap: {clean.n_declared:,}")
+    if clean.is_lower:
+        yield Badge("declared part scores lower", f"{LOWER}: {parts_words(clean)}", "warn", "declared part: lower")
+
+
+LOWER = "The declared part scores lower than the rest, by more than luck: not what having seen a question does"
+
+
+def parts_words(clean: Clean) -> str:
+    """The scores of both parts, in words."""
+    rest = "none" if clean.score is None else f"score {signed(clean.score)}"
+    return f"declared part: score {signed(clean.declared_score)}; rest: {rest}"
+
+
 def _cautions(card: ScoreCard, older: bool, clean: Clean | None) -> Iterator[Badge]:
     """What a reader should know before the score."""
     if card.system.withdrawn.strip():
@@ -114,9 +132,7 @@ def _cautions(card: ScoreCard, older: bool, clean: Clean | None) -> Iterator[Bad
         title = f"The team took this system back: {reason}"
         yield Badge(f"withdrawn: {clip(reason, REASON)}", title, "warn", f"withdrawn: {clip(reason, SHORT)}")
     if clean is not None:
-        questions = f"{clean.n_declared:,} question{'' if clean.n_declared == 1 else 's'}"
-        title = f"The team says that its system may have seen {questions} of these {card.counts.n:,}"
-        yield Badge(f"declared overlap: {questions}", title, "warn", f"declared overlap: {clean.n_declared:,}")
+        yield from _overlap(card, clean)
     if card.counts.failed * 2 > card.counts.n:
         yield Badge("mostly failed", "Crashed, ran out of time or gave no usable line on most questions", "warn")
     if older:

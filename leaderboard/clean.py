@@ -1,65 +1,106 @@
-"""Declared overlap: a system's place among all systems of its table on the questions that it cannot have seen."""
+"""Declared overlap: a system's score on both parts of its questions, and its place on those that it cannot have seen.
+
+Which questions are declared is for the team to choose, so a place on the others must never be worth choosing for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
 
 from edu_rag.results import ScoreCard
-from leaderboard.rank import Rank, rank_outcomes
+from leaderboard.rank import Rank, rank, rank_outcomes
+
+MIN_CLEAN = 100
+MIN_CLEAN_SHARE = 0.3
+"""Questions, and their share of the table's, below which those that are left give no place."""
+MAX_DECLARATIONS = 20
+"""Different declarations that a table is ranked by: each is a whole ranking of all its systems."""
+_TOO_FEW = "too few questions are left to rank it on"
+_NONE = "no question is left to rank it on"
+_TOO_MANY = f"the table ranks {MAX_DECLARATIONS} different declarations, those of its first rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clean:
-    """A system on the `n` questions that it does not declare; None where none is left."""
+    """A system on the `n` questions that it does not declare, and on the `n_declared` that it does.
+
+    `rank` is the later, at each end, of its place on the clean questions and its place on all (`is_held`: where the
+    former was the earlier); None where `why_unranked` says why. `is_lower`: the declared part scores lower than the
+    rest by more than luck, which is not what having seen a question does.
+    """
 
     n: int
     n_declared: int
     score: float | None = None
     interval: tuple[float, float] | None = None
+    declared_score: float
+    declared_interval: tuple[float, float]
+    is_lower: bool = False
     rank: Rank | None = None
+    is_held: bool = False
+    why_unranked: str = ""
 
 
-def _is_clean(overlap: str) -> Iterator[bool]:
-    return map("0".__eq__, overlap)
+def fewest_clean(n: int) -> int:
+    """The clean questions that a place in a table of n needs."""
+    return max(MIN_CLEAN, math.ceil(MIN_CLEAN_SHARE * n))
 
 
-def _kept(text: str, overlap: str) -> str:
-    return "".join(compress(text, _is_clean(overlap)))
+class _Ranks:
+    """The ranks of all systems of a table on what each declaration leaves of its questions, up to MAX_DECLARATIONS."""
+
+    def __init__(self, cards: Sequence[ScoreCard], lessons: Sequence[int], full: Sequence[Rank]) -> None:
+        self._cards, self._lessons, self._full = cards, lessons, full
+        self._found: dict[str, list[Rank]] = {}
+
+    def place(self, at: int) -> tuple[Rank, bool] | None:
+        """The place of the system at `at`, never earlier than the full one; whether it is held back by that."""
+        from edu_rag.statistics.parts import kept
+
+        overlap = self._cards[at].overlap
+        if overlap not in self._found:
+            if len(self._found) == MAX_DECLARATIONS:
+                return None
+            outcomes = [kept(card.outcomes, (), overlap, "0")[0] for card in self._cards]
+            self._found[overlap] = rank_outcomes(outcomes, kept("", self._lessons, overlap, "0")[1])
+        clean, full = self._found[overlap][at], self._full[at]
+        shown = Rank(max(clean.first, full.first), max(clean.last, full.last))
+        return shown, shown != clean
 
 
-def _clean_ranks(cards: Sequence[ScoreCard], lessons: Sequence[int], overlap: str) -> list[Rank]:
-    """The ranks of all systems on the questions that one of them does not declare."""
-    return rank_outcomes([_kept(card.outcomes, overlap) for card in cards], _kept_lessons(lessons, overlap))
+def clean_of(
+    cards: Sequence[ScoreCard], full: Sequence[Rank] | None = None, fewest: int | None = None
+) -> list[Clean | None]:
+    """The two parts of each scorecard that declares overlap, in the order given; None for the others.
 
-
-def _kept_lessons(lessons: Sequence[int], overlap: str) -> list[int]:
-    return list(compress(lessons, _is_clean(overlap)))
-
-
-def clean_of(cards: Sequence[ScoreCard]) -> list[Clean | None]:
-    """The clean subset of each scorecard that declares overlap, in the order given; None for the others.
-
-    All scorecards must share one set of questions. Each system has a subset of its own, on which every system of the
-    table is scored and ranked; systems that declare the same questions share the work.
+    All scorecards must share one set of questions. Each system has a clean part of its own, on which every system of
+    the table is scored and ranked; systems that declare the same questions share the work. `full`: the ranks on all
+    questions, where they are known; `fewest` instead of `fewest_clean`.
     """
-    from edu_rag.statistics import points_of, rate_intervals, shared_lessons
+    from edu_rag.statistics import shared_lessons
 
+    if not any("1" in card.overlap for card in cards):
+        return [None] * len(cards)
     lessons = shared_lessons([card.lessons for card in cards])
-    ranks: dict[str, list[Rank]] = {}
-    found: list[Clean | None] = []
-    for at, card in enumerate(cards):
-        n_declared = card.overlap.count("1")
-        n = card.counts.n - n_declared
-        if not n_declared or not n:
-            found.append(Clean(n=n, n_declared=n_declared) if n_declared else None)
-            continue
-        if card.overlap not in ranks:
-            ranks[card.overlap] = _clean_ranks(cards, lessons, card.overlap)
-        kept = _kept(card.outcomes, card.overlap)
-        intervals, _ = rate_intervals(kept, _kept_lessons(lessons, card.overlap))
-        score = int(points_of(kept).sum()) / n
-        place = ranks[card.overlap][at]
-        found.append(Clean(n=n, n_declared=n_declared, score=score, interval=intervals["score"], rank=place))
-    return found
+    ranks = _Ranks(cards, lessons, rank(cards) if full is None else full)
+    least = fewest_clean(cards[0].counts.n) if fewest is None else fewest
+    return [_clean(card, at, lessons, ranks, least) for at, card in enumerate(cards)]
+
+
+def _clean(card: ScoreCard, at: int, lessons: Sequence[int], ranks: _Ranks, fewest: int) -> Clean | None:
+    from edu_rag.statistics.parts import is_lower, part_of
+
+    declared, rest = (part_of(card.outcomes, lessons, card.overlap, mark) for mark in "10")
+    if declared is None:
+        return None
+    n = 0 if rest is None else rest.n
+    place = ranks.place(at) if n >= max(fewest, 1) else None
+    why = "" if place else (_NONE if not n else _TOO_FEW if n < fewest else _TOO_MANY)
+    shown, is_held = place or (None, False)
+    return Clean(
+        n=n, n_declared=declared.n, declared_score=declared.score, declared_interval=declared.interval,
+        score=None if rest is None else rest.score, interval=None if rest is None else rest.interval,
+        is_lower=is_lower(declared, rest), rank=shown, is_held=is_held, why_unranked=why,
+    )  # fmt: skip

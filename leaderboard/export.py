@@ -39,6 +39,8 @@ def _clean_values(row: Row) -> dict[str, Any]:
         "overlap_declared": 0 if clean is None else clean.n_declared,
         "clean_n": None if clean is None else clean.n, "clean_rank_first": first, "clean_rank_last": last,
         "clean_score": None if clean is None else clean.score, "clean_score_low": low, "clean_score_high": high,
+        "declared_score": None if clean is None else clean.declared_score,
+        "declared_part_lower": clean is not None and clean.is_lower,
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
 from edu_rag.results import Counts, Slice
 from leaderboard.badges import Badge, badges_of
-from leaderboard.clean import Clean, clean_of
+from leaderboard.clean import Clean, clean_of, fewest_clean
 from leaderboard.collect import Group, Result, TableKey
 from leaderboard.rank import Rank, detectable_sentence, rank
 from leaderboard.teams import Lookalikes, Tries, tries_by, tries_of
@@ -113,6 +113,11 @@ class Table:
     def has_overlap(self) -> bool:
         """Whether a system declares questions that it may have seen."""
         return any(row.clean for row in self.rows)
+
+    @property
+    def fewest_clean(self) -> int:
+        """The questions that a clean rank needs."""
+        return fewest_clean(self.n)
 
     @property
     def has_withdrawn(self) -> bool:
@@ -246,7 +251,8 @@ def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: 
 def _table(group: Group, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
-    places = zip(group.results, rank(cards), clean_of(cards), strict=True)
+    ranks = rank(cards)
+    places = zip(group.results, ranks, clean_of(cards, ranks), strict=True)
     return Table(
         key=group.key,
         dataset_ids=[text for _, text in ids],

@@ -8,13 +8,15 @@ import jinja2
 
 from edu_rag.look.templates import environment, look_css
 from edu_rag.look.texts import one_line
-from leaderboard.badges import caps_words, is_sandboxed, rerun_badge
+from leaderboard.badges import LOWER, caps_words, is_sandboxed, rerun_badge
 from leaderboard.details import details_of
 from leaderboard.export import RATE_NAMES
 from leaderboard.present import Board
 
 HERE = Path(__file__).resolve().parent
 ASSETS = ("board.js", "icon.svg")
+MAX_BLIND = 10
+"""Blind systems that the sentence under a table names: whoever hands one in chooses to be named there."""
 OUTCOME_MEANINGS = {
     "correct": "named the right choice: +1",
     "incorrect": "named a wrong choice: −1",
@@ -45,10 +47,12 @@ RATE_FRACTIONS = {
 def _environment() -> jinja2.Environment:
     made = environment(HERE / "templates")
     made.globals.update(
+        LOWER=LOWER,
         OUTCOME_MEANINGS=OUTCOME_MEANINGS,
         RATE_NAMES=RATE_NAMES,
         RATE_LABELS=RATE_LABELS,
         RATE_FRACTIONS=RATE_FRACTIONS,
+        MAX_BLIND=MAX_BLIND,
         details_of=details_of,
         caps_words=caps_words,
         is_sandboxed=is_sandboxed,

@@ -25,8 +25,11 @@ class Played:
     def __init__(self, story: Story, hub: Hub) -> None:
         self.story, self.hub = story, hub
         story.found_project()
-        story.stranger_works(story.stranger_forks("stranger"))
+        work = story.stranger_forks("stranger")
+        story.stranger_works(work)
         self.first = story.pull_request("stranger")
+        story.stranger_commits(work, self.first)
+        self.again = story.pull_request("stranger")
         story.merged()
         self.board = story.push_job()
         story.hostile_works(story.stranger_forks("hostile"))
@@ -54,9 +57,24 @@ def test_the_strangers_pull_request_is_accepted_scored_and_compared(played: Play
     assert "best blind baseline: `blind-abstain`" in report
 
 
-def test_its_system_was_run_again_in_the_sandbox_and_gave_the_same_answers(played: Played):
-    assert "20 of 20 questions that were asked again in the sandbox got the same answer" in report_of(played.first)
-    assert "bubblewrap" in report_of(played.first)
+def test_its_system_was_run_in_the_sandbox_and_its_predictions_are_kept_for_its_team(
+    played: Played,
+):
+    report = report_of(played.first)
+    assert "The predictions were made here, in the sandbox" in report
+    assert "### One step is left: commit the predictions" in report
+    made = sorted(str(path.relative_to(played.first.made)) for path in played.first.made.rglob("*") if path.is_file())
+    assert [name.rpartition("/")[2] for name in made] == ["test.jsonl", "test.run.json"]
+    assert all(f"- `{name}`" in report for name in made)
+
+
+def test_with_them_its_system_is_run_again_in_the_sandbox_and_gives_the_same_answers(played: Played):
+    report = report_of(played.again)
+    assert played.again.code == 0
+    assert "20 of 20 questions that were asked again in the sandbox got the same answer" in report
+    assert "bubblewrap" in report
+    assert "One step is left" not in report
+    assert not played.again.made.exists()
 
 
 def test_after_the_merge_the_job_on_main_gives_the_score_that_the_report_told(played: Played):

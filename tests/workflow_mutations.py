@@ -217,8 +217,36 @@ MUTATIONS = (
         "    environment:\n      name: github-pages\n      url: ${{ steps.deploy.outputs.page_url }}\n",
         "",
     ),
-    Mutation("the hub from any branch", BOARD, "github.ref == 'refs/heads/main' && vars", "vars"),
-    Mutation("pages from any branch", BOARD, "    if: github.ref == 'refs/heads/main'\n", ""),
+    Mutation("the hub from any branch", BOARD, "      github.ref == 'refs/heads/main' && (needs", "      (needs"),
+    Mutation("pages from any branch", BOARD, "    if: github.ref == 'refs/heads/main' && (needs", "    if: (needs"),
+    Mutation(
+        "pages though numbers differ",
+        BOARD,
+        "    if: github.ref == 'refs/heads/main' && (needs.score.outputs.again == 'yes' || inputs.differences)\n",
+        "    if: github.ref == 'refs/heads/main'\n",
+    ),
+    Mutation(
+        "the hub though numbers differ",
+        BOARD,
+        "      github.ref == 'refs/heads/main' && (needs.score.outputs.again == 'yes' || inputs.differences)\n",
+        "      github.ref == 'refs/heads/main'\n",
+    ),
+    Mutation("differences published by default", BOARD, "        default: false\n", "        default: true\n"),
+    Mutation("differences that go by another word", BOARD, "        type: boolean\n", "        type: string\n"),
+    Mutation("the stranger's tree as an artifact", SUBMISSION, "path: ${{ runner.temp }}/made", "path: head"),
+    Mutation(
+        "the runner's files as an artifact", SUBMISSION, "path: ${{ runner.temp }}/made", "path: ${{ runner.temp }}"
+    ),
+    Mutation(
+        "an artifact by the board's name", SUBMISSION, "          name: predictions\n", "          name: results\n"
+    ),
+    Mutation("an artifact for ever", SUBMISSION, "          retention-days: 14\n", ""),
+    Mutation(
+        "the board takes a stranger's artifact",
+        BOARD,
+        "          name: results\n          path: ${{ runner.temp }}/results\n",
+        "          name: predictions\n          path: ${{ runner.temp }}/results\n",
+    ),
     Mutation(
         "the hub without scores",
         BOARD,
@@ -247,11 +275,11 @@ MUTATIONS = (
     Mutation(
         "|| true after the verdict",
         SUBMISSION,
-        '--report="$RUNNER_TEMP/report.md"\n',
-        '--report="$RUNNER_TEMP/report.md" || true\n',
+        '--keep="$RUNNER_TEMP/made"\n',
+        '--keep="$RUNNER_TEMP/made" || true\n',
     ),
     Mutation("a verdict into a pipe without pipefail", SUBMISSION, "    shell: bash\n", "    shell: sh\n"),
-    Mutation("if: always() on the pages", BOARD, "if: github.ref == 'refs/heads/main'\n", "if: always()\n"),
+    Mutation("if: always() on the pages", BOARD, "if: github.ref == 'refs/heads/main' && (", "if: always() && ("),
     Mutation(
         "if: always() on the judging step",
         SUBMISSION,

@@ -74,7 +74,7 @@ JUDGE = (
     *DATASETS,
     *TOKEN,
     'sudo /opt/edu-rag/bin/edu-rag pr --base=base --head=head --author="$AUTHOR" --run=always "${datasets[@]}" '
-    '--report="$RUNNER_TEMP/report.md"',
+    '--report="$RUNNER_TEMP/report.md" --keep="$RUNNER_TEMP/made"',
     'sudo head -c 1000000 "$RUNNER_TEMP/report.md" | tee -a "$GITHUB_STEP_SUMMARY" > /dev/null',
 )
 SCORE = (
@@ -101,7 +101,11 @@ HUB = (
     '"$RUNNER_TEMP/edu-rag/bin/edu-rag" publish "$RUNNER_TEMP/results" --repo="$REPOSITORY" --submissions submissions',
 )
 READ = {"contents": "read"}
-ON_MAIN = "github.ref == 'refs/heads/main'"
+ON_MAIN = "github.ref == 'refs/heads/main' && (needs.score.outputs.again == 'yes' || inputs.differences)"
+BY_HAND = {
+    "description": "Publish although a number could not be made again. Say why in the commit that mends it.",
+    "type": "boolean", "default": "false",
+}  # fmt: skip
 ALLOWED = {
     "submission.yml": Workflow(
         on={"pull_request": {"branches": ["main"], "paths": ["submissions/**"]}},
@@ -109,7 +113,7 @@ ALLOWED = {
         jobs={
             "judge": Job(
                 READ,
-                actions=("actions/checkout", "actions/checkout"),
+                actions=("actions/checkout", "actions/checkout", "actions/upload-artifact"),
                 commands=JUDGE,
                 env=(
                     "HEAD_SHA=${{ github.event.pull_request.head.sha }}",
@@ -128,7 +132,7 @@ ALLOWED = {
                     "pyproject.toml", ".github/workflows/board.yml",
                 ],
             },
-            "workflow_dispatch": "",
+            "workflow_dispatch": {"inputs": {"differences": BY_HAND}},
         },
         concurrency={"group": "board", "cancel-in-progress": "false"},
         jobs={
@@ -157,6 +161,10 @@ INPUTS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "judge": (
         {"ref": "${{ github.event.pull_request.base.ref }}", "path": "base", "fetch-depth": "0", **PLAIN},
         {"ref": "${{ github.sha }}", "path": "head", "fetch-depth": "2", **PLAIN},
+        {
+            "name": "predictions", "path": "${{ runner.temp }}/made", "if-no-files-found": "ignore",
+            "retention-days": "14",
+        },
     ),
     "score": (
         PLAIN,

@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     help="Questions that a runnable system with predictions is asked again.",
 )
 @click.option(
+    "--rerun-seed",
+    "seed",
+    type=click.IntRange(0, 999_999_999),
+    metavar="S",
+    help="The seed of that sample, to repeat one; drawn anew else.",
+)
+@click.option(
     "--run-s",
     "budget_s",
     type=click.FloatRange(1, 86_400),
@@ -50,12 +57,12 @@ if TYPE_CHECKING:
     help="Seconds that all of its runs may take together.",
 )
 @click.option("--memory-gb", type=click.FloatRange(0.1), help="Memory that it may use, instead of 6 GiB.")
-@click.option("--processes", type=click.IntRange(8, 4096), help="Processes it may have at a time, instead of 128.")
+@click.option("--processes", type=click.IntRange(8, 4096), help="Processes it may have at a time, instead of 64.")
 @click.option("--keep", type=PATH, metavar="DIR", help="Keep predictions that are made here, as in a checkout.")
 def pr(
     base: Path, head: Path, datasets: Sequence[Path], author: str | None, report_file: Path | None,
-    json_file: Path | None, choice: RunChoice, n_again: int, budget_s: float, memory_gb: float | None,
-    processes: int | None, keep: Path | None,
+    json_file: Path | None, choice: RunChoice, n_again: int, seed: int | None, budget_s: float,
+    memory_gb: float | None, processes: int | None, keep: Path | None,
 ) -> None:  # fmt: skip
     """Judge a pull request: may it be merged, and what does it score? Exit code 1 where it is refused.
 
@@ -67,6 +74,8 @@ def pr(
     Example:
       edu-rag pr --base base --head head --author octocat --dataset data/edu-rag-mini-1.0.0 --report report.md
     """
+    from dataclasses import replace
+
     from edu_rag.jsonl import write_file, write_json
     from harness.commands.run import caps_of, stopping_like_ctrl_c
     from harness.pull_request import review
@@ -77,6 +86,8 @@ def pr(
     from harness.score import now_utc
 
     terms = Terms(choice=choice, n_again=n_again, budget_s=budget_s, caps=caps_of(memory_gb, processes))
+    if seed is not None:
+        terms = replace(terms, new_seed=lambda: seed)
     opened = tuple(open_dataset(folder) for folder in datasets)
     request = Request(
         base=base, head=head, datasets=opened, scored_at=now_utc(), author=author, terms=terms, keep=keep

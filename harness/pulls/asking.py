@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import secrets
@@ -13,12 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edu_rag.errors import SandboxError, SubmissionError
-from edu_rag.results import Prediction
 from edu_rag.sample import Sample, choose
 from harness.predictions import read_predictions
 from harness.pulls.tables import Table
-from harness.reading.answers import read_answer
+from harness.rerun import is_same
 from harness.run import Manner, NothingAnsweredError, hiding, record_of, run_task
+from harness.running.hints import hint_for
 from harness.running.run_record import read_run_record
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
@@ -26,6 +25,7 @@ from harness.score import Exam
 from harness.submission import Limits, Submission
 
 RunChoice = Literal["auto", "always", "never"]
+MAX_SEED = 999_999_999
 _SHOWN_TO_IT = ("PATH", "LANG", "LC_ALL", "EDU_RAG_MODELS", "HF_HOME")
 """Variables of the job that may reach a stranger's system; of the rest it needs to know nothing."""
 
@@ -39,7 +39,7 @@ class Asked:
     """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as handed in.
 
     `is_rerun`: the predictions that are scored were handed in, and these answers only tell whether the system gives
-    them. `said`: why not a single one was answered.
+    them; `seed` is that of their sample. `said`: why not a single one was answered.
     """
 
     n: int
@@ -47,6 +47,12 @@ class Asked:
     is_rerun: bool
     caps: Mapping[str, Any]
     said: str = ""
+    seed: int | None = None
+
+
+def _drawn() -> int:
+    """A seed that nobody can know before: whoever knew it would need to answer the sample's questions only."""
+    return secrets.randbelow(MAX_SEED + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +61,7 @@ class Terms:
 
     `choice`: where there is a sandbox (auto), or else the request is refused (always), or never. `n_again`: questions
     of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together; one more question is
-    the most by which they exceed it. `ends_at` is when they are over, by `monotonic`.
+    the most by which they exceed it. `ends_at` is when they are over, by `monotonic`. `new_seed` gives each re-run's.
     """
 
     choice: RunChoice = "auto"
@@ -67,6 +73,7 @@ class Terms:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     monotonic: Callable[[], float] = time.monotonic
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
+    new_seed: Callable[[], int] = _drawn
 
     def begun(self) -> Terms:
         """These terms, with their time running from now."""
@@ -101,17 +108,16 @@ def ask_all(submission: Submission, table: Table, into: Path, terms: Terms) -> t
 def ask_again(submission: Submission, table: Table, exam: Exam, handed_in: Path, into: Path, terms: Terms) -> Asked:
     """Ask a sample of the questions again that were answered, and count the answers that are the same.
 
-    The sample's seed comes from the predictions, so that it is the same for everybody and none can be chosen by trying
-    this command. Whoever wants to can still answer from a list: that a system gives its predictions says where they
-    come from, not that it is honest. Raises as `ask_all`.
+    The sample's seed is drawn here and told in the report: one that came from the predictions could be had by trying
+    many, and then a system need answer that sample's questions only. Whoever wants to can still answer all from a list:
+    that a system gives its predictions says where they come from, not that it is honest. Raises as `ask_all`.
     """
-    seed = int(hashlib.sha256(handed_in.read_bytes()).hexdigest()[:7], 16)
-    sample = Sample(min(terms.n_again, len(exam.questions)), seed)
+    sample = Sample(min(terms.n_again, len(exam.questions)), terms.new_seed())
     path, asked = _ask(submission, table, into / "again" / table.folder / f"{table.name}.jsonl", terms, sample)
     before, now = (read_predictions(file, exam.known) for file in (handed_in, path))
-    choices = {question.question_id: question.choices for question in exam.questions}
-    n_same = sum(reading(before.get(i), choices[i]) == reading(now[i], choices[i]) for i in now)
-    return replace(asked, n_same=n_same, is_rerun=True)
+    asked_again = choose(task_of(table.dataset, table.split, table.sample).questions, sample)
+    n_same = sum(is_same(q, before.get(q.question_id), now.get(q.question_id)) for q in asked_again)
+    return replace(asked, n_same=n_same, is_rerun=True, seed=sample.seed)
 
 
 def _ask(
@@ -130,23 +136,12 @@ def _ask(
     except NothingAnsweredError as error:
         if sample is None:
             # The log that the error names is in our scratch folder, which its team cannot see.
-            remedy = "try it with `edu-rag run` on your own machine, in the sandbox"
+            own = "try it with `edu-rag run` on your own machine, in the sandbox"
+            remedy = "; ".join(filter(None, [hint_for(error.what, boxed=True), own]))
             raise SubmissionError(f"submissions/{submission.slug}", error.what, remedy) from None
         said = error.what
     made = read_run_record(path)
     return path, Asked(n=n, n_same=n, is_rerun=False, caps={} if made is None else made.caps, said=said)
-
-
-def reading(prediction: Prediction | None, choices: Mapping[str, str]) -> str:
-    """What a prediction comes to: a label, or why there is none; a free-text answer as it is written."""
-    if prediction is None or prediction.status != "ok":
-        return "failed"
-    if prediction.answer is None:
-        return "abstained"
-    if not choices:
-        return prediction.answer
-    read = read_answer(prediction.answer, choices)
-    return read.label if read.label is not None else read.kind
 
 
 def why_not(error: SandboxError) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,7 @@ from edu_rag.errors import EduRagError, FaultsError, SubmissionError
 from edu_rag.toml import read_toml
 from harness.plain import MAX_SETTINGS_BYTES, is_run, plain_faults
 from harness.pulls.trees import MAX_CHANGES, Difference, differences, top_folders
+from harness.pulls.withdrawal import WITHDRAW, layout_fault
 from harness.settings_faults import is_login
 from harness.settings_places import with_line
 from harness.slugs import slug_fault
@@ -20,7 +21,6 @@ from harness.trees import Fault, place, shown, start_of, told
 ChangeKind = Literal["new", "new run", "withdrawal"]
 FOLDER = "submissions"
 RESULTS = "leaderboard/results"
-_WITHDRAW = 'withdraw it by one line above [limits]: withdrawn = "the reason"'
 _ALONE = "leave it out: a pull request changes one folder of submissions/ and nothing else"
 
 
@@ -77,6 +77,11 @@ def accounts_of(root: Path, slug: str) -> tuple[str, ...]:
     return tuple(account.lower() for account in settings.accounts if is_login(account))
 
 
+def is_among(author: str | None, accounts: Collection[str]) -> bool:
+    """Whether a login is one of `accounts_of`; U+212A is a 'k' in small letters, and no login's."""
+    return author is not None and is_login(author) and author.lower() in accounts
+
+
 def _taken(base: Path) -> set[str]:
     """The slugs that there are: of submissions, and of results whose submission is no longer there."""
     taken = set(top_folders(base, FOLDER))
@@ -109,7 +114,7 @@ def _parted(
     It is the one that is new, else the one that is the author's, else the first that it names.
     """
     slugs = sorted({slug for one in found if (slug := _slug_in(one.name)) is not None})
-    mine = [slug for slug in slugs if slug in old and author and author.lower() in accounts_of(base, slug)]
+    mine = [slug for slug in slugs if slug in old and is_among(author, accounts_of(base, slug))]
     slug = next(iter([*(slug for slug in slugs if slug not in old), *mine, *slugs]), None)
     own = [one for one in found if slug is not None and _slug_in(one.name) == slug]
     return slug, own, [one for one in found if slug is None or _slug_in(one.name) != slug]
@@ -128,7 +133,7 @@ def _above_limits(fault: EduRagError) -> EduRagError:
     """The commonest slip of a withdrawal: at the end of the file a line belongs to [limits]."""
     if not fault.where.endswith("limits.withdrawn"):
         return fault
-    return SubmissionError(fault.where, fault.what.partition(":")[0], _WITHDRAW)
+    return SubmissionError(fault.where, fault.what.partition(":")[0], WITHDRAW)
 
 
 class _Pull:
@@ -188,7 +193,7 @@ class _Pull:
             return "the submission names no accounts that may change it", "ask a maintainer to add yours to `accounts`"
         if not self.author:
             return "nobody knows who changes it", "say whose pull request it is (--author LOGIN)"
-        if self.author.lower() not in accounts:
+        if not is_among(self.author, accounts):
             what = f"{shown(self.author)} is not among the accounts that may change it"
             return what, "let one of its `accounts` open the pull request, or hand in a submission of your own"
         return None
@@ -247,9 +252,10 @@ class _Pull:
             return [SubmissionError(where, "its settings are changed", remedy)]
         if old.withdrawn:
             return [SubmissionError(where, "was withdrawn before, which stays", "hand it in anew, under a new name")]
-        if not new.withdrawn.strip():
-            return [SubmissionError(where, "does not say why it is withdrawn", _WITHDRAW)]
-        return []
+        layout = layout_fault(self.base, self.head, where)
+        if layout is None and not new.withdrawn.strip():
+            layout = SubmissionError(where, "does not say why it is withdrawn", WITHDRAW)
+        return [] if layout is None else [layout]
 
     def _kind(self) -> ChangeKind:
         if self.is_new:
@@ -263,7 +269,7 @@ class _Pull:
                 f"{self.prefix}{FILE_NAME}: accounts = []: no later pull request can be matched to its team: "
                 "name the logins that may add runs to it or withdraw it"
             )
-        elif self.is_new and self.author and self.author.lower() not in accounts:
+        elif self.is_new and self.author and not is_among(self.author, accounts):
             yield f"{self.prefix}{FILE_NAME}: accounts: {shown(self.author)}, who opened this, is not among them"
 
     def change(self) -> Change:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from edu_rag.errors import EduRagError
 from edu_rag.results import ScoreCard
@@ -14,27 +15,52 @@ from harness.score import Exam, score_on
 from harness.submission import open_submission
 from harness.target import Target
 
-MAX_SCORED = 500
+MAX_SCORED = 300
+MAX_BYTES = 300_000_000
+"""Predictions files of the base that one table scores here, and their size together: some 20 seconds of work."""
 
 
-def scored_now(
-    base: Path, table: Table, exam: Exam, cards: Sequence[ScoreCard], scored_at: datetime
-) -> list[ScoreCard]:
-    """Scorecards of the base's predictions for a table that none of `cards` is on; what is faulty there is left out."""
+class Merged(NamedTuple):
+    """The scorecards of merged submissions, and a word on those that were left out because they are too many."""
+
+    cards: list[ScoreCard]
+    left_out: tuple[str, ...]
+
+
+def scored_now(base: Path, table: Table, exam: Exam, cards: Sequence[ScoreCard], scored_at: datetime) -> Merged:
+    """Scorecards of the base's predictions for a table that none of `cards` is on, in order of slug.
+
+    What is faulty there is left out without a word: its own team's pull request told it.
+    """
     asked = exam.dataset, exam.split, exam.sample
     have = {card.system.slug for card in cards if (card.dataset, card.split, card.sample) == asked}
     found: list[ScoreCard] = []
+    n_tried, n_bytes, n_left = 0, 0, 0
     for path in _predictions(base, table):
         slug = path.parents[2].name
-        if slug not in have and len(found) < MAX_SCORED:
-            try:
-                submission = open_submission(path.parents[2])
-                target = Target(path, submission.facts, folder=submission.folder)
-                found.append(score_on(exam, target, scored_at=scored_at, vouched=NOBODY).card)
-            except EduRagError:  # its own team's pull request told it, and the job on main tells it again
-                continue
-            have.add(slug)
-    return found
+        if slug in have:
+            continue
+        have.add(slug)
+        n_tried, n_bytes = n_tried + 1, n_bytes + path.stat().st_size
+        if n_tried > MAX_SCORED or n_bytes > MAX_BYTES:
+            n_left += 1
+            continue
+        try:
+            submission = open_submission(path.parents[2])
+            target = Target(path, submission.facts, folder=submission.folder)
+            found.append(score_on(exam, target, scored_at=scored_at, vouched=NOBODY).card)
+        except EduRagError:  # the job on main tells it again
+            continue
+    return Merged(found, _left_out(n_left))
+
+
+def _left_out(n: int) -> tuple[str, ...]:
+    if not n:
+        return ()
+    limits = f"{MAX_SCORED} files or {MAX_BYTES // 1_000_000} MB are scored here"
+    return (
+        f"{n:,} merged submission(s) without a result yet: at most {limits}; maintainers: commit the board's results",
+    )
 
 
 def _predictions(base: Path, table: Table) -> Iterator[Path]:

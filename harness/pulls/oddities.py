@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from pathlib import Path
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
 from edu_rag.look.lookalikes import name_key, resembles
+from edu_rag.records import Question
 from edu_rag.results import Prediction, ScoreCard, SystemFacts
 from harness.predictions import read_predictions
-from harness.pulls.asking import Asked, reading
+from harness.pulls.asking import Asked
+from harness.pulls.changes import accounts_of, is_among
 from harness.pulls.tables import Table
+from harness.rerun import FAILED, said
 from harness.score import Exam, Scored
 from harness.slugs import is_slug
 from harness.submission import Submission, open_submission
@@ -25,7 +29,9 @@ MIN_SAME_AGAIN = 0.9
 MIN_GIVEN = 20
 """Answers below which that many may be the same by chance."""
 MAX_SHOWN = 5
-_NO_ANSWER = ("failed", "abstained", "unparseable")
+MAX_READ = 20
+"""Predictions files of others that are read because their outcomes are nearly the same."""
+_NO_ANSWER = (FAILED, "abstained")
 _MAX_SUBMISSIONS = 2_000
 
 
@@ -52,8 +58,8 @@ def of_claims(mine: SystemFacts, base: Path, author: str | None, baselines_team:
         yield "the team is that of the project's own baselines: merge it only if a maintainer opened this"
         return
     others = [one for one in _submissions(base) if name_key(one.settings.team) == name_key(mine.team)]
-    known = {account.lower() for one in others for account in one.settings.accounts}
-    if any(one.slug != mine.slug for one in others) and (author or "").lower() not in known:
+    known = {account for one in others for account in accounts_of(base, one.slug)}
+    if any(one.slug != mine.slug for one in others) and not is_among(author, known):
         who = author or "nobody known"
         yield f"the team {mine.team!r} has submissions already, and {who} is not among their accounts"
 
@@ -82,25 +88,53 @@ def runs_of_team(team: str, cards: Sequence[ScoreCard]) -> int:
 
 def readings(exam: Exam, predictions: Mapping[str, Prediction]) -> list[str]:
     """What each prediction of an exam comes to, in the order of the exam's questions."""
-    return [reading(predictions.get(q.question_id), q.choices) for q in exam.questions]
+    return [said(question, predictions.get(question.question_id)) for question in exam.questions]
 
 
-def of_copies(table: Table, exam: Exam, scored: Scored, base: Path) -> Iterator[str]:
-    """Submissions of the base that gave the very same answers, or nearly."""
-    mine, n = readings(exam, scored.predictions), len(exam.questions)
-    for path in sorted((base / "submissions").glob(f"*/predictions/{table.folder}/{table.name}.jsonl")):
-        slug = path.parents[2].name
-        if slug == scored.card.system.slug or path.is_symlink():
+def _is_given(question: Question, answer: str) -> bool:
+    """Whether what was said is an answer, of which two that are the same say something."""
+    return answer not in _NO_ANSWER and not (question.choices and answer.startswith(("'", '"')))
+
+
+def of_copies(table: Table, exam: Exam, scored: Scored, base: Path, cards: Sequence[ScoreCard]) -> Iterator[str]:
+    """Submissions of the base that gave the very same answers, or nearly.
+
+    The same answers have the same outcomes: `cards` (results on these questions) say whose predictions need be read.
+    """
+    mine, slug = readings(exam, scored.predictions), scored.card.system.slug
+    given = [_is_given(question, answer) for question, answer in zip(exam.questions, mine, strict=True)]
+    n_read = 0
+    for card in sorted(cards, key=lambda card: card.system.slug):
+        path = _file(table, base, card.system.slug)
+        if card.system.slug == slug or path is None or not _alike(scored.card.outcomes, card.outcomes, given):
             continue
+        if n_read == MAX_READ:
+            yield f"the outcomes of more than {MAX_READ} submissions are nearly its own: not all answers were compared"
+            return
+        n_read += 1
         try:
             theirs = readings(exam, read_predictions(path, exam.known))
         except EduRagError:
             continue
-        same = [a == b for a, b in zip(mine, theirs, strict=True)]
-        # Of the answers alone too: who copies and leaves some out is no less a copy.
-        given = [is_same for is_same, answer in zip(same, mine, strict=True) if answer not in _NO_ANSWER]
-        if sum(same) > MAX_SAME * n or (len(given) >= MIN_GIVEN and sum(given) > MAX_SAME * len(given)):
-            yield f"{sum(given):,} of its {len(given):,} answers are those of the submission {slug!r}"
+        if _alike(mine, theirs, given):
+            same = sum(a == b for a, b, is_given in zip(mine, theirs, given, strict=True) if is_given)
+            yield f"{same:,} of its {sum(given):,} answers are those of the submission {card.system.slug!r}"
+
+
+def _alike(mine: Sequence[str], theirs: Sequence[str], given: Sequence[bool]) -> bool:
+    """Whether nearly all are the same; of the given answers too: who copies and leaves some out is no less a copy."""
+    same = [a == b for a, b in zip(mine, theirs, strict=True)]
+    n_given, n_same = sum(given), sum(compress(same, given))
+    return sum(same) > MAX_SAME * len(same) or (n_given >= MIN_GIVEN and n_same > MAX_SAME * n_given)
+
+
+def _file(table: Table, base: Path, slug: str) -> Path | None:
+    """The base's predictions of a system for a table: its own, or those of the whole split."""
+    for name in (table.name, table.split):
+        path = base / "submissions" / slug / "predictions" / table.folder / f"{name}.jsonl"
+        if is_slug(slug) and path.is_file() and not path.is_symlink():
+            return path
+    return None
 
 
 def of_outcomes(card: ScoreCard) -> Iterator[str]:

@@ -44,7 +44,11 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run."""
+    """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run.
+
+    `kept`: the files that its team should add to the pull request, as they lie in a checkout. `rows`: the board's
+    tables that a withdrawn system has a row in.
+    """
 
     change: Change | None = None
     system: SystemFacts | None = None
@@ -54,6 +58,8 @@ class Review:
     notes: tuple[str, ...] = ()
     n_runs_of_team: int = 0
     sandbox: str = ""
+    kept: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:

@@ -7,10 +7,11 @@ down; it does not end it. Operators: count a team's requests, and let nobody han
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.pulls.markdown import cell, code, prose_table, table, within
+from harness.pulls.next_steps import next_lines, was_made_here
 from harness.pulls.table_report import MAX_LISTED, places, shown_score, table_lines
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def report(review: Review) -> str:
     lines = [*_verdict(review), *_faults(review), *_overview(review)]
     for result in review.results:
         lines += table_lines(result)
-    lines += [*_declared(review), *_sandbox(review), *_warnings(review), *_notes(review), *_next(review)]
+    lines += [*_declared(review), *_sandbox(review), *_warnings(review), *_notes(review), *next_lines(review)]
     return within("\n".join(lines).rstrip("\n") + "\n", MAX_BYTES)
 
 
@@ -39,14 +40,19 @@ def _verdict(review: Review) -> Iterator[str]:
         n = len(review.faults)
         yield "## Refused"
         yield ""
-        stands = "1 thing stands" if n == 1 else f"{n:,} things stand"
-        yield f"{stands} in the way of a merge. Mend this and push again; this check then runs again."
+        things = "1 thing has" if n == 1 else f"{n:,} things have"
+        yield (
+            f"This pull request cannot be merged as it is: {things} to be mended. The table says where, what, and how. "
+            "Push to the same branch, and this check runs again."
+        )
     elif review.change is not None:
         team = "" if review.system is None else f" of the team {code(review.system.team, 80)}"
         yield "## Accepted"
         yield ""
         what = _CHANGES[review.change.kind]
         yield f"{code(review.change.slug)}{team}: {what}. Nothing stands in the way of a merge; a maintainer decides."
+        if was_made_here(review):
+            yield from ("", "**One step is left for its team: the predictions are to be committed**, as told below.")
         if not review.results and review.change.kind != "withdrawal":
             yield from ("", "**Nothing was scored here**: see the warnings.")
         if review.n_runs_of_team:
@@ -80,14 +86,13 @@ def _overview(review: Review) -> list[str]:
 
 def _declared(review: Review) -> Iterator[str]:
     """What the team says of its system, which nobody has checked."""
-    if review.system is None:
+    if review.system is None or (review.change is not None and review.change.kind == "withdrawal"):
         return
     said = review.system
     rows = (
         ("name", said.name), ("licence", said.licence), ("models", "; ".join(said.models)),
         ("knowledge besides the pages", said.outside_knowledge), ("overlap with TQA", said.tqa_overlap),
         ("blind", "yes" if said.blind else "no"), ("runnable", "yes" if said.runnable else "no"),
-        ("withdrawn", said.withdrawn),
     )  # fmt: skip
     yield from ("### What the team declares", "")
     yield from prose_table(("about", "in its own words"), [(name, cell(text, 300)) for name, text in rows if text])
@@ -131,23 +136,3 @@ def _list(title: str, items: Sequence[str], most: int) -> Iterator[str]:
         if len(items) > most:
             yield f"- … and {len(items) - most:,} more"
         yield ""
-
-
-def _next(review: Review) -> Iterable[str]:
-    yield from ("### What happens next", "")
-    if not review.accepted:
-        yield "Nothing was merged, scored or kept. `edu-rag check` says the same on your own machine."
-    elif review.change is not None and review.change.kind == "withdrawal":
-        yield "After a merge the system's rows stay on the board, marked as withdrawn, with the reason that you gave."
-    else:
-        yield (
-            "A maintainer reads this and the files. After a merge everything is scored again from the merged files, "
-            "and the board and the results on the Hub follow; no number of this report is kept."
-        )
-        if any(result.asked is not None and not result.asked.is_rerun for result in review.results):
-            yield ""
-            yield (
-                "The predictions that were made here are not part of the pull request, and the board shows a system "
-                "only with its predictions: add what `edu-rag run` writes, or a maintainer will."
-            )
-    yield ""

@@ -3,46 +3,52 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.results import ScoreCard
 from harness.carry import Made, predictions_of
+from harness.plain import MAX_PREDICTIONS_FILE_BYTES
 from harness.pulls.asking import Asked, ask_again, ask_all, why_not
 from harness.pulls.changes import Change
 from harness.pulls.merged import scored_now
 from harness.pulls.oddities import of_citations, of_copies, of_outcomes, of_rerun
 from harness.pulls.records import Request, TableResult
-from harness.pulls.standing import stand
-from harness.pulls.tables import Table
+from harness.pulls.standing import of_table, stand
+from harness.pulls.tables import Asks, Table
 from harness.reruns import NOBODY
 from harness.score import Exam, score_on
 from harness.submission import Submission
 from harness.target import Target
 
+MAX_LEFT = 5
+"""Datasets that are not at hand and are named."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Scoring:
-    """The work on one submission. What is found on the way: `faults`, `warnings`, and why its system was not run."""
+    """The work on one submission. What is found on the way: `faults`, `warnings`, files `kept`, why it was not run."""
 
     request: Request
     submission: Submission
     change: Change
     tables: Sequence[Table]
+    asks: Mapping[str, Asks]
     cards: Sequence[ScoreCard]
     baselines_team: str
     scratch: Path
     faults: list[EduRagError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     sandbox: str = ""
 
     def results(self) -> list[TableResult]:
         """A result for each table of the board that there are predictions for, or that the system can be run over."""
         made = list(self._touched())
-        self.faults += [fault for one in made if (fault := _no_table(one, self.tables))]
+        self.faults += [fault for one in made if (fault := _no_table(one, self.asks))]
         self.warnings += _not_at_hand(made, self.request.datasets)
         if self.faults:
             return []
@@ -107,24 +113,32 @@ class Scoring:
 
     def _keep(self, table: Table, path: Path) -> None:
         """Copy the predictions that were made here to where they belong in a checkout."""
-        if self.request.keep is not None:
-            place = self.request.keep / "submissions" / self.change.slug / "predictions" / table.folder
-            place.mkdir(parents=True, exist_ok=True)
-            for file in (path, path.with_suffix(".run.json")):
-                shutil.copyfile(file, place / file.name)
+        if self.request.keep is None:
+            return
+        if path.stat().st_size > MAX_PREDICTIONS_FILE_BYTES:
+            most = f"{MAX_PREDICTIONS_FILE_BYTES:,} bytes"
+            self.warnings.append(f"{path.name}, made here, is over {most}: too much to be kept or handed in")
+            return
+        folder = f"submissions/{self.change.slug}/predictions/{table.folder}"
+        (self.request.keep / folder).mkdir(parents=True, exist_ok=True)
+        for file in (path, path.with_suffix(".run.json")):
+            shutil.copyfile(file, self.request.keep / folder / file.name)
+            self.kept.append(f"{folder}/{file.name}")
 
     def _scored(self, table: Table, source: _Source) -> TableResult:
         """Score predictions, with nobody vouching for what lies beside them. Raises EduRagError."""
         target = Target(source.path, self.submission.facts, folder=self.submission.folder)
         scored = score_on(source.exam, target, scored_at=self.request.scored_at, vouched=NOBODY)
+        merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
+        known = [*self.cards, *merged.cards]
+        standing = stand(scored.card, known, self.baselines_team)
         warnings = (
             *source.warnings,
             *of_outcomes(scored.card),
             *of_citations(table.dataset, table.split, scored.predictions),
-            *of_copies(table, source.exam, scored, self.request.base),
+            *of_copies(table, source.exam, scored, self.request.base, of_table(known, scored.card)[0]),
         )
-        merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
-        standing = stand(scored.card, [*self.cards, *merged], self.baselines_team)
+        standing = replace(standing, left_out=(*standing.left_out, *merged.left_out))
         return TableResult(table=table, card=scored.card, standing=standing, asked=source.asked, warnings=warnings)
 
 
@@ -155,13 +169,23 @@ def _served(tables: Sequence[Table], made: Sequence[Made]) -> Iterator[tuple[Tab
             yield table, path
 
 
-def _no_table(made: Made, tables: Sequence[Table]) -> SubmissionError | None:
-    """Predictions for a sample that the board does not ask for: who may choose the questions may choose easy ones."""
-    mine = [table for table in tables if _is_for(made, table.dataset)]
-    if not mine or any((table.split, table.sample) == (made.split, made.sample) for table in mine):
+def _no_table(made: Made, asks: Mapping[str, Asks]) -> SubmissionError | None:
+    """Predictions for a sample that the board does not ask for: who may choose the questions may choose easy ones.
+
+    In any version of the dataset, and whether it is at hand or not: scoring all carries predictions to the board's
+    version, and puts everybody into the tables of the samples that it finds. A version that the board does not have yet
+    is refused too: its predictions would wait, unseen, until it has.
+    """
+    asked = asks.get(made.name)
+    if asked is None:
         return None
-    asked = ", ".join(f"{table.name}.jsonl" for table in mine)
-    return SubmissionError(made.path, "the board has no such table", f"it has {asked}")
+    if made.path.stem not in asked.names:
+        there = ", ".join(f"{name}.jsonl" for name in asked.names)
+        return SubmissionError(made.path, "the board has no such table", f"it has {there}")
+    if made.version > asked.newest:
+        newest = ".".join(map(str, asked.newest))
+        return SubmissionError(made.path, f"the board has {made.name} {newest}, nothing newer", "answer that version")
+    return None
 
 
 def _not_at_hand(made: Sequence[Made], datasets: Sequence[Dataset]) -> list[str]:
@@ -169,4 +193,10 @@ def _not_at_hand(made: Sequence[Made], datasets: Sequence[Dataset]) -> list[str]
     left = {
         f"{one.name}-{'.'.join(map(str, one.version))}" for one in made if not any(_is_for(one, d) for d in datasets)
     }
-    return [f"the predictions for {name} were not scored: that dataset is not at hand here" for name in sorted(left)]
+    names = sorted(left)
+    told = [
+        f"the predictions for {name} were not scored: that dataset is not at hand here" for name in names[:MAX_LEFT]
+    ]
+    # Bounded here: a thousand of these would push the warnings of copied answers out of the report.
+    more = len(names) - MAX_LEFT
+    return told + ([f"nor were those for {more:,} more: their datasets are not at hand either"] if more > 0 else [])

@@ -77,7 +77,8 @@ def _made(result: TableResult) -> Iterator[str]:
         yield "The predictions were handed in; nobody has run the system again."
     elif asked.is_rerun:
         alike = f"{asked.n_same:,} of {asked.n:,} questions that were asked again in the sandbox got the same answer"
-        yield f"The predictions were handed in. {alike}."
+        drawn = f"(their sample was drawn here: `--sample {asked.n} --seed {asked.seed}`)"
+        yield f"The predictions were handed in. {alike} {drawn}."
         if asked.said:
             yield from ("", f"The system said: {code(asked.said)}")
     else:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from edu_rag.board_file import WHOLE, BoardDataset, BoardFile, check_dataset, read_board_file
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError
+from harness.carry import Version, version_of
 from harness.score import Exam, open_exam
 
 PLACE = Path("leaderboard") / "board.toml"
@@ -56,6 +57,31 @@ def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[Tabl
     Raises ConfigError where a dataset is not the board's: another name, version, or content.
     """
     return [table for dataset in datasets for table in _tables(dataset, board)]
+
+
+class Asks(NamedTuple):
+    """What the board asks of a dataset: the names of its tables, and the newest version it has."""
+
+    names: Sequence[str]
+    newest: Version
+
+
+def asks_of(tables: Sequence[Table], board: BoardFile | None) -> dict[str, Asks]:
+    """What the board asks of each dataset, by the dataset's name, in all its versions.
+
+    Of datasets that are not at hand too: what is merged for them is scored later, on a maintainer's machine.
+    """
+    found = [(t.dataset.manifest.name, t.dataset.manifest.version, t.name) for t in tables]
+    for entry in () if board is None else board.datasets:
+        wanted = [entry.split if sample == WHOLE else f"{entry.split}-{sample}" for sample in entry.samples]
+        found += [(entry.name, entry.version, name) for name in wanted]
+    return {
+        dataset: Asks(
+            sorted({name for of, _, name in found if of == dataset}),
+            max(version_of(version) for of, version, _ in found if of == dataset),
+        )
+        for dataset in dict.fromkeys(of for of, _, _ in found)
+    }
 
 
 def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[Table]:

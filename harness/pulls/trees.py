@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from edu_rag.errors import SubmissionError
-from harness.trees import MAX_IN_FOLDER, CrowdedError, Entry, listing, place, raw
+from harness.trees import MAX_IN_FOLDER, CrowdedError, Entry, Kind, listing, place, raw
 
 How = Literal["added", "changed", "removed"]
 MAX_CHANGES = 20_000
 """Names that differ, of which so many are looked at; far more than a submission may have."""
 MAX_DEPTH = 40
 _CHUNK = 1 << 20
+_A: Mapping[Kind, str] = {
+    "file": "a file", "folder": "a folder", "link": "a link", "special": "a pipe, device or socket",
+    "unreadable": "unreadable", "crowded": "a folder",
+}  # fmt: skip
 _NO_LIMIT = sys.maxsize - 1
 """For what lies in a base: it was merged, and to overlook part of it would make the old look new."""
 _UNTRACKED = frozenset({
@@ -87,7 +91,7 @@ def _same_bytes(base: Path, head: Path, entry: Entry) -> bool:
 def _changed(base: Path, head: Path, old: Entry, new: Entry) -> str | None:
     """How one name differs between the trees; None where it does not. Folders differ by what they hold."""
     if old.kind != new.kind:
-        return f"was a {old.kind} and is now a {new.kind}"
+        return f"was {_A[old.kind]} and is now {_A[new.kind]}"
     if new.kind == "file":
         return _file_changed(base, head, old, new)
     if new.kind == "link":

@@ -26,6 +26,8 @@ def review_values(review: Review) -> dict[str, Any]:
         "n_runs_of_team": review.n_runs_of_team,
         "warnings": list(review.warnings),
         "notes": list(review.notes),
+        "kept": list(review.kept),
+        "rows": list(review.rows),
     }
 
 

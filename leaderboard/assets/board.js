@@ -66,5 +66,12 @@ function makeFilter(section) {
   apply(); // A reload may keep what was typed.
 }
 
+// On a web host the line that shows a badge is one to copy: it has the board's own address.
+function nameAddress(code) {
+  if (!location.protocol.startsWith("http")) return;
+  code.textContent = code.textContent.replaceAll("(SITE/", `(${new URL("../../", location.href).href}`);
+}
+
+for (const code of document.querySelectorAll("code.address")) nameAddress(code);
 for (const table of document.querySelectorAll("table.board, table.slices")) makeSortable(table);
 for (const section of document.querySelectorAll("section")) makeFilter(section);
