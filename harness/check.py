@@ -104,6 +104,9 @@ def _check_file(path: Path, dataset: Dataset | None) -> Findings:
         if dataset is None:
             return check_predictions(path, None)
         require_made_on(path, dataset.id)
+    except EduRagError as error:  # of the record beside it, which the error names
+        return Findings([error], [])
+    try:
         return check_predictions(path, _asked(dataset, path.stem))
     except EduRagError as error:
         return Findings([SubmissionError(path, error.what, error.remedy)], [])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edu_rag.errors import SubmissionError
 from edu_rag.look.texts import clip
 from edu_rag.results import ScoreCard
 from harness.submission import behind_link
+
+if TYPE_CHECKING:
+    from edu_rag.statistics.parts import Part
 
 FILE_NAME = "overlap.txt"
 MAX_BYTES = 1_000_000
@@ -72,22 +76,24 @@ def _declared(card: ScoreCard) -> str:
 
 
 def _split_lines(card: ScoreCard) -> Iterator[str]:
-    n, n_declared = card.counts.n, card.overlap.count("1")
-    yield f"declared as possibly seen: {n_declared:,} of {n:,}{_score_on(card, '1')}"
-    if n_declared < n:
-        yield f"  on the other {n - n_declared:,}{_score_on(card, '0')}"
+    from edu_rag.statistics.parts import is_lower, part_of
+
+    declared, rest = (part_of(card.outcomes, card.lessons, card.overlap, mark) for mark in "10")
+    if declared is not None:
+        yield f"declared as possibly seen: {declared.n:,} of {card.counts.n:,}{_score_on(declared)}"
+    if rest is not None:
+        yield f"  on the other {rest.n:,}{_score_on(rest)}"
+    if is_lower(declared, rest):
+        yield "  the declared part scores lower, by more than luck: not what having seen a question does"
 
 
-def _score_on(card: ScoreCard, mark: str) -> str:
-    from edu_rag.statistics import rate_intervals
-
-    outcomes, lessons = subset(card, mark)
-    (low, high), score = rate_intervals(outcomes, lessons)[0]["score"], outcomes.count("c") - outcomes.count("i")
-    return f": score {100 * score / len(outcomes):+.2f} %   95 % interval {100 * low:+.2f} … {100 * high:+.2f} %"
+def _score_on(part: Part) -> str:
+    low, high = part.interval
+    return f": score {100 * part.score:+.2f} %   95 % interval {100 * low:+.2f} … {100 * high:+.2f} %"
 
 
 def subset(card: ScoreCard, mark: str) -> tuple[str, tuple[int, ...]]:
     """Outcomes and lessons of the questions that are declared ('1') or clean ('0'), in their order."""
-    kept = [i for i, found in enumerate(card.overlap) if found == mark]
-    outcomes = "".join(card.outcomes[i] for i in kept)
-    return outcomes, tuple(card.lessons[i] for i in kept) if card.lessons else ()
+    from edu_rag.statistics.parts import kept
+
+    return kept(card.outcomes, card.lessons, card.overlap, mark)

@@ -89,7 +89,8 @@ def _standing_lines(card: ScoreCard) -> Iterator[str]:
     elif again:
         yield f"run again by the maintainers: {again['n_same']:,} of {again['n']:,} answers the same"
     if card.caps:
-        yield f"made in a sandbox: {card.caps.get('sandbox', 'unknown')}"
+        sandbox = card.caps.get("sandbox", "unknown")
+        yield "made without a sandbox" if sandbox == "none" else f"made in a sandbox: {sandbox}"
 
 
 def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:

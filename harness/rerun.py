@@ -101,13 +101,18 @@ def said(question: Question, prediction: Prediction | None) -> str:
     return reading.label or reading.kind
 
 
+def is_same(question: Question, before: Prediction | None, after: Prediction | None) -> bool:
+    """Whether two answers to a question come to the same; one that failed is the same as none, not even as itself."""
+    return said(question, before) == said(question, after) != FAILED
+
+
 def _different(
     questions: Sequence[Question], handed_in: Mapping[str, Prediction], now: Mapping[str, Prediction]
 ) -> Iterator[tuple[str, str, str]]:
     for question in questions:
-        before, after = (said(question, known.get(question.question_id)) for known in (handed_in, now))
-        if before != after or after == FAILED:
-            yield question.question_id, before, after
+        both = handed_in.get(question.question_id), now.get(question.question_id)
+        if not is_same(question, *both):
+            yield question.question_id, said(question, both[0]), said(question, both[1])
 
 
 def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -186,10 +189,20 @@ def reruns_beside(results: Path) -> Path | None:
 
 
 def write_rerun(path: Path, line: Rerun) -> None:
-    """Put a line in the place of the one it stands for, or add it; sorted: the order of runs leaves no trace."""
-    known = {old.key: old for old in read_reruns(path)} if path.is_file() else {}
-    known[line.key] = line
-    write_records(path, (known[key] for key in sorted(known)))
+    """Put a line in the place of the one it stands for, or add it; sorted: the order of runs leaves no trace.
+
+    Runs that end at once wait for one another, so that none of their lines is lost. Raises DataError for faulty lines.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks: then the last of two that end at once is kept
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        known = {old.key: old for old in read_reruns(path)} if path.is_file() else {}
+        known[line.key] = line
+        write_records(path, (known[key] for key in sorted(known)))
+    finally:
+        os.close(folder)
 
 
 def own_run(record: RunRecord, slug: str, made_at: str) -> Rerun:

@@ -92,6 +92,9 @@ def scaffold(slug: str, into: Path, wishes: Wishes) -> Path:
     fault = slug_fault(slug, taken_slugs(into))
     if fault is None and (folder.exists() or folder.is_symlink()):
         fault = SubmissionError(folder, "exists already", "choose another name, or remove it")
+    around = next((place for place in folder.absolute().parents if (place / FILE_NAME).is_file()), None)
+    if around is not None:
+        fault = SubmissionError(folder, f"would lie within the submission {around.name}", "go to the top of the clone")
     faults = ([] if fault is None else [fault]) + _wish_faults(wishes)
     if faults:
         raise FaultsError(faults)

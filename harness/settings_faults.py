@@ -22,6 +22,7 @@ TEMPLATE: Mapping[str, str] = {
 """What submissions/template says, which nobody's system is called."""
 PYTHONS = ("python", "python3")
 _SCRIPTS = (".py", ".js", ".sh")
+MAX_FIRST_LINE = 4_096
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}\Z")
 
 
@@ -38,8 +39,10 @@ def _is_inside(folder: Path, word: str) -> bool:
 def _program_fault(folder: Path, word: str, *, here: bool) -> tuple[str, str] | None:
     """Why a command's first word starts nothing, and the remedy; a word with a slash is looked for in the folder."""
     found = shutil.which(folder / word) if "/" in word else shutil.which(word)
-    if word in PYTHONS or found is not None:
+    if word in PYTHONS:
         return None
+    if found is not None:
+        return _own_word_fault(folder, word)
     if not (folder / word).is_file():
         if not here and "/" not in word:
             return None
@@ -47,6 +50,20 @@ def _program_fault(folder: Path, word: str, *, here: bool) -> tuple[str, str] | 
     if "/" in word:
         return f"{word!r} is not executable", f"chmod +x {word}"
     return f"{word!r} is in the folder, but not on PATH", f"write './{word}'"
+
+
+def _own_word_fault(folder: Path, word: str) -> tuple[str, str] | None:
+    """Why a word that names a file of the folder does so on this machine alone, and the remedy."""
+    if not _is_inside(folder, word):
+        return None
+    if Path(word).is_absolute():
+        return f"{word!r} is a path of this machine", f"write './{os.path.relpath(word, folder)}'"
+    with (folder / word).open("rb") as stream:
+        first = stream.readline(MAX_FIRST_LINE)
+    if first.startswith(b"#!") and first.endswith(b"\r\n"):
+        # The kernel looks for a program whose name ends in a carriage return, and says that the script is not there.
+        return f"{word!r} has the line ends of Windows, so that it does not start", "save it with those of Unix"
+    return None
 
 
 def _command_faults(submission: Submission, *, here: bool) -> Iterator[tuple[str, str]]:
@@ -57,6 +74,8 @@ def _command_faults(submission: Submission, *, here: bool) -> Iterator[tuple[str
     for word in command[1:]:
         if word.endswith(_SCRIPTS) and not word.startswith("-") and not _is_inside(folder, word):
             yield f"{word!r} is not in the folder", "put the script there, or mend its name"
+        elif Path(word).is_absolute() and _is_inside(folder, word):
+            yield f"{word!r} is a path of this machine", f"write {os.path.relpath(word, folder)!r}"
 
 
 def _account_faults(accounts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,9 @@ from edu_rag.errors import ConfigError, EduRagError
 _SECTION = re.compile(r"\s*\[\s*([A-Za-z0-9_.-]+)\s*\]")
 _KEY = re.compile(r"\s*\"?([A-Za-z0-9_.-]+)\"?\s*=")
 _MAX_BYTES = 1_000_000
+_WITHDRAWN = re.compile(
+    rb"""^[ \t]*withdrawn[ \t]*=[ \t]*(?:"(?:[^"\\\r\n]|\\[^\r\n])*"|'[^'\r\n]*')[ \t]*(?:\r?\n|\Z)""", re.MULTILINE
+)
 
 
 def lines_of(path: Path) -> dict[str, int]:
@@ -43,3 +46,11 @@ def with_line(path: Path, fault: EduRagError) -> EduRagError:
     """A fault of `FILE: setting` with the line that the setting stands on; any other as it is."""
     start, _, setting = fault.where.partition(f"{path}: ")
     return fault if start or not setting else setting_fault(path, setting, fault.what, fault.remedy)
+
+
+def without_withdrawal(settings: bytes) -> bytes:
+    """The bytes of a submission.toml without its line `withdrawn = "…"`, the one that may be added to it later.
+
+    It must hold nothing else: no comment, and no text of several lines.
+    """
+    return _WITHDRAWN.sub(b"", settings, count=1)

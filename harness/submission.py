@@ -11,6 +11,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.look.lookalikes import is_seen, is_stacked
 from edu_rag.results import SystemFacts
 from edu_rag.sample import Sample, sample_of
 from edu_rag.toml import read_toml
@@ -42,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFile:
-    """What submission.toml says. Invariants: name and team are not blank; every text is one short paragraph."""
+    """What submission.toml says. Invariants: name and team can be seen; every text is one short paragraph."""
 
     name: Name
     team: Name
@@ -62,8 +63,10 @@ class SubmissionFile:
     def __post_init__(self) -> None:
         for name in ("name", "team"):
             value = getattr(self, name)
-            if not (value.strip() and value.isprintable()):
+            if not (is_seen(value) and value.isprintable()):
                 raise RecordError(name, "is blank or cannot be printed")
+            if is_stacked(value):
+                raise RecordError(name, "piles up marks on a letter", "write it as one would in print")
         for link in self.links:
             if not link.startswith(("https://", "http://")):
                 raise RecordError("links", f"{link[:80]!r} is no http(s) address")

@@ -138,11 +138,12 @@ def start_of(path: bytes, n_bytes: int) -> bytes | None:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(number, "rb", buffering=0) as stream:
-        try:
-            return stream.read(n_bytes) if stat.S_ISREG(os.fstat(number).st_mode) else None
-        except OSError:
-            return None
+    try:  # not by fdopen: of a folder that raises, and would name it by a number
+        return os.read(number, n_bytes) if stat.S_ISREG(os.fstat(number).st_mode) else None
+    except OSError:
+        return None
+    finally:
+        os.close(number)
 
 
 def told(faults: Sequence[Fault], prefix: str = "") -> list[SubmissionError]:

@@ -97,12 +97,17 @@ def _row(site: Path, row: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _row_of(card: ScoreCard) -> dict[str, Any]:
-    """The numbers of a board's row that a scorecard holds or that its counts give."""
+    """What a board's row says that a scorecard holds or that its counts give; ranks hang on the whole table."""
     low, high = card.intervals.get("score", (None, None))
+    rerun = card.rerun
     return {
         "dataset": card.dataset, "split": card.split, "sample": card.sample, "slug": card.system.slug,
         "name": card.system.name, "team": card.system.team, "n": card.counts.n,
         **{outcome: getattr(card.counts, outcome) for outcome in OUTCOMES}, **card.counts.rates(),
-        "score_low": low, "score_high": high, "answers_rule": card.answers_rule, "harness": card.harness,
-        "scored_at": card.scored_at,
+        "score_low": low, "score_high": high, "interval_method": card.interval_method,
+        "answers_rule": card.answers_rule, "harness": card.harness, "scored_at": card.scored_at,
+        "blind": card.system.blind, "runnable": card.system.runnable, "withdrawn": card.system.withdrawn,
+        "rerun_own": rerun.get("own") is True, "rerun_n": rerun.get("n"), "rerun_same": rerun.get("n_same"),
+        "overlap_declared": card.overlap.count("1"), "system_sha256": card.system_sha256,
+        "predictions_sha256": card.predictions_sha256,
     }  # fmt: skip

@@ -99,15 +99,23 @@ def _said(text: str) -> str:
     return plain[:MAX_NAME] + ("…" if len(plain) > MAX_NAME else "")
 
 
+def _made(card: ScoreCard) -> str:
+    """Who made the predictions, as far as the harness or the maintainers know."""
+    if card.caps and card.caps.get("sandbox") != "none":
+        return "made by the benchmark's harness in its sandbox"
+    if card.caps or card.rerun.get("own") is True:
+        return "made by the benchmark's harness without a sandbox"
+    return "handed in"
+
+
 def _notes(card: ScoreCard) -> str:
     counts = card.counts
     interval = card.intervals.get("score")
     bounds = f" (95 % interval {interval[0]:+.3f} to {interval[1]:+.3f})" if interval else ""
-    made = "made by the benchmark's harness in its sandbox" if card.caps else "handed in"
     return (
         f"System: {_said(card.system.name)} ({card.system.slug}), of which this model is a part. {card.dataset}, "
         f"n = {counts.n}: score {counts.score:+.3f}{bounds}, accuracy {counts.accuracy:.3f}, hallucination "
-        f"{counts.hallucination:.3f}, missing {counts.missing:.3f}. Predictions {made}; {card.answers_rule}."
+        f"{counts.hallucination:.3f}, missing {counts.missing:.3f}. Predictions {_made(card)}; {card.answers_rule}."
     )
 
 

@@ -87,7 +87,7 @@ class _Gaps:
 
     def notes(self) -> Iterable[str]:
         for places, what, remedy in (
-            (self.no_predictions, "without their predictions", "name the folder that has them with --submissions"),
+            (self.no_predictions, "without their predictions", "if there are any, name their --submissions"),
             (self.no_outcomes, "whose predictions get no outcome, as their ids are unproven", "name the --dataset"),
             (self.left_out, "on a sample whose ids are unproven, predictions left out", "name the --dataset"),
         ):

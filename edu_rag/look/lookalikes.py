@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 MAX_READ = 400
 """Characters of a name that are looked at, after those that nobody sees; a page shows 80."""
 MAX_SKELETON = 100
+MAX_MARKS = 5
 MIN_TYPO = 6
 """Shorter names differ by one letter all the time: GPT and GPU."""
 # Letters by category that show nothing: Hangul fillers, Khmer inherent vowels, the Braille blank.
@@ -28,6 +29,21 @@ def name_key(name: str) -> str:
 def _is_seen(char: str) -> bool:
     # Cf: zero-width and bidirectional; M: accents, and marks that hide in them; Cn, Co, Cs: what no font has.
     return unicodedata.category(char)[0] not in "CM" and char not in _BLANKS
+
+
+def is_seen(text: str) -> bool:
+    """Whether a reader sees anything of a text: marks, fillers and blanks alone show nothing of their own."""
+    return any(_is_seen(char) and not char.isspace() for char in text)
+
+
+def is_stacked(text: str) -> bool:
+    """Whether a letter carries more marks than any script puts on one: they would be drawn over the lines beside it."""
+    marks = 0
+    for char in unicodedata.normalize("NFD", text):
+        marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
+        if marks > MAX_MARKS:
+            return True
+    return False
 
 
 def _seen(text: str) -> str:

@@ -50,7 +50,7 @@ def verify(
     \b
     Example:
       edu-rag verify --dataset tqa-val --strict
-      edu-rag verify --results demo/results --submissions demo/submissions --dataset demo/dataset --site demo/site
+      edu-rag verify --results demo/results --submissions demo/submissions --dataset demo/dataset --own-machine
     """
     from edu_rag.progress import say
     from harness.verify import BAD, verification_lines, verification_values

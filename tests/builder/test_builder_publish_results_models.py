@@ -69,6 +69,24 @@ def test_entries_read_back_through_the_library_of_the_hub(results: Path, tmp_pat
     assert str(score.notes).isprintable()
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "Predictions handed in;"),
+        ({"caps": {"sandbox": "bubblewrap"}}, "by the benchmark's harness in its sandbox;"),
+        ({"caps": {"sandbox": "none"}}, "by the benchmark's harness without a sandbox;"),
+        ({"rerun": {"own": True}}, "by the benchmark's harness without a sandbox;"),
+        ({"rerun": {"own": False, "n": 20, "n_same": 20}}, "Predictions handed in;"),
+    ],
+)  # fmt: skip
+def test_a_page_of_a_model_says_who_made_the_predictions_and_no_more(
+    tmp_path: Path, more: dict[str, Any], said: str
+) -> None:
+    put(tmp_path / "results", card(facts("one-model", models=(MODEL,)), **more), full())
+    write_eval_results(tmp_path / "meta", made(tmp_path / "results", tmp_path), KNOWN)
+    assert all(said in entry["notes"] for entry in read(tmp_path / "meta/models/one-model/.eval_results/edu-rag.yaml"))
+
+
 def test_each_task_of_an_entry_stands_in_the_eval_yaml_of_the_benchmark(results: Path, tmp_path: Path) -> None:
     write_eval_results(tmp_path / "meta", made(results, tmp_path), KNOWN)
     values = read(tmp_path / "meta/benchmarks/tiny-1.2.0/eval.yaml")

@@ -78,6 +78,20 @@ def withdraw(head: Path, folder: str = OWN, line: str = 'withdrawn = "a fault in
     path.write_text(line + path.read_text())
 
 
+_LAYOUT = ("submission.toml: its comments or its layout are changed",)
+
+
+def _withdraw_with_crlf(head: Path) -> None:
+    withdraw(head)
+    path = head / OWN / "submission.toml"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+
+
+def _withdraw_executable(head: Path) -> None:
+    withdraw(head)
+    (head / OWN / "submission.toml").chmod(0o755)
+
+
 def _with_new(change: Callable[[Path], object]) -> Callable[[Path], object]:
     def build(head: Path) -> None:
         add(head)
@@ -253,6 +267,9 @@ HOSTILE = (
     Pull("2 GB file", _sparse(f"{NEW}/weights.bin", 2_000_000_000), (f"{NEW}/weights.bin", "2,000.0 MB")),
     Pull("2 GB settings", _sparse(f"{NEW}/submission.toml", 2_000_000_000), (f"{NEW}/submission.toml", "2,000.0 MB")),
     Pull("300 MB of predictions", _sparse(f"{NEW}/{RUN}.jsonl", 300_000_000), (f"{NEW}/{RUN}.jsonl", "300.0 MB")),
+    Pull("settings that are a folder", lambda head: (
+        put(head, f"{NEW}/system.py"), put(head, f"{NEW}/submission.toml/settings.py"), put(head, "x.py")), ("x.py",)),
+    Pull("overlap that is a folder of another", _new(f"{OLD}/overlap.txt/x"), (f"{OLD}/overlap.txt/x",)),
     Pull("2 GB beside", _sparse("weights.bin", 2_000_000_000), ("weights.bin",)),
     Pull("huge settings", _new(f"{NEW}/submission.toml", "#" * 200_000), (f"{NEW}/submission.toml", "0.2 MB")),
     Pull("files that are large together", lambda head: (
@@ -294,6 +311,17 @@ HOSTILE = (
     Pull("run and withdrawal at once", _run_and_withdraw, (f"{OWN}/submission.toml",)),
     Pull("withdrawal with a new name", _withdraw_and_rename, (f"{OWN}/submission.toml", "settings are changed")),
     Pull("withdrawal without a reason", lambda head: withdraw(head, line='withdrawn = " "\n'), ("why",)),
+    Pull("withdrawal with comments", lambda head: withdraw(head, line='# <script>\nwithdrawn = "x"\n'), _LAYOUT),
+    Pull("withdrawal with a comment on its line", lambda head: withdraw(head, line='withdrawn = "x" # hi\n'), _LAYOUT),
+    Pull("withdrawal of 11 kB", lambda head: withdraw(head, line=f'withdrawn = "{"x" * 11_000}"\n'), (
+        "withdrawn: Expected `str` of length",)),
+    Pull("withdrawal with a blank line", lambda head: withdraw(head, line='\nwithdrawn = "x"\n'), _LAYOUT),
+    Pull("withdrawal in three quotes", lambda head: withdraw(head, line='withdrawn = """x\ny"""\n'), _LAYOUT),
+    Pull("withdrawal with other ends of lines", _withdraw_with_crlf, _LAYOUT),
+    Pull("withdrawal that executes", _withdraw_executable, ("is made executable", "withdrawn =")),
+    Pull("settings that may be executed", lambda head: (head / OWN / "submission.toml").chmod(0o755), (
+        "submission.toml: is made executable: leave it as it was",)),
+    Pull("comments alone", lambda head: withdraw(head, line="# better\n"), _LAYOUT),
     Pull("withdrawal of another's", lambda head: withdraw(head, OLD), (f"{OLD}/submission.toml",)),
     Pull("withdrawal that is taken back", lambda head: put(
         head, "submissions/gone-system/submission.toml", settings("gone", '["me"]')), ("withdrawn before",)),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
 from edu_rag.results import ScoreCard
 from edu_rag.statistics import rate_intervals
+from edu_rag.statistics.parts import Part, difference_of, is_lower, part_of
 from harness.overlap import FILE_NAME, MAX_BYTES, marks, overlap_lines, read_overlap, subset
 from harness.report import card_lines
 from harness.score import now_utc, score_target
@@ -70,6 +72,27 @@ def test_the_report_shows_both_parts_with_intervals_of_their_own_questions(hande
         f"  on the other 20: score -100.00 %   95 % interval {100 * low:+.2f} … {100 * high:+.2f} %",
     ]
     assert "declared as possibly seen: 20 of 40" in "\n".join(card_lines(card))
+
+
+def test_a_declared_part_that_scores_lower_by_more_than_luck_is_named(handed_in: Path, tiny: Dataset) -> None:
+    (handed_in / FILE_NAME).write_text("".join(f"q{i:03}\n" for i in range(20, 40)))
+    assert list(overlap_lines(card_of(handed_in, tiny)))[2].startswith("  the declared part scores lower, by more than")
+    (handed_in / FILE_NAME).write_text("".join(f"q{i:03}\n" for i in range(21, 40)))
+    assert len(list(overlap_lines(card_of(handed_in, tiny)))) == 2, "19 questions may be luck"
+
+
+def test_the_interval_of_two_parts_is_that_of_its_source_and_covers_as_it_should() -> None:
+    first, second = Part(56, 0.9, (0.8, 0.95)), Part(48, 0.7, (0.5, 0.8))
+    low, high = difference_of(first, second)
+    assert low == pytest.approx(0.2 - (0.1**2 + 0.1**2) ** 0.5)
+    assert high == pytest.approx(0.2 + (0.05**2 + 0.2**2) ** 0.5)
+    drawn = random.Random(7)
+    flagged = 0
+    for _ in range(400):  # both parts are of one system that is right half of the time: lower is luck
+        letters = "".join(drawn.choice("ci") for _ in range(120))
+        marks = "1" * 30 + "0" * 90
+        flagged += is_lower(part_of(letters, (), marks, "1"), part_of(letters, (), marks, "0"))
+    assert flagged <= 400 * 0.05, "a one-sided 2.5 %, with room for its luck"
 
 
 def test_everything_declared_leaves_no_other_part(handed_in: Path, tiny: Dataset) -> None:

@@ -79,6 +79,13 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
     assert "my-system" in taken_slugs(tmp_path)
 
 
+def test_nothing_is_made_within_another_submission(tmp_path: Path) -> None:
+    folder = scaffold("my-system", tmp_path, Wishes())
+    with pytest.raises(FaultsError, match="would lie within the submission my-system: go to the top of the clone"):
+        scaffold("another", folder / "submissions", Wishes())
+    assert not (folder / "submissions").exists()
+
+
 def test_the_next_steps_are_commands_that_work_as_typed(tmp_path: Path, tiny: Dataset) -> None:
     (tmp_path / "demo").mkdir()
     (tmp_path / "demo" / "dataset").symlink_to(tiny.folder)

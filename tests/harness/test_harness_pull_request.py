@@ -15,10 +15,12 @@ from pull_request_trees import ECHO, OURS, hand_in, judged, settings, write_base
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.sample import choose, sample_of
+from harness.pulls import merged, oddities
 from harness.pulls.records import Review
 from harness.pulls.report import report
 from harness.pulls.standing import of_table, read_results
 from harness.pulls.taken import take
+from harness.score import score_on
 
 Trees = tuple[Path, Path]
 
@@ -59,6 +61,30 @@ def test_a_sample_of_ones_own_choice_is_refused(trees: Trees, tiny: Dataset, gol
     found = judged(base, head, tiny)
     assert not found.accepted
     assert "test-stratified-5-seed-7.jsonl" in faults(found)
+
+
+@pytest.mark.parametrize("folder", ["tiny-1.0.0", "tiny-0.9.0"])
+def test_a_sample_of_ones_own_choice_is_refused_where_it_is_not_scored_too(
+    trees: Trees, gold: dict[str, str], folder: str
+):
+    """A maintainer scores it later, with everybody else in the table that it makes."""
+    base, head = trees
+    made = hand_in(head, "new-one", gold, settings("New team"), stem="test-stratified-5-seed-7") / "predictions"
+    (made / "tiny-1.0.0").rename(made / folder)
+    found = judged(base, head)
+    assert not found.accepted
+    assert f"{folder}/test-stratified-5-seed-7.jsonl: the board has no such table" in faults(found)
+
+
+@pytest.mark.parametrize(("folder", "refused"), [("tiny-1.0.1", True), ("tiny-2.0.0", True), ("tiny-0.9.0", False)])
+def test_predictions_for_a_version_that_the_board_does_not_have_yet_are_refused(
+    trees: Trees, gold: dict[str, str], folder: str, refused: bool
+):
+    base, head = trees
+    made = hand_in(head, "new-one", gold, settings("New team")) / "predictions"
+    (made / "tiny-1.0.0").rename(made / folder)
+    found = judged(base, head)
+    assert ("the board has tiny 1.0.0, nothing newer" in faults(found)) is refused
 
 
 def test_run_records_and_claimed_numbers_are_not_believed(trees: Trees, tiny: Dataset, gold: dict[str, str]):
@@ -138,6 +164,45 @@ def test_what_was_merged_since_results_were_committed_counts_too(trees: Trees, t
     assert "merged-one" in [one.comparison.second.system.slug for one in standing.against]
 
 
+def test_work_on_what_was_merged_is_bounded_and_the_bound_is_told(
+    trees: Trees, tiny: Dataset, gold: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    base, head = trees
+    for tree in trees:
+        for n in range(4):
+            hand_in(tree, f"merged-{n}", gold, settings(f"Team {n}"))
+    hand_in(head, "new-one", gold, settings("New team", "Second"))
+    scored = []
+    monkeypatch.setattr(merged, "score_on", lambda *given, **more: scored.append(1) or score_on(*given, **more))
+    monkeypatch.setattr(merged, "MAX_SCORED", 3)
+    results = judged(base, head, tiny).results
+    result = results[0]
+    assert (len(scored), result.standing.n) == (3 * len(results), 7)
+    assert any("1 merged submission(s) without a result yet" in reason for reason in result.standing.left_out)
+    assert "not compared: `1 merged submission(s)" in report(judged(base, head, tiny))
+    monkeypatch.setattr(merged, "MAX_BYTES", 1)
+    assert any(reason.startswith("4 merged") for reason in judged(base, head, tiny).results[0].standing.left_out)
+
+
+def test_answers_are_compared_only_where_the_outcomes_are_nearly_the_same(
+    trees: Trees, tiny: Dataset, gold: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    base, head = trees
+    for tree in trees:
+        for n in range(3):
+            hand_in(tree, f"merged-{n}", gold, settings(f"Team {n}"))
+    hand_in(head, "new-one", gold, settings("New team", "Second"))
+    read = []
+    original = oddities.read_predictions
+    monkeypatch.setattr(oddities, "read_predictions", lambda path, known: read.append(path) or original(path, known))
+    warnings = judged(base, head, tiny).results[0].warnings
+    assert {path.parents[2].name for path in read} == {"merged-0", "merged-1", "merged-2"}
+    assert sum("answers are those of the submission" in warning for warning in warnings) == 3
+    monkeypatch.setattr(oddities, "MAX_READ", 2)
+    warnings = judged(base, head, tiny).results[0].warnings
+    assert any("not all answers were compared" in warning for warning in warnings)
+
+
 def test_scorecards_on_other_questions_are_left_out_with_the_reason(trees: Trees, tiny: Dataset, gold: dict[str, str]):
     base, _ = trees
     (card, *_), _ = read_results(base)
@@ -168,6 +233,20 @@ def test_predictions_for_a_dataset_that_is_not_at_hand_are_told(trees: Trees, go
     assert found.results == ()
     assert any("tiny-1.0.0 were not scored" in warning for warning in found.warnings)
     assert "Nothing was scored here" in report(found)
+
+
+def test_many_datasets_that_are_not_at_hand_hide_no_other_warning(trees: Trees, tiny: Dataset):
+    base, head = trees
+    theirs = base / "submissions" / "theirs-one" / "predictions" / "tiny-1.0.0" / "test.jsonl"
+    folder = hand_in(head, "new-one", None, settings("New team")) / "predictions"
+    for number in range(150):
+        path = folder / (f"tiny-0.9.{number}" if number else "tiny-1.0.0") / "test.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(theirs.read_bytes())
+    found = judged(base, head, tiny)
+    assert found.accepted
+    assert "of the submission 'theirs-one'" in report(found)
+    assert "nor were those for 144 more" in report(found)
 
 
 def test_a_withdrawal_is_accepted_and_not_scored(trees: Trees, tiny: Dataset):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
 from harness.pulls.changes import Change
 from harness.pulls.markdown import cell, code, table, within
+from harness.pulls.next_steps import ARTIFACT
 from harness.pulls.records import Review
 from harness.pulls.report import MAX_BYTES, MAX_FAULTS, report
 from harness.pulls.values import review_values
@@ -159,6 +161,8 @@ def test_a_system_that_never_answers_is_told_with_its_own_words(tmp_path: Path, 
     assert "not a single question was answered" in report(found)
     assert "edu-rag-pr-" not in report(found)
     assert not any(line.lstrip().startswith("::") for line in report(found).splitlines())
+    hand_in(head, "new-one", None, toml, code="import no_such_package")
+    assert "docs/submit.md says which CI has" in report(judged(base, head, tiny, choice="always"))
     hand_in(head, "new-one", gold, toml)
     again = judged(base, head, tiny, choice="always", n_again=3)
     assert again.accepted
@@ -174,6 +178,115 @@ def test_a_run_ends_when_its_time_is_over(tmp_path: Path, tiny: Dataset, gold: d
     found = judged(base, head, tiny, choice="always", budget_s=5_000.0, monotonic=lambda: float(next(ticks)))
     assert not found.accepted
     assert "before 40 questions were asked" in "\n".join(map(str, found.faults))
+
+
+def test_the_sample_of_a_re_run_is_drawn_by_the_job_and_can_be_asked_for_again(
+    tmp_path: Path, tiny: Dataset, gold: dict[str, str]
+):
+    base, head = write_base(tmp_path, tiny, gold)
+    hand_in(head, "new-one", gold, settings("New team", command=["python", "system.py"]), code=ECHO)
+    drawn = [judged(base, head, tiny, choice="always", n_again=5) for _ in range(2)]
+    seeds = [found.results[0].asked.seed for found in drawn if found.results[0].asked]
+    assert len(set(seeds)) == 2, "one that comes from the predictions is the same twice, and can be ground"
+    assert f"`--sample 5 --seed {seeds[0]}`" in report(drawn[0])
+    again = judged(base, head, tiny, choice="always", n_again=5, new_seed=lambda: seeds[0]).results[0].asked
+    first = drawn[0].results[0].asked
+    assert again is not None
+    assert first is not None
+    assert (again.seed, again.n_same) == (seeds[0], first.n_same)
+
+
+def test_the_command_repeats_a_sample_by_its_seed(tmp_path: Path, tiny: Dataset, gold: dict[str, str]):
+    base, head = write_base(tmp_path, tiny, gold)
+    hand_in(head, "new-one", gold, settings("New team", command=["python", "system.py"]), code=ECHO)
+    words = ["pr", "--base", base, "--head", head, "--author", "me", "--dataset", tiny.folder, "--run", "always",
+             "--rerun-sample", 3, "--rerun-seed", 7]  # fmt: skip
+    done = CliRunner().invoke(root, list(map(str, words)))
+    assert done.exit_code == 0
+    assert "`--sample 3 --seed 7`" in done.stdout
+
+
+def test_an_answer_that_fails_twice_is_not_the_same_answer(tmp_path: Path, tiny: Dataset, gold: dict[str, str]):
+    base, head = write_base(tmp_path, tiny, gold)
+    broken = "import sys\nfor line in sys.stdin:\n    print('{}', flush=True)\n"
+    toml = settings("New team", command=["python", "system.py"])
+    hand_in(head, "new-one", {next(iter(gold)): "a"}, toml, code=broken)  # all the others failed when it was handed in
+    first = judged(base, head, tiny, choice="always", n_again=6).results[0]
+    assert first.asked is not None
+    assert (first.asked.n, first.asked.n_same) == (6, 0)
+
+
+def test_predictions_that_were_made_here_are_committed_next_and_then_held_against_a_re_run(
+    tmp_path: Path, tiny: Dataset, gold: dict[str, str]
+):
+    base, head = write_base(tmp_path, tiny, gold)
+    hand_in(head, "new-one", None, settings("New team", command=["python", "system.py"]), code=ECHO)
+    first = judged(base, head, tiny, choice="always", keep=tmp_path / "made")
+    told = report(first)
+    assert "**One step is left for its team" in told
+    for name in first.kept:
+        assert f"- `{name}`" in told
+        assert (tmp_path / "made" / name).is_file()
+    assert [name.rpartition("/")[2] for name in first.kept] == ["test.jsonl", "test.run.json"]
+    shutil.copytree(tmp_path / "made", head, dirs_exist_ok=True)  # what unpacking the artifact does
+    second = judged(base, head, tiny, choice="always", keep=tmp_path / "again", n_again=10)
+    assert second.accepted
+    assert second.kept == ()
+    assert not (tmp_path / "again").exists()
+    assert "10 of 10 questions that were asked again in the sandbox got the same answer" in report(second)
+    assert "One step is left" not in report(second)
+    assert second.results[0].card.outcomes == first.results[0].card.outcomes
+
+
+def test_without_a_place_to_keep_them_the_team_is_told_to_make_them(
+    tmp_path: Path, tiny: Dataset, gold: dict[str, str]
+):
+    base, head = write_base(tmp_path, tiny, gold)
+    hand_in(head, "new-one", None, settings("New team", command=["python", "system.py"]), code=ECHO)
+    told = report(judged(base, head, tiny, choice="always"))
+    assert "make them by `edu-rag run` on your own machine" in told
+    assert "artifact" not in told
+
+
+def test_the_artifact_has_the_name_that_the_workflow_gives_it():
+    text = (Path(__file__).parents[2] / ".github" / "workflows" / "submission.yml").read_text(encoding="utf-8")
+    assert f"          name: {ARTIFACT}\n" in text
+
+
+def test_a_refusal_begins_with_what_a_stranger_understands(tmp_path: Path, tiny: Dataset, gold: dict[str, str]):
+    base, head = write_base(tmp_path, tiny, gold)
+    (head / "README.md").write_text("x")
+    title, _, first = report(judged(base, head, tiny)).splitlines()[:3]
+    assert title == "## Refused"
+    assert first.startswith("This pull request cannot be merged as it is: 1 thing has to be mended.")
+
+
+def test_a_withdrawal_says_what_changes_on_the_board_and_nothing_of_the_check(
+    tmp_path: Path, tiny: Dataset, gold: dict[str, str]
+):
+    base, head = write_base(tmp_path, tiny, gold)
+    path = head / "submissions" / "theirs-one" / "submission.toml"
+    path.write_text(f'withdrawn = "a *fault* in our code"\n{path.read_text()}')
+    found = judged(base, head, tiny, author="them")
+    told = report(found)
+    assert found.accepted
+    assert (found.notes, found.warnings, found.rows) == ((), (), (f"{tiny.id}, test",))
+    assert "struck through and marked as withdrawn with your reason: `a *fault* in our code`" in told
+    assert f"- `{tiny.id}, test`" in told
+    assert "Scores and ranks stay as they are" in told
+    assert "### Notes" not in told
+    assert "What the team declares" not in told
+
+
+def test_a_system_can_be_withdrawn_though_its_old_files_would_not_be_taken_today(
+    tmp_path: Path, tiny: Dataset, gold: dict[str, str]
+):
+    base, head = write_base(tmp_path, tiny, gold)
+    for tree in (base, head):
+        next((tree / "submissions" / "theirs-one" / "predictions").rglob("test.jsonl")).write_text("no line of JSON\n")
+    path = head / "submissions" / "theirs-one" / "submission.toml"
+    path.write_text(f'withdrawn = "a fault"\n{path.read_text()}')
+    assert judged(base, head, tiny, author="them").accepted
 
 
 def test_withdrawals_say_that_the_row_stays():

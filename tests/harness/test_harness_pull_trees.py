@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from edu_rag.errors import FaultsError, SubmissionError
+from edu_rag.typed import faults_and_record
 from harness.pulls.changes import Change, judge
 from harness.slugs import look_of
+from harness.submission import SubmissionFile
 from tests.harness.hostile_pulls import GOOD, HOSTILE, NEW, OLD, OWN, RUN, Pull, add, put, settings, write_base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,6 +116,41 @@ def test_a_withdrawal_below_the_limits_is_told_to_stand_above_them(base: Path, h
     path.write_text(path.read_text() + 'withdrawn = "x"\n')
     (line,) = refused(base, head)
     assert line.startswith(f"{OWN}/submission.toml:8: limits.withdrawn: unknown field: withdraw it by one line above")
+
+
+@pytest.mark.parametrize(
+    "line", ['withdrawn = "a fault"\n', "withdrawn = 'a fault'\n", '  withdrawn="a \\"fault\\" # here" \r\n']
+)
+def test_one_line_that_withdraws_is_all_that_a_withdrawal_needs(base: Path, head: Path, line: str) -> None:
+    path = head / OWN / "submission.toml"
+    first, _, rest = path.read_text().partition("\n")
+    path.write_text(f"{first}\n{line}{rest}")
+    assert judge(base, head, "me").kind == "withdrawal"
+
+
+def test_an_empty_line_that_was_there_is_filled(base: Path, head: Path) -> None:
+    for tree, line in ((base, 'withdrawn = ""\n'), (head, 'withdrawn = "a fault"\n')):
+        path = tree / OWN / "submission.toml"
+        path.write_text(line + path.read_text())
+    assert judge(base, head, "me").kind == "withdrawal"
+
+
+def test_nine_thousand_unknown_settings_are_a_hundred_faults_and_a_number() -> None:
+    found, record = faults_and_record({f"k{n}": n for n in range(9_000)}, SubmissionFile)
+    assert record is None
+    unknown = [fault for fault in found if fault.what == "unknown field"]
+    assert len(unknown) == 100
+    assert any("8,900 more unknown fields" in str(fault) for fault in found)
+
+
+def test_a_letter_that_becomes_a_login_in_small_letters_is_no_login(base: Path, head: Path) -> None:
+    for tree in (base, head):
+        path = tree / OWN / "submission.toml"
+        path.write_text(re.sub("accounts = .*", 'accounts = ["kim"]', path.read_text()))
+    put(head, f"{OWN}/{RUN.replace('2.1.0', '2.2.0')}.jsonl", "{}\n")
+    assert judge(base, head, "KIM").kind == "new run"
+    assert "\u212aim".lower() == "kim"
+    assert "is not among the accounts" in refused(base, head, "\u212aim")[0]
 
 
 def test_what_our_tools_leave_in_the_base_is_nobodys_removal(base: Path, head: Path) -> None:

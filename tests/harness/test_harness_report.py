@@ -94,3 +94,12 @@ def test_one_line_has_the_score_its_interval_and_the_five_outcomes(card: ScoreCa
     line = brief_line(card)
     assert line.startswith("test-system: score +87.50 % (+")
     assert line.endswith("): correct 36, incorrect 1, abstained 1, unparseable 1, failed 1")
+
+
+def test_a_report_says_in_words_whether_there_was_a_sandbox(card: ScoreCard) -> None:
+    def told(caps: dict[str, str]) -> list[str]:
+        return [line for line in card_lines(replace(card, caps=caps)) if "sandbox" in line]
+
+    assert "made without a sandbox" in told({"sandbox": "none"})[0]
+    assert "made in a sandbox: bubblewrap" in told({"sandbox": "bubblewrap"})[0]
+    assert told({}) == []

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,14 @@ FAULTS = [
 ]
 
 
+def test_runs_that_end_at_once_lose_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "leaderboard" / FILE_NAME
+    lines = [replace(LINE, slug=f"system-{number:02}") for number in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda line: write_rerun(path, line), lines))
+    assert read_reruns(path) == lines
+
+
 @pytest.mark.parametrize(("change", "fault"), FAULTS)
 def test_a_faulty_line_is_told_with_its_number(tmp_path: Path, change: dict[str, object], fault: str) -> None:
     path = tmp_path / FILE_NAME
@@ -291,3 +300,25 @@ def test_a_withdrawn_submission_keeps_its_row_and_says_why(
     settings.write_text(settings.read_text() + 'withdrawn = "we found a fault"\n')
     card = stranger.card()
     assert (card.system.withdrawn, card.counts) == ("we found a fault", before.counts)
+    assert card.system_sha256 == before.system_sha256, "the same system: a re-run of it counts on"
+
+
+def test_only_one_plain_line_that_withdraws_is_left_out_of_a_systems_hash(stranger: Stranger) -> None:
+    settings = stranger.folder / "submission.toml"
+    before, text = system_sha256(stranger.folder), settings.read_text()
+    for line in ('withdrawn = "x"\n', "  withdrawn='x'\r\n", 'withdrawn = "a \\"b\\" c"\n'):
+        settings.write_bytes((line + text).encode())
+        assert system_sha256(stranger.folder) == before
+    others = (
+        'withdrawn = "x" # seed 7\n', 'withdrawn = "x"\nwithdrawn = "y"\n', '\nwithdrawn = "x"\n',
+        '# withdrawn = "x"\n', 'withdrawn = """x"""\n', "withdrawn = 7\n",
+    )  # fmt: skip
+    for line in others:
+        settings.write_bytes((line + text).encode())
+        assert system_sha256(stranger.folder) != before
+    (stranger.folder / "more").mkdir()
+    settings.write_text(text)
+    (stranger.folder / "more" / "submission.toml").write_text('withdrawn = "x"\n')
+    nested = system_sha256(stranger.folder)
+    (stranger.folder / "more" / "submission.toml").write_text('withdrawn = "y"\n')
+    assert system_sha256(stranger.folder) != nested

@@ -70,6 +70,30 @@ def test_a_word_of_the_command_that_names_nothing_is_a_fault(
     assert [said[: len(expected)] for said, expected in zip(found, faults, strict=True)] == faults
 
 
+def test_a_path_of_this_machine_is_a_fault_since_the_folder_lies_elsewhere_in_the_sandbox(
+    write_system: Callable[..., Path],
+) -> None:
+    folder = write_system("")
+    (folder / "start").touch(0o755)
+    script, program = folder / "system.py", folder / "start"
+    assert commanded(folder, f'["python", "{script}"]') == [
+        f"'{script}' is a path of this machine: write 'system.py'"
+    ]  # fmt: skip
+    assert commanded(folder, f'["{program}"]') == [f"'{program}' is a path of this machine: write './start'"]
+    assert commanded(folder, f'["{shutil.which("sh")}", "system.py"]') == []
+
+
+@pytest.mark.parametrize(("first", "is_right"), [("#!/bin/sh\r\n", False), ("#!/bin/sh\n", True), ("MZ\r\n", True)])
+def test_a_script_with_the_line_ends_of_windows_is_a_fault_since_it_does_not_start(
+    write_system: Callable[..., Path], first: str, is_right: bool
+) -> None:
+    folder = write_system("")
+    (folder / "start").write_bytes(first.encode() + b"cat\n")
+    (folder / "start").chmod(0o755)
+    fault = "'./start' has the line ends of Windows, so that it does not start: save it with those of Unix"
+    assert commanded(folder, '["./start"]') == ([] if is_right else [fault])
+
+
 def test_a_program_that_another_machine_has_is_no_fault_of_a_pull_request(write_system: Callable[..., Path]) -> None:
     folder = write_system("")
     toml = 'name = "x"\nteam = "y"\ncommand = ["{}", "absent.py"]\n'

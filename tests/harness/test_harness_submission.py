@@ -75,6 +75,24 @@ def test_settings_that_mean_nothing_are_refused(write_system: Callable[..., Path
 
 
 @pytest.mark.parametrize(
+    "name", ["\u3164", "\u2800 \u3164", "\u0334" * 80, " \u0301", "a" + "\u0301" * 79, "x\u202ey", "\u200d"]
+)
+def test_a_name_that_nobody_sees_or_that_is_drawn_over_its_neighbours_is_refused(tmp_path: Path, name: str) -> None:
+    for about, fields in {"name": (name, "T"), "team": ("N", name)}.items():
+        put(tmp_path, "my-system/submission.toml", 'name = "{}"\nteam = "{}"\n'.format(*fields))
+        with pytest.raises(FaultsError, match=rf"submission\.toml:\d: {about}: (is blank|piles up marks)"):
+            open_submission(tmp_path / "my-system")
+
+
+@pytest.mark.parametrize(
+    "name", ["Đại học Huế", "ปริญญ์ที่สุด", "विद्यार्थी", "שָׁלוֹם", "བསྒྲུབས", "Z\u030c\u0301ak", "C++ ∑", "★"]
+)
+def test_names_of_every_script_are_taken(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "my-system/submission.toml", f'name = "{name}"\nteam = "{name}"\n')
+    assert open_submission(tmp_path / "my-system").facts.name == name
+
+
+@pytest.mark.parametrize(
     ("name", "good"),
     [("bm25", True), ("ab", False), ("A-b-c", False), ("a" * 41, False), ("a_b", False), ("abc\n", False)],
 )

@@ -279,6 +279,27 @@ def test_a_site_whose_board_or_scorecards_say_more_than_the_results_is_told(boar
     assert "always-b/scorecard.json: differs: is not the file among the results" in board.verify("--site", site).stdout
 
 
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("rerun_own", True), ("rerun_n", 20), ("rerun_same", 20), ("runnable", True), ("blind", True),
+        ("withdrawn", "why"), ("overlap_declared", 1), ("predictions_sha256", "0" * 64), ("system_sha256", "0" * 64),
+        ("interval_method", "another"),
+    ],
+)  # fmt: skip
+def test_a_board_whose_rows_claim_more_than_their_scorecards_is_told(
+    board: Board, site: Path, field: str, said: object
+) -> None:
+    text = json.loads((site / "board.json").read_text())
+    row = next(row for table in text["tables"] for row in table["rows"] if row["slug"] == "always-b")
+    row[field] = (not row[field]) if isinstance(said, bool) else said
+    (site / "board.json").write_text(json.dumps(text))
+    rehash(site)
+    done = board.verify("--site", site)
+    assert done.exit_code == 1
+    assert f"  {field}: " in done.stdout
+
+
 @pytest.mark.parametrize("board_json", ["[]", "{}", '{"tables": 3}', '{"tables": [{}]}', '{"tables": [{"rows": [1]}]}'])
 def test_a_board_file_of_another_form_is_an_error_of_ours(board: Board, site: Path, board_json: str) -> None:
     (site / "board.json").write_text(board_json)

@@ -172,6 +172,24 @@ def test_a_system_page_names_every_hash_and_version_and_what_was_run(tmp_path: P
         assert part in text
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "Sandbox the answers were handed in Re-run"),
+        ({"rerun": made.RERUN}, "Sandbox the answers were handed in Re-run"),
+        (
+            {"rerun": made.RERUN | {"own": True}},
+            "Sandbox not recorded: the maintainers handed in the answers of their own",
+        ),
+    ],
+)
+def test_a_page_does_not_call_a_maintainers_run_handed_in(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:  # fmt: skip
+    made.write_card(tmp_path / "results", made.card_of("one", **changes))
+    assert said in " ".join(page_of(build(tmp_path), "one").get_text(" ").split())
+
+
 def read_badge(path: Path) -> tuple[str, list[str]]:
     root = ET.fromstring(path.read_bytes())
     space = "{http://www.w3.org/2000/svg}"
@@ -191,6 +209,8 @@ def test_each_system_has_a_badge_of_its_score_rank_and_table(tmp_path: Path) -> 
     assert title.endswith("rank 1 of 2")
     assert read_badge(site / "badges/tqa.v1.val/two.svg")[1][1] == "withdrawn"
     assert page_of(site, "one").select_one("a[href='../../badges/tqa.v1.val/one.svg']")
+    line = "[![EDU-RAG](SITE/badges/tqa.v1.val/one.svg)](SITE/systems/tqa.v1.val/one.html)"
+    assert page_of(site, "one").select_one("code.address").text == line
     assert (
         json.loads((site / "board.json").read_bytes())["tables"][0]["rows"][0]["badge"] == "badges/tqa.v1.val/one.svg"
     )

@@ -161,8 +161,19 @@ def test_the_page_says_what_it_can_tell_apart_and_what_blind_systems_score(
 ) -> None:
     text = " ".join(soup_of(made_board[0] / "index.html").select_one("[id='tqa.v1.val']").text.split())
     assert re.search(r"With 1,255 questions, the smallest score difference .* is about 0\.\d{3};", text)
-    assert "Always abstain 0.000" in text
-    assert "Always the longest choice −0." in text
+    assert "as their teams declare (blind), score Always abstain (EDU-RAG baselines) 0.000" in text
+    assert "Always the longest choice (EDU-RAG baselines) −0." in text
+
+
+def test_many_systems_that_call_themselves_blind_are_counted_not_named(tmp_path: Path) -> None:
+    for number in range(13):
+        card = made.card_of(f"blind-{number:02}", "ci" * 20, name=f"Blind {number:02}", blind=True)
+        made.write_card(tmp_path / "results", card)
+    build(tmp_path / "results", tmp_path / "site")
+    text = " ".join(soup_of(tmp_path / "site" / "index.html").select_one("section").text.split())
+    assert "and 3 more." in text
+    assert text.count("Blind 09 (") == 1
+    assert "Blind 10 (" not in text
 
 
 def test_no_page_asks_a_third_party_for_anything_and_all_forbid_inline_code(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from edu_rag.results import POINTS, ScoreCard
 from edu_rag.statistics import rate_intervals
-from leaderboard.clean import clean_of
+from leaderboard.clean import MAX_DECLARATIONS, MIN_CLEAN, clean_of
 from leaderboard.commands import board as command
 from leaderboard.rank import Rank
 
@@ -69,10 +69,17 @@ def tables(draw: st.DrawFn) -> list[ScoreCard]:
     ]
 
 
+def place_on_all(cards: list[ScoreCard], at: int) -> Rank:
+    lessons = list(cards[0].lessons)
+    units = lessons if len(set(lessons)) > 1 else list(range(cards[0].counts.n))
+    firsts = brute_firsts([[VALUE[letter] for letter in one.outcomes] for one in cards], units)
+    return Rank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
+
+
 @given(tables())
 @settings(max_examples=60, deadline=None)
 def test_clean_figures_are_those_of_a_table_of_the_clean_questions_alone(cards: list[ScoreCard]) -> None:
-    for at, (card, clean) in enumerate(zip(cards, clean_of(cards), strict=True)):
+    for at, (card, clean) in enumerate(zip(cards, clean_of(cards, fewest=1), strict=True)):
         kept = [place for place, declared in enumerate(card.overlap) if declared == "0"]
         if "1" not in card.overlap:
             assert clean is None
@@ -86,7 +93,10 @@ def test_clean_figures_are_those_of_a_table_of_the_clean_questions_alone(cards: 
         lessons = [card.lessons[place] for place in kept] if card.lessons else []
         units = lessons if len(set(lessons)) > 1 else list(range(len(kept)))
         firsts = brute_firsts(systems, units)
-        assert clean.rank == Rank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
+        own = Rank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
+        full = place_on_all(cards, at)
+        assert clean.rank == Rank(max(own.first, full.first), max(own.last, full.last))
+        assert clean.is_held == (clean.rank != own)
         assert clean.score == pytest.approx(sum(systems[at]) / len(kept))
         letters = "".join(card.outcomes[place] for place in kept)
         assert clean.interval == rate_intervals(letters, lessons)[0]["score"]
@@ -96,11 +106,11 @@ def test_each_system_has_the_subset_of_its_own_declaration() -> None:
     cheat = made.card_of("cheat", "c" * 20 + "i" * 20, overlap="1" * 20 + "0" * 20)
     honest = made.card_of("honest", "a" * 20 + "c" * 20, overlap="0" * 39 + "1")
     silent = made.card_of("silent", "a" * 40)
-    first, second, third = clean_of([cheat, honest, silent])
+    first, second, third = clean_of([cheat, honest, silent], fewest=1)
     assert first is not None
     assert second is not None
     assert (first.n, first.score, first.rank) == (20, -1.0, Rank(3, 3))
-    assert (second.n, second.rank) == (39, Rank(1, 2))
+    assert (second.n, second.rank, second.is_held) == (39, Rank(1, 3), True)
     assert third is None
 
 
@@ -108,11 +118,70 @@ def test_points_are_those_of_the_scorecards() -> None:
     assert {name[0]: points for name, points in POINTS.items()} == VALUE
 
 
+def wrong_ones(outcomes: str) -> str:
+    """The declaration of a team that games it: exactly what its system did not get right."""
+    return "".join("0" if letter == "c" else "1" for letter in outcomes)
+
+
+def test_declaring_what_was_answered_wrongly_gains_no_place_and_is_named() -> None:
+    outcomes = "c" * 300 + "i" * 300
+    gamed = made.card_of("gamed", outcomes, overlap=wrong_ones(outcomes))
+    better = made.card_of("better", "c" * 250 + "i" * 50 + "c" * 300)
+    _, clean = clean_of([better, gamed])
+    assert clean is not None
+    assert (clean.score, clean.declared_score) == (1.0, -1.0)
+    assert (clean.rank, clean.is_held) == (Rank(2, 2), True)
+    assert clean.is_lower
+
+
+def test_an_honest_declaration_and_a_handful_of_questions_are_not_called_lower() -> None:
+    half = "ci" * 300
+    honest = made.card_of("honest", half, overlap="1" * 200 + "0" * 400)
+    seen = made.card_of("seen", "c" * 200 + half[200:], overlap="1" * 200 + "0" * 400)
+    few = made.card_of("few", "i" * 19 + half[19:], overlap="1" * 19 + "0" * 581)
+    assert [clean is not None and clean.is_lower for clean in clean_of([honest, seen, few])] == [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("n", "n_left", "has_rank"), [(600, 179, False), (600, 180, True), (150, 99, False), (150, 100, True)]
+)
+def test_a_clean_part_of_few_questions_gives_a_score_and_no_place(n: int, n_left: int, has_rank: bool) -> None:
+    card = made.card_of("one", "c" * n, overlap="1" * (n - n_left) + "0" * n_left)
+    other = made.card_of("two", "i" * n)
+    clean, _ = clean_of([card, other])
+    assert clean is not None
+    assert (clean.score, clean.n) == (1.0, n_left)
+    assert (clean.rank is not None) == has_rank
+    assert (clean.why_unranked == "") == has_rank
+
+
+def test_no_more_declarations_are_ranked_than_a_table_can_bear_and_the_others_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 2 * MIN_CLEAN
+    cards = [
+        made.card_of(f"system-{at:02}", "c" * n, overlap="0" * at + "1" + "0" * (n - at - 1))
+        for at in range(MAX_DECLARATIONS + 3)
+    ]
+    rankings = []
+    from leaderboard import clean as module
+
+    original = module.rank_outcomes
+    monkeypatch.setattr(module, "rank_outcomes", lambda *given: rankings.append(1) or original(*given))
+    found = [clean for clean in clean_of(cards) if clean is not None]
+    assert [clean.rank is not None for clean in found] == [True] * MAX_DECLARATIONS + [False] * 3
+    assert len(rankings) == MAX_DECLARATIONS
+    assert all(f"ranks {MAX_DECLARATIONS} different declarations" in clean.why_unranked for clean in found[-3:])
+    assert all(clean.score == 1.0 for clean in found)
+
+
 def write(folder: Path) -> Path:
-    overlap = "1" * 20 + "0" * 20
-    made.write_card(folder / "results", made.card_of("cheat", "c" * 20 + "i" * 20, overlap=overlap, team="one"))
-    made.write_card(folder / "results", made.card_of("honest", "a" * 20 + "c" * 20, team="two"))
-    made.write_card(folder / "results", made.card_of("all-seen", "c" * 40, overlap="1" * 40, team="three"))
+    overlap = "1" * 200 + "0" * 200
+    made.write_card(folder / "results", made.card_of("cheat", "c" * 200 + "i" * 200, overlap=overlap, team="one"))
+    made.write_card(folder / "results", made.card_of("honest", "a" * 200 + "c" * 200, team="two"))
+    made.write_card(folder / "results", made.card_of("all-seen", "c" * 400, overlap="1" * 400, team="three"))
+    gamed = "c" * 120 + "i" * 280
+    made.write_card(folder / "results", made.card_of("gamed", gamed, overlap=wrong_ones(gamed), team="four"))
     site = folder / "site"
     CliRunner().invoke(command, [str(folder / "results"), "--out", str(site)], catch_exceptions=False)
     return site
@@ -123,23 +192,49 @@ def test_the_page_shows_both_places_and_says_once_what_clean_means(tmp_path: Pat
     index = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
     rows = {row.th.a.text: row for row in index.select("table.board tbody tr")}
     ranks = {name: list(row.select_one("[data-column=rank]").stripped_strings) for name, row in rows.items()}
-    assert ranks == {"all-seen": ["1"], "honest": ["2–3"], "cheat": ["2–3", "clean", "3"]}
-    assert "clean −1.000" in " ".join(rows["cheat"].select_one("[data-column=score]").stripped_strings)
-    assert list(rows["all-seen"].select_one("[data-column=n]").stripped_strings) == ["40", "clean", "0"]
+    assert ranks == {"all-seen": ["1"], "honest": ["2"], "cheat": ["3", "clean", "3–4"], "gamed": ["4", "clean", "4"]}
+    score = " ".join(rows["cheat"].select_one("[data-column=score]").stripped_strings)
+    assert "clean −1.000" in score
+    assert "declared 1.000" in score
+    assert list(rows["all-seen"].select_one("[data-column=n]").stripped_strings) == ["400", "clean", "0"]
     assert index.text.count("every system of the table is scored on the same ones") == 1
+    assert index.text.count("never shown as better than the rank on all questions") == 1
     page = (site / "systems/tqa.v1.val/cheat.html").read_text(encoding="utf-8")
-    assert "may have seen 20 questions of these 40" in page
-    assert "No question is left" in (site / "systems/tqa.v1.val/all-seen.html").read_text(encoding="utf-8")
+    assert "may have seen 200 questions of these 400" in page
+    assert "more than luck" not in page
+    assert "no question is left" in (site / "systems/tqa.v1.val/all-seen.html").read_text(encoding="utf-8")
+
+
+def test_a_declaration_that_goes_the_wrong_way_is_named_on_the_row_and_the_systems_page(tmp_path: Path) -> None:
+    site = write(tmp_path)
+    index = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
+    row = next(row for row in index.select("table.board tbody tr") if row.th.a.text == "gamed")
+    badges = {one.text.strip(): one["title"] for one in row.select("[title]")}
+    parts = "declared part: score −1.000; rest: score 1.000"
+    assert badges["declared overlap: 280"].endswith(f"280 questions of these 400: {parts}")
+    assert badges["declared part: lower"].startswith("The declared part scores lower than the rest, by more than luck")
+    assert badges["declared part: lower"].endswith(parts)
+    other = next(row for row in index.select("table.board tbody tr") if row.th.a.text == "cheat")
+    assert "lower" not in other.text
+    page = " ".join(
+        BeautifulSoup((site / "systems/tqa.v1.val/gamed.html").read_text("utf-8"), "html.parser").text.split()
+    )
+    assert "The declared part scores lower than the rest, by more than luck" in page
+    assert "its rank 4 of 4" in page
+    assert "the worse place is shown" in page
 
 
 def test_csv_and_json_carry_the_clean_columns(tmp_path: Path) -> None:
     site = write(tmp_path)
     (table,) = json.loads((site / "board.json").read_bytes())["tables"]
     rows = {row["slug"]: row for row in table["rows"]}
-    cheat = rows["cheat"]
-    assert (cheat["overlap_declared"], cheat["clean_n"], cheat["clean_score"]) == (20, 20, -1.0)
-    assert (cheat["clean_rank_first"], cheat["clean_rank_last"]) == (3, 3)
+    cheat, gamed = rows["cheat"], rows["gamed"]
+    assert (cheat["overlap_declared"], cheat["clean_n"], cheat["clean_score"]) == (200, 200, -1.0)
+    assert (cheat["clean_rank_first"], cheat["clean_rank_last"]) == (3, 4)
+    assert (cheat["declared_score"], cheat["declared_part_lower"]) == (1.0, False)
+    assert (gamed["declared_score"], gamed["declared_part_lower"], gamed["clean_rank_first"]) == (-1.0, True, 4)
     assert (rows["honest"]["overlap_declared"], rows["honest"]["clean_n"]) == (0, None)
+    assert (rows["honest"]["declared_score"], rows["honest"]["declared_part_lower"]) == (None, False)
     assert (rows["all-seen"]["clean_n"], rows["all-seen"]["clean_rank_first"]) == (0, None)
     lines = {line["slug"]: line for line in csv.DictReader(io.StringIO((site / "board.csv").read_text("utf-8")))}
     assert lines["cheat"]["clean_score"] == "-1.0"
