@@ -220,9 +220,9 @@ def _group(key: TableKey, results: Sequence[Result]) -> Group:
     )
 
 
-def _table_order(key: TableKey) -> tuple[str, int, bool, str, str, str]:
-    """By dataset, newest major first; whole splits before samples."""
-    return key.name, -key.major, key.sample is not None, key.split, key.sample or "", key.answers_rule
+def _table_order(key: TableKey, n_most: int) -> tuple[int, str, int, bool, str, str, str]:
+    """By dataset, the one with most questions (`n_most`) first, newest major first; whole splits before samples."""
+    return -n_most, key.name, -key.major, key.sample is not None, key.split, key.sample or "", key.answers_rule
 
 
 def collect(results_folder: Path) -> list[Group]:
@@ -244,4 +244,8 @@ def collect(results_folder: Path) -> list[Group]:
     if faults:
         raise FaultsError(faults)
     keys = Counter(result.key for result in results)
-    return [_group(key, [result for result in results if result.key == key]) for key in sorted(keys, key=_table_order)]
+    sizes: dict[str, int] = {}
+    for result in results:
+        sizes[result.key.name] = max(sizes.get(result.key.name, 0), result.card.counts.n)
+    ordered = sorted(keys, key=lambda key: _table_order(key, sizes[key.name]))
+    return [_group(key, [result for result in results if result.key == key]) for key in ordered]
