@@ -27,6 +27,8 @@ from harness.sandbox.staging import NOBODY, Stage, open_to_others, stage_of
 from harness.sandbox.tools import find_tools, why_not
 
 _CPU_S = 86_400
+_NICE = 10
+"""Who watches a system must get the processor before it does: else what fills memory is done before it is seen."""
 _LOCKED_BYTES = 8 << 20
 _TRIAL_S = 30.0
 _PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
@@ -76,8 +78,8 @@ class Sandbox:
                 *self._entry(staged),
                 *self._no_dump(),
                 *self._drop(),
-                self.tools["env"],
-                "-i",
+                *(self.tools["nice"], "-n", str(_NICE)),
+                *(self.tools["env"], "-i"),
                 self.tools["bwrap"],
             ]
             chain += ["--args", str(words_fd), "--", *self._limits(), "/bin/sh", "-c", _PIPES_BACK, "system", *command]

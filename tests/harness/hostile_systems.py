@@ -122,7 +122,7 @@ HOSTILE: Mapping[str, Hostile] = {
         "output_cap", "bytes", "while True: say(id=q['id'], answer='b')", later=True,
     ),
     "floods stdout with empty lines": _h("output_cap protocol", "bytes|JSON", "while True: raw(b'\\n' * 65536)"),
-    "floods stderr": _h("timeout crash output_cap", _LATE, "while True: os.write(2, b'e' * 65536)"),
+    "floods stderr": _h("timeout crash output_cap", f"{_LATE}|of CPU time", "while True: os.write(2, b'e' * 65536)"),
     "floods stderr and answers": _h("ok", "", "for _ in range(200): os.write(2, b'e' * 65535 + b'\\n')"),
     "says two lines": _h("ok", "", "say(id=q['id'], answer='b'); say(id=q['id'], answer='a'); return True"),
     "says a large answer": _h(

@@ -320,5 +320,7 @@ def test_the_committed_predictions_are_those_of_the_committed_scorecards_and_are
         key = card.system.slug, card.predictions_sha256
         assert key in files
         assert (card.rerun["own"], card.caps) == (True, own[key].caps)
-    quoting = [path for key, path in files.items() if key in own and '"response"' in path.read_text()]
+    # The demo's pages are the project's own, so what its systems quote of them may stand here.
+    others = {key: path for key, path in files.items() if not path.parent.name.startswith("edu-rag-mini-")}
+    quoting = [path for key, path in others.items() if key in own and '"response"' in path.read_text()]
     assert quoting == []
