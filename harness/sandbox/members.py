@@ -83,11 +83,14 @@ class Members:
                 break
             status = self._read(number, "status")  # before the rest: what has ended since tells no parent
             parents[number] = _parent(status)
-            row = self._figures(number, "smaps_rollup")
-            # Kernels before 5.9 tell one figure for all.
-            own[number] = row.get(b"Pss_Anon", row.get(b"Pss", 0)) + row.get(b"SwapPss", 0)
-            own[number] += _figures(status).get(b"VmPTE", 0)
-            shared += row.get(b"Pss_Shmem", 0)
+            row, quick = self._figures(number, "smaps_rollup"), _figures(status)
+            if row:
+                # Kernels before 5.9 tell one figure for all.
+                own[number] = row.get(b"Pss_Anon", row.get(b"Pss", 0)) + row.get(b"SwapPss", 0)
+                own[number] += quick.get(b"VmPTE", 0)
+                shared += row.get(b"Pss_Shmem", 0)
+            else:  # who forbids to be looked into is not taken to have nothing
+                own[number] = sum(quick.values())
         return Taken(sum(own.values()) + max(shared, self._files_bytes()), *_twins(own, parents))
 
     def cpu_s(self) -> float:

@@ -52,6 +52,8 @@ _UDP = 17
 """Of the protocols that have sockets without rights, the last that a system needs; TCP is 6."""
 _DATAGRAM_CONGESTION = 6
 """SOCK_DCCP. It, and protocols such as SCTP, are modules that the kernel loads for whoever asks."""
+_LARGE_PAGES = 41
+"""prctl: PR_SET_THP_DISABLE."""
 _CORE = 4
 """RLIMIT_CORE, which is 1 so that no dump is made; 0 would let the machine's own program for dumps be started."""
 _LOW = 0xFFFF_FFFF
@@ -86,6 +88,8 @@ def _by_argument() -> Iterator[_Rule]:
 def _rules(*, counted: bool) -> Iterator[_Rule]:
     for name in DENIED if counted else DENIED + UNCOUNTED:
         yield _Rule(name)
+    if not counted:  # large pages stay off: see harness.sandbox.boxed
+        yield _Rule("prctl", conditions=((0, "MASKED_EQ", _LOW, _LARGE_PAGES),))
     for number in DENIED_NUMBERS:
         yield _Rule(number)
     yield _Rule(_CLONE3, errno.ENOSYS)

@@ -74,14 +74,15 @@ def a_huge_file() -> str | None:
     return f"a file of {TARGETS['file_bytes'] + 4096:,} bytes"
 
 
-def _touch(n_bytes: int) -> bool:
+def _touch(n_bytes: int) -> mmap.mmap | None:
+    """The memory, which is given back as soon as nobody holds it."""
     try:
         block = mmap.mmap(-1, n_bytes)
         for at in range(0, n_bytes, mmap.PAGESIZE):
             block[at] = 1
     except (OSError, ValueError, MemoryError):
-        return False
-    return True
+        return None
+    return block
 
 
 @attack
@@ -166,8 +167,8 @@ def fill_memory_by_many_processes() -> str | None:
             for _ in range(4):
                 if (pid := os.fork()) == 0:
                     signal.alarm(20)
-                    if _touch(share):
-                        os.write(writer, b"x")
+                    if held := _touch(share):
+                        os.write(writer, b"x" if len(held) == share else b"")
                         signal.pause()
                     os._exit(0)
                 family.append(pid)
