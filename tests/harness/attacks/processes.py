@@ -36,7 +36,9 @@ def see_the_harness() -> str | None:
             words = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             continue
-        if b"edu_rag" in words or b"edu-rag" in words or b"attack_callers" in words:
+        # By whole names: a checkout in a folder "edu-rag" shows in the words of our own processes too.
+        names = {word.rsplit(b"/", 1)[-1] for word in words.split(b"\0")}
+        if names & {b"edu_rag", b"edu-rag"} or b"attack_callers" in words:
             return f"{pid}: {words[:80]!r}"
     return None
 
