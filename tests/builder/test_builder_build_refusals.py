@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -138,6 +139,7 @@ def test_an_interrupt_while_the_workers_start_is_one_line(tmp_path: Path) -> Non
     done = subprocess.run(
         [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build"], capture_output=True, text=True, timeout=60,
         start_new_session=True, env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}"}, check=False,
-        cwd=REPOSITORY,
+        # A shell that runs the tests in the background has them ignore Ctrl-C, and all that they start.
+        cwd=REPOSITORY, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert done.stderr == "edu-rag: interrupted: run the same command again to resume\n"
