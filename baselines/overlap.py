@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from baselines.bm25 import BM25, tokenise
-from baselines.sentences import sentences_of
+from baselines.chunk.sentences import sentences_of
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def overlap_system(score: Scorer, supports: Supports) -> Callable[[SystemQuestio
         if match.score <= 0 or said is None:
             return SystemAnswer(answer=None)
         cited = sentences[match.place]
-        return SystemAnswer(answer=said, response=f"{match.score:.4f}: {cited.text[:300]}", passages=[cited.passage])
+        return SystemAnswer(answer=said, response=f"{match.score:.4f}: {cited.text[:300]}", passages=[cited.span])
 
     return answer
 

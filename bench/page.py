@@ -1,9 +1,11 @@
-"""Run a measurement and put what it prints into docs/benchmarks.md: no figure on that page is typed by hand.
+"""Run a measurement and put what it prints into a page of docs: no figure on those pages is typed by hand.
 
-Usage: .venv/bin/python bench/page.py NAME [ARGUMENTS …]    e.g.  bench/page.py fetch --n 2000
+Usage: .venv/bin/python bench/page.py NAME [ARGUMENTS …]           e.g.  bench/page.py fetch --n 2000
+       .venv/bin/python bench/page.py papers/NAME:PART [ARGUMENTS …]    bench/page.py papers/mala:cranfield
 
-Runs bench/NAME.py with the arguments, and writes its standard output (Markdown) between the page's marks for NAME, with
-the command, the day and the machine.
+Runs bench/NAME.py with the arguments, and writes its standard output (Markdown) between the marks for NAME on
+docs/benchmarks.md, with the command, the day and the machine. For a paper it runs bench/papers/NAME.py PART, and writes
+between the marks for PART on docs/papers/NAME.md.
 """
 
 from __future__ import annotations
@@ -17,32 +19,40 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
+DOCS = ROOT / "docs"
 SCRIPTS = {"science": "tests/science_set/score.py", "second_scorer": "bench/second_scorer/compare.py"}
+
+
+def place_of(name: str) -> tuple[Path, str, list[str]]:
+    """The page, the mark on it, and the words that run the script."""
+    if not name.startswith("papers/"):
+        return DOCS / "benchmarks.md", name, [SCRIPTS.get(name, f"bench/{name}.py")]
+    paper, _, part = name.partition(":")
+    return DOCS / f"{paper.replace('_', '-')}.md", part, [f"bench/{paper}.py", part]
 
 
 def main() -> None:
     """Run one script and replace its part of the page."""
     name, *arguments = sys.argv[1:] or [""]
-    script = SCRIPTS.get(name, f"bench/{name}.py")
-    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    if begin not in PAGE.read_text(encoding="utf-8"):
-        raise SystemExit(f"{PAGE} has no part {name!r}")
+    page, part, script = place_of(name)
+    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+    if not page.is_file() or begin not in page.read_text(encoding="utf-8"):
+        raise SystemExit(f"{page.relative_to(ROOT)} has no part {part!r}")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     load = os.getloadavg()[0]
     done = subprocess.run(
-        [sys.executable, script, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, *script, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
     )
     if done.returncode:
-        raise SystemExit(f"{script} ended with {done.returncode}: the page is as it was")
+        raise SystemExit(f"{shlex.join(script)} ended with {done.returncode}: the page is as it was")
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
     shown = [Path(word).name if Path(word).is_absolute() else word for word in arguments]  # no machine's folders
-    told = f"`python {script} {shlex.join(shown)}`".replace(" `", "`")
-    before, rest = PAGE.read_text(encoding="utf-8").split(begin)  # as it is now: a measurement takes minutes
+    told = f"`python {shlex.join([*script, *shown])}`"
+    before, rest = page.read_text(encoding="utf-8").split(begin)  # as it is now: a measurement takes minutes
     about = f"{told}, {day}, {machine}; load {load:.1f} when it began."
     text = f"{before}{begin}\n{about}\n\n{done.stdout.strip()}\n{end}{rest.split(end)[1]}"
-    PAGE.write_text(text, encoding="utf-8")
+    page.write_text(text, encoding="utf-8")
     print(done.stdout)
 
 

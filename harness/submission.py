@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
@@ -43,7 +43,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFile:
-    """What submission.toml says. Invariants: name and team can be seen; every text is one short paragraph."""
+    """What submission.toml says. Invariants: name and team can be seen; every text is one short paragraph.
+
+    `parts` is the recipe of a system that is made of baselines' parts: theirs to read, not the harness's.
+    """
 
     name: Name
     team: Name
@@ -58,6 +61,7 @@ class SubmissionFile:
     withdrawn: Paragraph = ""
     blind: bool = False
     command: tuple[str, ...] = ()
+    parts: dict[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,1 @@
+"""Chunkers: how pages are cut into passages (HyPA-RAG, section 6)."""

@@ -1,0 +1,1 @@
+"""Expanders: from one query to the queries that are searched for."""

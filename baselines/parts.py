@@ -1,0 +1,162 @@
+"""The kinds of parts that a system is made of, each one small Protocol, and the names that recipes call them by.
+
+A part is a function (or an object that can be called), usable alone. `make("retrieve", "bm25", {"k1": 0.9})` finds its
+factory by name, checks the settings against the factory's parameters, and calls it. What a part needs (a model, a
+library) is imported when it is made, so that a system pays only for the parts it has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from baselines.passages import Passage
+from edu_rag.errors import ConfigError
+from edu_rag.serve import SystemQuestion
+
+
+class Scored(NamedTuple):
+    """A text by its place in the list that was ranked, and its score: higher is better, on the part's own scale."""
+
+    place: int
+    score: float
+
+
+class Chunk(Protocol):
+    """Cuts a question's pages into passages: pages in rank order, passages in page order, equal texts once."""
+
+    def __call__(self, question: SystemQuestion) -> list[Passage]:
+        """All passages of all pages."""
+        ...
+
+
+class Rank(Protocol):
+    """Ranks texts for a query: what a retriever and a reranker both do."""
+
+    def __call__(self, query: str, texts: Sequence[str], k: int) -> list[Scored]:
+        """The `k` best texts (all, where there are fewer), best first; ties go to the smaller place."""
+        ...
+
+
+class Expand(Protocol):
+    """Turns one query into the queries that are searched for: the first is the main one."""
+
+    def __call__(self, query: str, n: int | None = None) -> list[str]:
+        """At least one query. `n` is how many rewrites are wanted (Q), where the part makes any."""
+        ...
+
+
+class Fuse(Protocol):
+    """Makes one ranking of several: `lists` are rankings of the same `texts`, in the order of the recipe's retrievers.
+
+    Fusion may weigh them by the query (sparse first, dense second).
+    """
+
+    def __call__(self, query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+        """The `k` best places of all lists, best first; ties go to the smaller place."""
+        ...
+
+
+class Classify(Protocol):
+    """How complex a query is: 0 (one context), 1 (two) or 2 (three and more; not in two classes)."""
+
+    def __call__(self, query: str) -> int:
+        """The class."""
+        ...
+
+
+class Graph(Protocol):
+    """Triplets of the question's pages that its keywords lead to, as passages that cite their sentences."""
+
+    def __call__(
+        self, question: SystemQuestion, passages: Sequence[Passage], n_keywords: int, depth: int
+    ) -> list[Passage]:
+        """At most the triplets within `depth` steps of `n_keywords` keywords (K and S of HyPA-RAG, Table 7)."""
+        ...
+
+
+Relation = Literal["yes", "no", "not_related"]
+"""Huo et al., section 2.3: the passage supports the answer, speaks against it, or says nothing on it."""
+
+
+class Check(NamedTuple):
+    """What a verifier found: the relation, the passage that it looked at, and what that cost in tokens."""
+
+    relation: Relation
+    passage: Passage | None
+    n_input: int = 0
+    n_output: int = 0
+
+
+class Verify(Protocol):
+    """Checks an answer against what is retrieved for question + answer."""
+
+    def __call__(self, question: SystemQuestion, answer: str) -> Check:
+        """`answer` is a label of the question's choices, or a text for free_text questions."""
+        ...
+
+
+Kind = Literal["chunk", "retrieve", "expand", "fuse", "rerank", "classify", "graph", "verify"]
+
+NAMES: dict[Kind, dict[str, str]] = {
+    "chunk": {
+        "sentences": "baselines.chunk.sentences:sentences",
+        "windows": "baselines.chunk.windows:windows",
+        "semantic": "baselines.chunk.semantic:semantic",
+        "pattern": "baselines.chunk.pattern:pattern",
+    },
+    "retrieve": {
+        "bm25": "baselines.retrieve.sparse:bm25",
+        "dense": "baselines.retrieve.dense:dense",
+    },
+    "expand": {
+        "wordnet": "baselines.expand.wordnet:wordnet",
+        "rewrite": "baselines.expand.rewrite:rewrite",
+    },
+    "fuse": {
+        "rrf": "baselines.fuse:rrf",
+        "weighted-rrf": "baselines.fuse:weighted_rrf",
+    },
+    "rerank": {
+        "cross-encoder": "baselines.rerank.cross_encoder:cross_encoder",
+        "bi-encoder": "baselines.rerank.bi_encoder:bi_encoder",
+        "likelihood": "baselines.rerank.likelihood:likelihood",
+    },
+    "classify": {
+        "logistic-regression": "baselines.classify.tfidf:logistic_regression",
+        "svm": "baselines.classify.tfidf:svm",
+        "distilbert": "baselines.classify.distilbert:distilbert",
+    },
+    "graph": {
+        "rules": "baselines.graph.part:rules",
+        "llm": "baselines.graph.part:llm",
+    },
+    "verify": {
+        "self-check": "baselines.verify.self_check:self_check",
+    },
+}
+"""Kind -> name -> where its factory is (module:function)."""
+
+
+def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[str, Any] | None = None) -> Any:
+    """The part of this kind and name with these settings.
+
+    `given` holds what the system already has (a language model, say): a factory gets those of its parameters that the
+    settings leave out. Raises ConfigError on an unknown name, an unknown setting, or one that is missing.
+    """
+    known = NAMES[kind]
+    if name not in known:
+        raise ConfigError(f"parts.{kind}", f"there is no {name!r}", f"known are {', '.join(known)}")
+    module, function = known[name].split(":")
+    factory: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    wanted = inspect.signature(factory).parameters
+    every = {key: value for key, value in (given or {}).items() if key in wanted} | dict(settings)
+    for key in settings:
+        if key not in wanted:
+            raise ConfigError(f"parts.{kind}.{key}", f"{name} has no such setting", f"known are {', '.join(wanted)}")
+    lacking = [key for key, one in wanted.items() if one.default is one.empty and key not in every]
+    if lacking:
+        raise ConfigError(f"parts.{kind}", f"{name} needs {', '.join(lacking)}", "name it in submission.toml")
+    return factory(**every)

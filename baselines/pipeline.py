@@ -1,0 +1,85 @@
+"""From a question to the passages it is answered from: chunk, expand, retrieve, fuse, rerank, graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from baselines.context import NO_CONTEXT, Context, join
+from baselines.fuse import rrf
+from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, Rank, Scored
+from baselines.passages import Passage
+from edu_rag.serve import SystemQuestion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """How much is retrieved: passages (k), query rewrites (Q; None: the part's own), graph keywords (K), depth (S)."""
+
+    top_k: int
+    n_rewrites: int | None = None
+    n_keywords: int = 4
+    depth: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """The parts that find passages, put together; `numbers` holds one entry a class of the query (one in all without).
+
+    Each query of the expansion is given to each retriever; its lists are fused; the fused lists of several queries are
+    fused once more by plain RRF (HyPA-RAG rewrites a query and fuses, without saying how).
+    """
+
+    chunk: Chunk
+    retrieve: Sequence[Rank]
+    fuse: Fuse
+    numbers: Sequence[Numbers]
+    candidates: int = 30
+    expand: Expand | None = None
+    rerank: Rank | None = None
+    rerank_from: int = 10
+    classify: Classify | None = None
+    graph: Graph | None = None
+    max_chars: int = 7_500
+    with_choices: bool = False
+
+    def query_of(self, question: SystemQuestion) -> str:
+        """What is searched for."""
+        said = question.choices.values() if self.with_choices else ()
+        return " ".join([question.text, *said])
+
+    def numbers_for(self, query: str) -> Numbers:
+        """The numbers of this query's class."""
+        return self.numbers[self.classify(query) if self.classify is not None else 0]
+
+    def rank(self, query: str, texts: Sequence[str], numbers: Numbers) -> list[Scored]:
+        """The `top_k` best texts, best first."""
+        queries = self.expand(query, numbers.n_rewrites) if self.expand is not None else [query]
+        n_first = max(numbers.top_k, self.rerank_from if self.rerank is not None else 0)
+        per_query = [self._one_query(one, texts, n_first) for one in queries]
+        found = per_query[0] if len(per_query) == 1 else rrf()(query, texts, per_query, n_first)
+        if self.rerank is None:
+            return found[: numbers.top_k]
+        again = self.rerank(query, [texts[item.place] for item in found], numbers.top_k)
+        return [Scored(found[item.place].place, item.score) for item in again]
+
+    def _one_query(self, query: str, texts: Sequence[str], k: int) -> list[Scored]:
+        lists = [retrieve(query, texts, max(self.candidates, k)) for retrieve in self.retrieve]
+        return lists[0][:k] if len(lists) == 1 else self.fuse(query, texts, lists, k)
+
+    def passages(self, question: SystemQuestion) -> list[Passage]:
+        """The passages that the question is answered from, best first, the graph's triplets after them."""
+        passages = self.chunk(question)
+        if not passages:
+            return []
+        query = self.query_of(question)
+        numbers = self.numbers_for(query)
+        found = [passages[item.place] for item in self.rank(query, [one.text for one in passages], numbers)]
+        if self.graph is not None:
+            found += self.graph(question, found, numbers.n_keywords, numbers.depth)
+        return found
+
+    def __call__(self, question: SystemQuestion) -> Context:
+        """The same as a context: at most `max_chars` characters, and the spans they come from."""
+        found = self.passages(question)
+        return join(found, self.max_chars) if found else NO_CONTEXT

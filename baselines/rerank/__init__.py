@@ -1,0 +1,1 @@
+"""Rerankers: a second, dearer look at the first passages."""

@@ -1,0 +1,1 @@
+"""Retrievers: how passages are ranked for a query, by words and by meaning."""
