@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from baselines.abstain import by_confidence
 from baselines.classify.adapt import numbers_of_classes
 from baselines.context import Retriever, closed_book
 from baselines.edu_rag_paper import System
@@ -16,7 +16,6 @@ from baselines.parts import Kind, make
 from baselines.pipeline import Numbers, Pipeline
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
 from baselines.verify.guard import guarded
-from edu_rag.serve import SystemAnswer, SystemQuestion
 
 
 def open_model(choice: ModelChoice) -> LanguageModel:
@@ -29,16 +28,20 @@ def open_model(choice: ModelChoice) -> LanguageModel:
         from baselines.llama_cpp import LlamaCppModel
 
         return LlamaCppModel(choice.name)
+    if choice.back_end == "llama-cpp-python":
+        from baselines.llama_in_process import InProcessModel
+
+        return InProcessModel(choice.name)
     from baselines.gguf_model import LocalModel
 
     return LocalModel(choice.name)
 
 
 class _Maker:
-    """Makes the parts of one recipe, handing the language model to those that want one."""
+    """Makes the parts of one recipe, handing the language model and the number of classes to those that want them."""
 
-    def __init__(self, model: LanguageModel) -> None:
-        self._given = {"model": model}
+    def __init__(self, recipe: Recipe, model: LanguageModel) -> None:
+        self._given = {"model": model, "n_classes": recipe.n_classes}
 
     def __call__(self, kind: Kind, choice: Choice) -> Any:
         name, settings = name_and_settings(f"parts.{kind}", choice)
@@ -57,7 +60,7 @@ def retriever(recipe: Recipe, model: LanguageModel) -> Retriever:
     """The part of the recipe that finds passages; without retrievers, none are found."""
     if not recipe.retrieve:
         return closed_book
-    part = _Maker(model)
+    part = _Maker(recipe, model)
     return Pipeline(
         chunk=part("chunk", recipe.chunk),
         retrieve=[part("retrieve", choice) for choice in recipe.retrieve],
@@ -74,27 +77,17 @@ def retriever(recipe: Recipe, model: LanguageModel) -> Retriever:
     )
 
 
-def _sure(answer: System, least: float) -> System:
-    """The same system, abstaining where its confidence is below `least`."""
-
-    def sure(question: SystemQuestion) -> SystemAnswer:
-        said = answer(question)
-        unsure = said.confidence is not None and said.confidence < least
-        return replace(said, answer=None) if unsure else said
-
-    return sure
-
-
 def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] = open_model) -> System:
     """The system of a recipe."""
     model = open_model(recipe.model)
     prompts = PromptPair(*recipe.model.prompts) if recipe.model.prompts is not None else None
-    answer = answering(model, recipe.model.style, retriever(recipe, model), prompts)
+    margin = recipe.model.abstain_margin
+    answer = answering(model, recipe.model.style, retriever(recipe, model), prompts, least_margin=margin)
     if recipe.model.abstain_below > 0:
-        answer = _sure(answer, recipe.model.abstain_below)
+        answer = by_confidence(answer, recipe.model.abstain_below)
     if recipe.verify is None:
         return answer
-    return guarded(answer, _Maker(model)("verify", recipe.verify), recipe.guard)
+    return guarded(answer, _Maker(recipe, model)("verify", recipe.verify), recipe.guard)
 
 
 def system(path: str | Path = "submission.toml") -> System:

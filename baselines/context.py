@@ -43,7 +43,9 @@ def join(sentences: Sequence[Passage], max_chars: int = MAX_CHARS) -> Context:
         if not part:
             break
         parts.append(part)
-        passages.append((sentence.page_id, sentence.start, sentence.start + len(part)))
+        said_as_it_stands = len(sentence.text) == sentence.end - sentence.start  # a triplet cites its whole sentence
+        end = sentence.start + len(part) if said_as_it_stands else sentence.end
+        passages.append((sentence.page_id, sentence.start, end))
         room -= len(part) + 1
         if room <= 0:
             break

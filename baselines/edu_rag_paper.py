@@ -14,13 +14,14 @@ System = Callable[[SystemQuestion], SystemAnswer]
 
 
 def assemble(
-    model: LanguageModel, style: StyleName, retrieve: Retriever = closed_book, prompts: PromptPair | None = None
-) -> System:
+    model: LanguageModel, style: StyleName, retrieve: Retriever = closed_book, prompts: PromptPair | None = None,
+    *, least_margin: float = 0.0,
+) -> System:  # fmt: skip
     """A system from its parts. What it retrieved is cited in the answer's passages."""
 
     def answer(question: SystemQuestion) -> SystemAnswer:
         context = retrieve(question)
-        said = answer_with(model, style, question, context.text, prompts)
+        said = answer_with(model, style, question, context.text, prompts, least_margin=least_margin)
         return replace(said, passages=context.passages)
 
     return answer

@@ -1,7 +1,8 @@
-"""From a filled prompt to an answer, in two styles: one generated letter, or the likeliest choice.
+"""From a filled prompt to an answer, in three styles: a generated letter, the likeliest letter, the likeliest choice.
 
 Below a billion parameters a generated letter is noise ("A" nearly always), while the likelihood of each choice's text
-is far above chance; from about 1.5 billion letters work. The paper's protocol is the letter.
+is far above chance; from about 1.5 billion letters work. The paper's protocol is the letter. The likeliest letter is
+the same letter where the model's first word is one of the labels at all, and comes with a confidence.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from baselines.abstain import says_unknown
 from baselines.prompt import FilledPrompt, harmless, load_prompt
+from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 MAX_NEW_TOKENS = 1
 """EDU-RAG section 4.3."""
+MAX_ABSTAIN_TOKENS = 6
+"""Enough for "I don't know."."""
 
 
 class Generated(NamedTuple):
@@ -32,6 +37,13 @@ class Likelihoods(NamedTuple):
     n_input: int
 
 
+class NextToken(NamedTuple):
+    """Natural log-probabilities of texts as the next token after a prompt, and the number of tokens read."""
+
+    logprobs: list[float]
+    n_input: int
+
+
 class LanguageModel(Protocol):
     """A model in this process or behind a server."""
 
@@ -41,6 +53,15 @@ class LanguageModel(Protocol):
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """How likely each continuation is after the prefix, both taken as plain text."""
+        ...
+
+    def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
+        """How likely the answer starts with each text, through the model's chat template where it has one.
+
+        A token counts for a text that it says, whatever its case and the white space around it ("b", " B"); what the
+        tokens of a text have is added up. Give texts that are one token: labels, "Yes", "Not". Minus infinity is a text
+        that no token says.
+        """
         ...
 
 
@@ -58,40 +79,108 @@ def letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt)
     )
 
 
+def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:
+    """The paper's protocol for GPT-4o (prompt 3.3): a letter, or words that say that the model does not know.
+
+    The paper lets one token be generated, which cannot hold "I don't know"; we let it be a few, and read the reply:
+    one that says that it does not know is no answer, any other is the answer as it is.
+    """
+    said = model.generate(prompt, MAX_ABSTAIN_TOKENS)
+    return SystemAnswer(
+        answer=None if says_unknown(said.text) else said.text.strip() or None,
+        response=f"{prompt.made_from}: {said.text!r}",
+        input_tokens=said.n_input,
+        output_tokens=said.n_output,
+    )
+
+
+def shares(logprobs: Sequence[float]) -> list[float]:
+    """What each has of the probability that all of them have together; adds up to one. Equal where none has any."""
+    best = max(logprobs)
+    if best == -math.inf:
+        return [1 / len(logprobs)] * len(logprobs)
+    weights = [math.exp(value - best) for value in logprobs]
+    whole = math.fsum(weights)
+    return [weight / whole for weight in weights]
+
+
+class Ranked(NamedTuple):
+    """The log-probability of each choice, what the response tells of them, and what that cost in tokens."""
+
+    scores: list[float]
+    told: str
+    n_input: int
+    n_output: int
+
+
+Ranking = Callable[[LanguageModel, SystemQuestion, FilledPrompt], Ranked]
+
+
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _likeliest(rank: Callable[[Sequence[float]], float]) -> Style:
+def _by_text(rank: Callable[[Sequence[float]], float]) -> Ranking:
+    def ranked(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> Ranked:
+        # An empty choice (TQA has some) still needs one token to be compared by.
+        texts = [" " + (harmless(text) or "-") for text in question.choices.values()]
+        found = model.likelihoods(prompt.plain, texts)
+        scores = [rank(tokens) for tokens in found.logprobs]
+        told = ", ".join(f"{label} {score:.3f}" for label, score in zip(question.choices, scores, strict=True))
+        return Ranked(scores, told, found.n_input, 0)
+
+    return ranked
+
+
+def _by_letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> Ranked:
+    found = model.next_token_logprobs(prompt, list(question.choices))
+    each = zip(question.choices, shares(found.logprobs), strict=True)
+    whole = min(1.0, math.fsum(math.exp(value) for value in found.logprobs))
+    told = ", ".join(f"{label} {share:.4f}" for label, share in each)
+    return Ranked(found.logprobs, f"{told}; labels {whole:.4f}", found.n_input, 1)
+
+
+def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
+    """The style that answers with the choice ranked first; ties go to the first of the question.
+
+    Confidence is that choice's share of the probability of all. Where it is not `least_margin` ahead of the second's
+    share, the answer is "I don't know" (one choice alone has the whole share).
+    """
+
     def answer(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:
         labels = list(question.choices)
         if not labels:
             return SystemAnswer(answer=None)
-        # An empty choice (TQA has some) still needs one token to be compared by.
-        texts = [" " + (harmless(question.choices[label]) or "-") for label in labels]
-        found = model.likelihoods(prompt.plain, texts)
-        scores = [rank(tokens) for tokens in found.logprobs]
-        best = max(range(len(labels)), key=scores.__getitem__)
-        told = ", ".join(f"{label} {score:.3f}" for label, score in zip(labels, scores, strict=True))
+        found = ranking(model, question, prompt)
+        each = shares(found.scores)
+        best = max(range(len(labels)), key=found.scores.__getitem__)
+        second = max((share for place, share in enumerate(each) if place != best), default=0.0)
         return SystemAnswer(
-            answer=labels[best],
-            response=f"{prompt.made_from}: {told}",
-            confidence=min(1.0, 1 / math.fsum(math.exp(score - scores[best]) for score in scores)),
+            answer=labels[best] if each[best] - second >= least_margin else None,
+            response=f"{prompt.made_from}: {found.told}",
+            confidence=min(1.0, each[best]),
             input_tokens=found.n_input,
-            output_tokens=0,
+            output_tokens=found.n_output,
         )
 
     return answer
 
 
-likelihood: Style = _likeliest(math.fsum)
-"""The choice whose text is likeliest as a whole (sum of log-probabilities); ties go to the first.
-Confidence is its share among the choices' probabilities."""
-likelihood_mean: Style = _likeliest(_mean)
-"""The same by the mean over tokens, which does not favour short choices."""
-
-StyleName = Literal["letter", "likelihood", "likelihood-mean"]
-STYLES: dict[StyleName, Style] = {"letter": letter, "likelihood": likelihood, "likelihood-mean": likelihood_mean}
+StyleName = Literal["letter", "abstain", "letter-likelihood", "likelihood", "likelihood-mean"]
+RANKINGS: dict[StyleName, Ranking] = {
+    "letter-likelihood": _by_letter,
+    "likelihood": _by_text(math.fsum),
+    "likelihood-mean": _by_text(_mean),
+}
+"""How the choices are ranked. `letter-likelihood`: by the label as the first token of the answer, the paper's protocol
+read from the distribution instead of its best token, so that there is always a label, and a confidence. `likelihood`:
+by the choice's text as a whole (sum of log-probabilities). `likelihood-mean`: by the mean over its tokens, which does
+not favour short choices."""
+STYLES: dict[StyleName, Style] = {
+    "letter": letter,
+    "abstain": instructed,
+    **{name: likeliest(ranking) for name, ranking in RANKINGS.items()},
+}
 
 
 class PromptPair(NamedTuple):
@@ -102,16 +191,26 @@ class PromptPair(NamedTuple):
 
 
 PROMPTS: dict[StyleName, PromptPair] = {
+    "abstain": PromptPair("abstain-vanilla-v1", "abstain-rag-v1"),
     "letter": PromptPair("letter-vanilla-v1", "letter-rag-v1"),
+    "letter-likelihood": PromptPair("letter-vanilla-v1", "letter-rag-v1"),
     "likelihood": PromptPair("likelihood-vanilla-v1", "likelihood-rag-v1"),
     "likelihood-mean": PromptPair("likelihood-vanilla-v1", "likelihood-rag-v1"),
 }
 
 
 def answer_with(
-    model: LanguageModel, style: StyleName, question: SystemQuestion, context: str, prompts: PromptPair | None = None
-) -> SystemAnswer:
-    """One question through one style; a question without context gets the prompt without context."""
+    model: LanguageModel, style: StyleName, question: SystemQuestion, context: str, prompts: PromptPair | None = None,
+    *, least_margin: float = 0.0,
+) -> SystemAnswer:  # fmt: skip
+    """One question through one style; a question without context gets the prompt without context.
+
+    `least_margin` is for the styles that rank the choices (RANKINGS; see `likeliest`). Raises ConfigError for others.
+    """
     pair = prompts if prompts is not None else PROMPTS[style]
     filled = load_prompt(pair.rag if context else pair.vanilla).fill(question, context)
-    return STYLES[style](model, question, filled)
+    if least_margin <= 0:
+        return STYLES[style](model, question, filled)
+    if style not in RANKINGS:
+        raise ConfigError("abstain_margin", f"style {style!r} ranks no choices", f"choose one of {', '.join(RANKINGS)}")
+    return likeliest(RANKINGS[style], least_margin)(model, question, filled)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from baselines.generate import Generated, Likelihoods
+from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.models import device, locate
 from baselines.prompt import FilledPrompt
 from edu_rag.errors import MissingExtraError, SubmissionError
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 THREADS_VARIABLE = "EDU_RAG_THREADS"
+_LOADING = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -25,17 +28,19 @@ def _parsed_once(gguf: Any) -> Iterator[None]:
     """While this lasts, a GGUF file is parsed once, and its table of names made once.
 
     transformers parses the file for tokeniser, configuration and weights anew and makes the table for each layer's
-    parts: a third of a minute for the smallest model, most of it without need.
+    parts: a third of a minute for the smallest model, most of it without need. One thread at a time, so that each puts
+    back what it found; others that read GGUF files meanwhile get the same results.
     """
     names = ("GGUFReader", "get_tensor_name_map")
-    kept = {name: getattr(gguf, name) for name in names}
-    for name, function in kept.items():
-        setattr(gguf, name, functools.cache(function))
-    try:
-        yield
-    finally:
+    with _LOADING:
+        kept = {name: getattr(gguf, name) for name in names}
         for name, function in kept.items():
-            setattr(gguf, name, function)
+            setattr(gguf, name, functools.cache(function))
+        try:
+            yield
+        finally:
+            for name, function in kept.items():
+                setattr(gguf, name, function)
 
 
 def _load(where: Path | str) -> tuple[Any, Any]:
@@ -120,6 +125,25 @@ class LocalModel:
         ends = self.model.generation_config.eos_token_id
         listed = ends if isinstance(ends, list) else [ends]
         return {end for end in [*listed, self.tokenizer.eos_token_id] if end is not None}
+
+    def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
+        """How likely the answer starts with each text: exact, over the tokens that say it (generate.LanguageModel)."""
+        import torch
+
+        ids = self.prompt_ids(prompt)
+        table = torch.log_softmax(self._forward([ids], keep=1).logits[0, -1], dim=-1)
+        found = []
+        for text in texts:
+            tokens = self._tokens_of(text)
+            found.append(float(torch.logsumexp(table[tokens], dim=0)) if tokens else -math.inf)
+        return NextToken(found, len(ids))
+
+    def _tokens_of(self, text: str) -> list[int]:
+        """The single tokens that say a text, without and with a space before it, in its usual cases."""
+        word = text.strip()
+        forms = [space + form for form in (word, word.lower(), word.upper(), word.capitalize()) for space in ("", " ")]
+        rows = [self._ids(form, special=False) for form in forms]
+        return sorted({row[0] for row in rows if len(row) == 1})
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """Log-probabilities of each continuation's tokens after the prefix, which is read only once.

@@ -18,11 +18,14 @@ from edu_rag.errors import MissingExtraError, SubmissionError
 N_CONTEXT = 8_192
 """Tokens that fit: 7,500 characters of context are about 2,000."""
 
+N_TOP = 200
+"""Likeliest next tokens that are told: a label beyond them has no share worth telling."""
 
-def _settings(xllamacpp: Any, path: Path, threads: int) -> Any:
+
+def _settings(xllamacpp: Any, path: Path, threads: int, n_context: int, n_slots: int) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
-    params.n_ctx, params.n_parallel = N_CONTEXT, 1
+    params.n_ctx, params.n_parallel = n_context, n_slots
     params.port, params.warmup, params.verbosity = 0, False, 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     return params
@@ -30,6 +33,9 @@ def _settings(xllamacpp: Any, path: Path, threads: int) -> Any:
 
 class LlamaCppModel(ServerModel):
     """A model file served by llama.cpp in this process; threads: EDU_RAG_THREADS, or all cores."""
+
+    n_context, n_slots = N_CONTEXT, 1
+    """Tokens that fit into all slots together, and how many prompts are kept at once."""
 
     def __init__(self, name: str, *, threads: int | None = None, timeout_s: float = 600.0) -> None:
         # Read when the library is loaded: on a busy machine its threads would spin in waiting for one another.
@@ -43,7 +49,7 @@ class LlamaCppModel(ServerModel):
             raise SubmissionError(f"model {name}", "is no GGUF file", "llama.cpp reads GGUF files only")
         n_threads = threads or int(os.environ.get("EDU_RAG_THREADS") or os.cpu_count() or 1)
         try:
-            self._server = xllamacpp.Server(_settings(xllamacpp, path, n_threads))
+            self._server = xllamacpp.Server(_settings(xllamacpp, path, n_threads, self.n_context, self.n_slots))
         except RuntimeError as error:
             raise SubmissionError(path, f"llama.cpp cannot load it ({error})", "give a whole GGUF file") from None
-        super().__init__(f"{self._server.listening_address}/v1", path.name, timeout_s=timeout_s)
+        super().__init__(f"{self._server.listening_address}/v1", path.name, timeout_s=timeout_s, n_top=N_TOP)

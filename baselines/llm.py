@@ -7,12 +7,14 @@ llama.cpp's own `/completion` token by token (see `_llama_logprobs`). Any other 
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from baselines.generate import Generated, Likelihoods
+from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.prompt import FilledPrompt
 from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
 
@@ -20,6 +22,7 @@ Api = Literal["chat", "completions"]
 RETRY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)
 MAX_WAIT_S = 30.0
 MAX_REPLY_BYTES = 20_000_000
+_PIECE_BYTES = 65_536
 _FORCE = 1_000.0
 """A bias no other token can catch up with."""
 
@@ -29,7 +32,7 @@ class ServerModel:
 
     def __init__(
         self, base_url: str, model: str, key: str | None = None, *, api: Api = "chat", timeout_s: float = 60.0,
-        tries: int = 4, sleep: Callable[[float], None] = time.sleep,
+        tries: int = 4, n_top: int = 20, sleep: Callable[[float], None] = time.sleep,
     ) -> None:  # fmt: skip
         try:
             import requests
@@ -39,6 +42,7 @@ class ServerModel:
             ) from None
         self.base_url = base_url.rstrip("/")
         self.model, self.api, self.timeout_s, self.tries, self._sleep = model, api, timeout_s, tries, sleep
+        self.n_top = n_top
         self._session = requests.Session()
         if key:
             self._session.headers["Authorization"] = f"Bearer {key}"
@@ -71,25 +75,40 @@ class ServerModel:
             if attempt:
                 self._sleep(min(MAX_WAIT_S, 2.0**attempt))
             try:
-                reply = self._session.post(url, json=body, timeout=self.timeout_s, allow_redirects=False)
-                if reply.status_code == 200 and len(reply.content) <= MAX_REPLY_BYTES:
-                    return reply.json()
-                said = f"HTTP {reply.status_code}: {reply.text[:200]}"
-                if reply.status_code not in RETRY_STATUSES:
+                status, data = self._reply(url, body)
+                if status == 200 and data is not None:
+                    return json.loads(data)
+                said = f"HTTP {status}: {_beginning(data)}"
+                if status not in RETRY_STATUSES:
                     break
             except self._transport_error as error:
                 said = f"{type(error).__name__}: {error}"[:300]
+            except (ValueError, RecursionError):  # a proxy's page, say
+                said = f"no JSON: {_beginning(data)}"
         raise SubmissionError(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
+
+    def _reply(self, url: str, body: Mapping[str, Any]) -> tuple[int, bytes | None]:
+        """Status and bytes of a reply, read piece by piece; None where there are more than MAX_REPLY_BYTES."""
+        with self._session.post(url, json=body, timeout=self.timeout_s, allow_redirects=False, stream=True) as reply:
+            parts, n_bytes = [], 0
+            for part in reply.iter_content(_PIECE_BYTES):
+                n_bytes += len(part)
+                if n_bytes > MAX_REPLY_BYTES:
+                    return reply.status_code, None
+                parts.append(part)
+            return reply.status_code, b"".join(parts)
+
+    def _ask(self, prompt: FilledPrompt, max_new_tokens: int, **more: Any) -> Any:
+        body: dict[str, Any] = {"model": self.model, "max_tokens": max_new_tokens, "temperature": 0}
+        if self.api == "completions":
+            return self._post(f"{self.base_url}/completions", body | {"prompt": prompt.plain} | more)
+        turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        body["messages"] = [*turns, {"role": "user", "content": prompt.user}]
+        return self._post(f"{self.base_url}/chat/completions", body | more)
 
     def generate(self, prompt: FilledPrompt, max_new_tokens: int) -> Generated:
         """Generate greedily (temperature 0). Token counts are the server's own."""
-        body: dict[str, Any] = {"model": self.model, "max_tokens": max_new_tokens, "temperature": 0}
-        if self.api == "chat":
-            turns = [{"role": "system", "content": prompt.system}] if prompt.system else []
-            body["messages"] = [*turns, {"role": "user", "content": prompt.user}]
-            reply = self._post(f"{self.base_url}/chat/completions", body)
-        else:
-            reply = self._post(f"{self.base_url}/completions", body | {"prompt": prompt.plain})
+        reply = self._ask(prompt, max_new_tokens)
         try:
             choice = reply["choices"][0]
             text = choice["message"]["content"] if self.api == "chat" else choice["text"]
@@ -97,6 +116,25 @@ class ServerModel:
             return Generated(text or "", int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0)))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise _odd(self.base_url, reply) from None
+
+    def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
+        """How likely the answer starts with each text, from the `n_top` likeliest tokens that the server tells.
+
+        A text that is not among them gets the least log-probability told: it has at most that.
+        """
+        chat = self.api == "chat"
+        reply = self._ask(
+            prompt, 1, **({"logprobs": True, "top_logprobs": self.n_top} if chat else {"logprobs": self.n_top})
+        )
+        told = _first_token(reply)
+        if not told:
+            raise SubmissionError(
+                self.base_url, "does not tell the log-probabilities of the next token (`top_logprobs`)",
+                "use answer style `letter`, or a server such as vLLM, llama.cpp or OpenAI",
+            )  # fmt: skip
+        least = min(value for _, value in told)
+        found = [_log_sum([value for token, value in told if _says(token, text)], least) for text in texts]
+        return NextToken(found, int((reply.get("usage") or {}).get("prompt_tokens", 0)))
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """How likely each continuation is after the prefix, by the first way that the server can do."""
@@ -179,6 +217,35 @@ class ServerModel:
         except (KeyError, IndexError, TypeError, ValueError):
             pass
         raise _odd(self._root, reply)
+
+
+def _beginning(data: bytes | None) -> str:
+    return f"over {MAX_REPLY_BYTES:,} bytes" if data is None else data[:200].decode("utf-8", "replace")
+
+
+def _first_token(reply: Any) -> list[tuple[str, float]]:
+    """The likeliest first tokens of a reply, as chat (a list of records) or completions (one table) tell them."""
+    try:
+        told = reply["choices"][0]["logprobs"]
+        if "content" in told:
+            pairs = [(one["token"], float(one["logprob"])) for one in told["content"][0]["top_logprobs"]]
+        else:
+            pairs = [(token, float(value)) for token, value in told["top_logprobs"][0].items()]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return []
+    return [(token, value) for token, value in pairs if isinstance(token, str) and not math.isnan(value)]
+
+
+def _says(token: str, text: str) -> bool:
+    return token.strip().casefold() == text.strip().casefold()
+
+
+def _log_sum(values: Sequence[float], least: float) -> float:
+    """The logarithm of the sum of what these logarithms stand for; `least` for none."""
+    if not values:
+        return least
+    best = max(values)
+    return best + math.log(math.fsum(math.exp(value - best) for value in values))
 
 
 def _echoed(reply: Any, at_least: int) -> list[tuple[int, float]]:

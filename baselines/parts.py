@@ -82,12 +82,16 @@ Relation = Literal["yes", "no", "not_related"]
 
 
 class Check(NamedTuple):
-    """What a verifier found: the relation, the passage that it looked at, and what that cost in tokens."""
+    """What a verifier found: the relation, the passage that it looked at, and what that cost in tokens.
+
+    `probabilities` are those of the three relations, where the verifier knows them.
+    """
 
     relation: Relation
     passage: Passage | None
     n_input: int = 0
     n_output: int = 0
+    probabilities: Mapping[Relation, float] | None = None
 
 
 class Verify(Protocol):
@@ -114,6 +118,7 @@ NAMES: dict[Kind, dict[str, str]] = {
     "expand": {
         "wordnet": "baselines.expand.wordnet:wordnet",
         "rewrite": "baselines.expand.rewrite:rewrite",
+        "sub-queries": "baselines.expand.sub_queries:sub_queries",
     },
     "fuse": {
         "rrf": "baselines.fuse:rrf",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baselines.context import NO_CONTEXT, Context, join
+from baselines.context import Context, join
 from baselines.fuse import rrf
 from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, Rank, Scored
 from baselines.passages import Passage
@@ -67,19 +67,30 @@ class Pipeline:
         lists = [retrieve(query, texts, max(self.candidates, k)) for retrieve in self.retrieve]
         return lists[0][:k] if len(lists) == 1 else self.fuse(query, texts, lists, k)
 
-    def passages(self, question: SystemQuestion) -> list[Passage]:
-        """The passages that the question is answered from, best first, the graph's triplets after them."""
+    def _found(self, question: SystemQuestion) -> tuple[list[Passage], list[Passage]]:
+        """Passages, best first, and the graph's triplets."""
         passages = self.chunk(question)
         if not passages:
-            return []
+            return [], []
         query = self.query_of(question)
         numbers = self.numbers_for(query)
         found = [passages[item.place] for item in self.rank(query, [one.text for one in passages], numbers)]
-        if self.graph is not None:
-            found += self.graph(question, found, numbers.n_keywords, numbers.depth)
-        return found
+        if self.graph is None:
+            return found, []
+        return found, self.graph(question, found, numbers.n_keywords, numbers.depth)
+
+    def passages(self, question: SystemQuestion) -> list[Passage]:
+        """The passages that the question is answered from, best first, the graph's triplets after them."""
+        found, triplets = self._found(question)
+        return [*found, *triplets]
 
     def __call__(self, question: SystemQuestion) -> Context:
-        """The same as a context: at most `max_chars` characters, and the spans they come from."""
-        found = self.passages(question)
-        return join(found, self.max_chars) if found else NO_CONTEXT
+        """The same as a context: at most `max_chars` characters, and the spans they come from.
+
+        Passages that fill the context are cut to make room for triplets, which get at most half of it: HyPA-RAG puts
+        both into the context and does not say which of them gives way.
+        """
+        found, triplets = self._found(question)
+        told = join(triplets, self.max_chars // 2)
+        read = join(found, self.max_chars - (len(told.text) + 1 if told.text else 0))
+        return Context(" ".join(filter(None, [read.text, told.text])), [*read.passages, *told.passages])

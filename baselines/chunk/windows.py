@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from baselines.chunk.distinct import chunker
 from baselines.parts import Chunk
-from baselines.passages import Passage
 from edu_rag.errors import ConfigError
-from edu_rag.serve import SystemPage, SystemQuestion
+from edu_rag.serve import SystemPage
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 """Words and single marks: counted without any model's tokeniser, so that a window is the same for all of them."""
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 def n_tokens(text: str) -> int:
     """Words and marks of a text; English word pieces are about 1.2 times as many."""
-    return sum(1 for _ in _TOKEN.finditer(text))
+    return len(_TOKEN.findall(text))
 
 
 def _ends(lengths: Sequence[int], tokens: int) -> list[int]:
@@ -33,41 +33,39 @@ def _ends(lengths: Sequence[int], tokens: int) -> list[int]:
     return ends
 
 
-def _windows(page: SystemPage, tokens: int, overlap: int) -> list[tuple[int, int]]:
-    lengths = [n_tokens(page.text[start:end]) for start, end in page.sentences]
+def runs(lengths: Sequence[int], tokens: int, overlap: int = 0) -> list[tuple[int, int]]:
+    """Windows over sentences of these lengths, as (first, end): sentences first … end - 1, at most `tokens` in all.
+
+    Every sentence is in a window. A window starts with the last sentences of the one before that have at most
+    `overlap` tokens together, but only so many that its own first new sentence still fits: none lies within another.
+    A sentence longer than `tokens` is a window of its own.
+    """
     ends = _ends(lengths, tokens)
-    found, first = [], 0
+    found: list[tuple[int, int]] = []
+    first = 0
     while first < len(lengths):
         end = ends[first]
-        found.append((page.sentences[first][0], page.sentences[end - 1][1]))
-        if end == len(lengths):
-            break
-        back, kept = end, 0
-        while back - 1 > first and kept + lengths[back - 1] <= overlap:
-            back -= 1
-            kept += lengths[back]
-        first = back
+        found.append((first, end))
+        first, kept = end, 0
+        while end < len(lengths) and kept + lengths[first - 1] <= overlap and ends[first - 1] > end:
+            first -= 1
+            kept += lengths[first]
     return found
 
 
 def windows(tokens: int = 512, overlap: int = 200) -> Chunk:
     """The chunker of windows of at most `tokens` tokens, each repeating at most `overlap` of the one before.
 
-    A sentence longer than `tokens` is a window of its own: sentences are never cut. The defaults are HyPA-RAG's.
+    A sentence longer than `tokens` is a window of its own: sentences are never cut. The defaults are HyPA-RAG's. The
+    paper does not say what a token is (ours: n_tokens, of any model's), nor how sentences count towards the overlap
+    (ours: only whole ones, so that it is at most `overlap`, often less). Raises ConfigError unless overlap < tokens.
     """
     if not 0 <= overlap < tokens:
         raise ConfigError("parts.chunk", f"overlap {overlap} is not under tokens {tokens}", "overlap less")
 
-    def chunk(question: SystemQuestion) -> list[Passage]:
-        seen: set[str] = set()
-        found = []
-        for page in question.pages:
-            for start, end in _windows(page, tokens, overlap):
-                text = page.text[start:end]
-                folded = " ".join(text.split())
-                if folded and folded not in seen:
-                    seen.add(folded)
-                    found.append(Passage(page.page_id, start, end, text))
-        return found
+    def cut(page: SystemPage) -> list[tuple[int, int]]:
+        spans = page.sentences
+        lengths = [n_tokens(page.text[start:end]) for start, end in spans]
+        return [(spans[first][0], spans[end - 1][1]) for first, end in runs(lengths, tokens, overlap)]
 
-    return chunk
+    return chunker(cut)

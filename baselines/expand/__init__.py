@@ -1,1 +1,1 @@
-"""Expanders: from one query to the queries that are searched for."""
+"""Query expansion: what is searched for besides, or instead of, the question as it was asked."""

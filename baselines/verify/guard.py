@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import replace
+from typing import NamedTuple
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import decode
 
 from baselines.edu_rag_paper import System
-from baselines.parts import Relation, Verify
+from baselines.parts import Check, Relation, Verify
 from edu_rag.serve import SystemAnswer, SystemQuestion
+
+MARK = " | check: "
+
+
+class Checked(NamedTuple):
+    """What a guarded system's response says of its check: the unguarded answer, the relation, its probabilities."""
+
+    answer: str
+    relation: Relation
+    probabilities: dict[Relation, float] | None = None
+
+
+def told(answer: str, check: Check) -> str:
+    """A check as the last part of a response: one line of JSON behind a mark, which `checked_of` reads."""
+    each = check.probabilities
+    rounded = None if each is None else {name: round(value, 6) for name, value in each.items()}
+    return MARK + json.dumps([answer, check.relation, rounded], ensure_ascii=False)
+
+
+def checked_of(response: str | None) -> Checked | None:
+    """The check that a guarded system's response tells; None where it tells none (the system abstained by itself)."""
+    _, mark, last = (response or "").rpartition(MARK)
+    if not mark:
+        return None
+    try:
+        return decode(last, type=Checked)
+    except (DecodeError, ValidationError):
+        return None
 
 
 def guarded(answer: System, verify: Verify, abstain_on: Collection[Relation] = ("no", "not_related")) -> System:
     """The same system, with answers of these relations turned into "I don't know" (Huo et al., section 2.3).
 
-    The check's tokens are added to the answer's, and the passage that it looked at is cited.
+    The check's tokens are added to the answer's, and the passage that it looked at is cited. The response tells the
+    unguarded answer and what was found, so that one run gives the guarded and the unguarded figures.
     """
 
     def checked(question: SystemQuestion) -> SystemAnswer:
@@ -25,7 +59,7 @@ def guarded(answer: System, verify: Verify, abstain_on: Collection[Relation] = (
         return replace(
             said,
             answer=None if check.relation in abstain_on else said.answer,
-            response=f"{said.response or said.answer} | check: {check.relation}",
+            response=(said.response or "") + told(said.answer, check),
             passages=[*said.passages, *cited],
             input_tokens=(said.input_tokens or 0) + check.n_input,
             output_tokens=(said.output_tokens or 0) + check.n_output,

@@ -63,7 +63,7 @@ def test_the_longest_choice_wins_and_the_first_of_equals() -> None:
     assert blind.longest(asked({}, kind="free_text")) is None
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(texts=TEXTS, query=st.text(alphabet="abc dé,", max_size=20), k1=st.floats(0.1, 3), b=st.floats(0, 1))
 def test_bm25_equals_its_formula(texts: list[str], query: str, k1: float, b: float) -> None:
     assert BM25(texts, k1=k1, b=b).scores(query) == pytest.approx(by_hand(texts, query, k1, b), abs=1e-12)

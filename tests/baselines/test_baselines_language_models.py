@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from easy_questions import easy_questions
 
+from baselines import llm
 from baselines.context import Context
 from baselines.edu_rag_paper import assemble, vanilla
 from baselines.generate import answer_with
-from baselines.gguf_model import LocalModel
+from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel
 from baselines.models import KNOWN, locate
 from baselines.prompt import FilledPrompt, load_prompt
@@ -166,6 +168,71 @@ def test_likelihoods_of_a_real_server_are_those_of_the_process(llama_server: str
         assert told == pytest.approx(own, abs=0.6)
 
 
+@needs_smollm2
+def test_the_likelihood_of_a_first_token_is_exact_in_the_process(smollm2: LocalModel) -> None:
+    import torch
+
+    prompt = load_prompt("letter-vanilla-v1").fill(easy_questions()[0][0])
+    table = torch.log_softmax(smollm2._forward([smollm2.prompt_ids(prompt)], keep=1).logits[0, -1], dim=-1)
+    found = smollm2.next_token_logprobs(prompt, ["a", "Yes", "two words of no token"])
+    for text, value in zip(("a", "Yes"), found.logprobs, strict=False):
+        forms = {space + form for space in ("", " ") for form in (text, text.upper(), text.lower())}
+        vocabulary = range(len(smollm2.tokenizer))
+        saying = [token for token in vocabulary if smollm2.tokenizer.decode([token]) in forms]
+        assert value == pytest.approx(float(torch.logsumexp(table[saying], dim=0)), abs=1e-5)
+    assert found.logprobs[2] == -math.inf
+    assert found.n_input == len(smollm2.prompt_ids(prompt))
+
+
+@needs_smollm2
+def test_the_likeliest_letter_is_the_generated_one_where_that_is_a_label(smollm2: LocalModel) -> None:
+    compared = 0
+    for question, _ in easy_questions()[:6]:
+        generated = answer_with(smollm2, "letter", question, question.pages[0].text).answer
+        if generated is not None and generated.lower() in question.choices:
+            compared += 1
+            likeliest = answer_with(smollm2, "letter-likelihood", question, question.pages[0].text)
+            assert likeliest.answer == generated.lower()
+    assert compared
+
+
+@needs_smollm2
+@pytest.mark.parametrize("api", ["chat", "completions"])
+def test_first_tokens_of_a_real_server_are_those_of_the_process(
+    llama_server: str, smollm2: LocalModel, api: Any
+) -> None:
+    model = ServerModel(f"{llama_server}/v1", "smollm2", api=api, timeout_s=120, n_top=200)
+    prompt = load_prompt("letter-rag-v1").fill(easy_questions()[0][0], "Plants take in carbon dioxide.")
+    theirs = model.next_token_logprobs(prompt, list("abcd"))
+    if api == "chat":  # the other interface knows no chat template
+        ours = smollm2.next_token_logprobs(prompt, list("abcd"))
+        assert theirs.n_input == ours.n_input
+        # llama.cpp computes with eight-bit activations: near, not equal.
+        assert theirs.logprobs == pytest.approx(ours.logprobs, abs=0.6)
+    assert all(value < 0 for value in theirs.logprobs)
+
+
+@needs_smollm2
+def test_threads_that_load_models_at_once_leave_the_library_as_it_was() -> None:
+    import gguf
+
+    before = (gguf.GGUFReader, gguf.get_tensor_name_map)
+    seen: list[object] = []
+
+    def load() -> None:
+        for _ in range(200):
+            with _parsed_once(gguf):
+                seen.append(gguf.GGUFReader.__wrapped__)  # what the table of parsed files stands in front of
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (gguf.GGUFReader, gguf.get_tensor_name_map) == before
+    assert set(seen) == {before[0]}  # never another thread's table
+
+
 Answerer = Callable[[str, dict[str, Any]], tuple[int, bytes]]
 
 
@@ -259,6 +326,86 @@ def test_an_odd_reply_is_a_clear_error(loopback: Callable[[Answerer], str], repl
     model = ServerModel(loopback(lambda path, body: (200, reply)), "m", sleep=lambda s: None)
     with pytest.raises(SubmissionError):
         model.generate(FilledPrompt(system="", user="?", made_from="test"), 1)
+
+
+PROMPT = FilledPrompt(system="", user="?", made_from="test")
+
+
+def told(*pairs: tuple[str, float]) -> list[dict[str, Any]]:
+    return [{"token": token, "logprob": value} for token, value in pairs]
+
+
+def test_first_tokens_that_say_the_same_are_added_up_and_missing_ones_get_the_least_told(
+    loopback: Callable[[Answerer], str],
+) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    def answer(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        bodies.append(body)
+        # P("b") = 0.5, P(" B") = 0.25, P("a") = 0.125; "c" is not among them.
+        tops = told(("b", math.log(0.5)), (" B", math.log(0.25)), ("a", math.log(0.125)))
+        choice = {"message": {"content": "b"}, "logprobs": {"content": [{"token": "b", "top_logprobs": tops}]}}
+        return 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 9}}).encode()
+
+    found = ServerModel(loopback(answer), "m").next_token_logprobs(PROMPT, ["a", "b", "c"])
+    assert [math.exp(value) for value in found.logprobs] == pytest.approx([0.125, 0.75, 0.125])
+    assert found.n_input == 9
+    assert (bodies[0]["logprobs"], bodies[0]["top_logprobs"], bodies[0]["max_tokens"]) == (True, 20, 1)
+
+
+def test_a_server_of_completions_is_asked_in_its_own_form(loopback: Callable[[Answerer], str]) -> None:
+    def answer(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        assert (path, body["logprobs"]) == ("/v1/completions", 5)
+        table = {" a": math.log(0.25), " b": math.log(0.5)}
+        return 200, json.dumps({"choices": [{"text": " b", "logprobs": {"top_logprobs": [table]}}]}).encode()
+
+    found = ServerModel(loopback(answer), "m", api="completions", n_top=5).next_token_logprobs(PROMPT, ["a", "b"])
+    assert [math.exp(value) for value in found.logprobs] == pytest.approx([0.25, 0.5])
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [None, {}, [], {"content": []}, {"content": [{"top_logprobs": []}]},
+     {"content": [{"top_logprobs": [{"token": 1}]}]}, {"top_logprobs": []}, {"top_logprobs": [None]},
+     {"content": [{"top_logprobs": told(("a", math.nan))}]}],
+)  # fmt: skip
+def test_a_server_that_tells_no_first_tokens_gets_a_clear_error(
+    loopback: Callable[[Answerer], str], logprobs: object
+) -> None:
+    reply = json.dumps({"choices": [{"message": {"content": "b"}, "logprobs": logprobs}]}).encode()
+    with pytest.raises(SubmissionError, match="use answer style `letter`"):
+        ServerModel(loopback(lambda path, body: (200, reply)), "m").next_token_logprobs(PROMPT, ["a"])
+
+
+def test_a_reply_is_read_no_further_than_its_limit(
+    loopback: Callable[[Answerer], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(llm, "MAX_REPLY_BYTES", 100_000)
+    read: list[int] = []
+    whole = requests.Response.iter_content
+
+    def counted(self: requests.Response, *arguments: Any) -> Iterator[bytes]:
+        for part in whole(self, *arguments):
+            read.append(len(part))
+            yield part
+
+    monkeypatch.setattr(requests.Response, "iter_content", counted)
+    model = ServerModel(loopback(lambda path, body: (200, b'"' + b"x" * 5_000_000 + b'"')), "m", tries=1)
+    with pytest.raises(SubmissionError, match="over 100,000 bytes"):
+        model.generate(PROMPT, 1)
+    assert sum(read) < 200_000
+
+
+@pytest.mark.parametrize("reply", [b"<html>busy</html>", b"", b"\xff\xfe", b"[" * 200_000])
+def test_a_reply_that_is_no_json_is_tried_again_and_then_told(
+    loopback: Callable[[Answerer], str], reply: bytes
+) -> None:
+    replies = [reply, reply]
+    waits: list[float] = []
+    model = ServerModel(loopback(lambda path, body: (200, replies.pop())), "m", tries=2, sleep=waits.append)
+    with pytest.raises(SubmissionError, match="no JSON"):
+        model.generate(PROMPT, 1)
+    assert (waits, replies) == ([2.0], [])
 
 
 def test_an_unset_server_says_which_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from baselines.retrieve.vectors import publish, rows_of
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SandboxError
 from edu_rag.results import Prediction
@@ -289,6 +290,20 @@ def test_a_model_folder_is_shown_but_not_the_hub_s_datasets_or_token(folder: Pat
     with open_sandbox(folder, {"HF_HOME": str(hub), "EDU_RAG_MODELS": str(models)}, SMALL) as sandbox:
         shown = out_of(sandbox, ["/bin/sh", "-c", 'find "$HF_HOME" "$EDU_RAG_MODELS" -type f'])
     assert shown.split() == [f"{hub}/hub/models--org--m/blobs/file", f"{models}/m.gguf"]
+
+
+def test_vectors_that_were_computed_outside_are_read_inside(folder: Path, tmp_path: Path) -> None:
+    publish(tmp_path / "models" / "embeddings.sqlite", [(b"key", b"vector")])
+    code = """
+from baselines.models import cache_folder, models_folder
+from baselines.retrieve.vectors import FILE, open_store
+store = open_store(cache_folder(), models_folder() / FILE)
+store.write({b"new": b"one"})
+print(sorted(store.read([b"key", b"new", b"none"]).items()))
+"""
+    with open_sandbox(folder, {"EDU_RAG_MODELS": str(tmp_path / "models")}, SMALL) as sandbox:
+        assert python(sandbox, code) == "[(b'key', b'vector'), (b'new', b'one')]\n"
+    assert dict(rows_of(tmp_path / "models" / "embeddings.sqlite")) == {b"key": b"vector"}
 
 
 def go(folder: Path, dataset: Dataset, caps: Caps | None = SMALL, limits: Limits = LIMITS) -> dict[str, Prediction]:

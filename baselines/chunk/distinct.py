@@ -1,0 +1,51 @@
+"""From the spans of pages to the passages of a question: equal texts once, pages cut once in a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from baselines.pages import per_page
+from baselines.parts import Chunk
+from baselines.passages import Passage
+from edu_rag.serve import SystemPage, SystemQuestion
+
+Cut = Callable[[SystemPage], Iterable[tuple[int, int]]]
+"""The spans (start, end) that a page is cut into, in the order of its text."""
+
+
+class _Piece(NamedTuple):
+    passage: Passage
+    folded: str
+
+
+def _pieces(page: SystemPage, cut: Cut) -> list[_Piece]:
+    found = []
+    for start, end in cut(page):
+        text = page.text[start:end]
+        folded = " ".join(text.split())
+        if folded:
+            # Most texts hold no space but single ones: then one string serves as both.
+            found.append(_Piece(Passage(page.page_id, start, end, text), text if folded == text else folded))
+    return found
+
+
+def chunker(cut: Cut) -> Chunk:
+    """The chunker that cuts each page by `cut`: pages in rank order, those passages that say the same only once.
+
+    Two texts say the same when they differ in white space alone (EDU-RAG, section 3.2, keeps distinct sentences);
+    passages without anything else are dropped.
+    """
+    pieces_of = per_page(lambda page: _pieces(page, cut))
+
+    def chunk(question: SystemQuestion) -> list[Passage]:
+        seen: set[str] = set()
+        found: list[Passage] = []
+        for page in question.pages:
+            for passage, folded in pieces_of(page):
+                if folded not in seen:
+                    seen.add(folded)
+                    found.append(passage)
+        return found
+
+    return chunk

@@ -1,0 +1,16 @@
+"""Expansion by the answer: what is searched for is the question and the answer to it (Huo et al., section 2.3)."""
+
+from __future__ import annotations
+
+MAX_CHARS = 2_000
+"""Of question and of answer: a model's answer may run on, and a query of a book's length finds nothing."""
+
+
+def with_answer(question: str, answer: str) -> str:
+    """The question's text, then the answer's text (of a label, the choice's).
+
+    Huo et al. join question and generated answer into one query, so that passages are found which speak of this answer
+    and not of another acceptable one. In what order, and what stands between them, the paper does not say: a space
+    does here. Either may be empty.
+    """
+    return " ".join(part for part in (question[:MAX_CHARS].strip(), answer[:MAX_CHARS].strip()) if part)

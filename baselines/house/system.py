@@ -1,0 +1,91 @@
+"""The house system: weigh the signs of each choice, and answer where the best choice's probability pays."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baselines.house.signs import Models, can_ask, signs_of
+from baselines.house.weighing import Weights, matrix, probabilities
+from edu_rag.errors import ConfigError
+from edu_rag.serve import SystemAnswer, SystemQuestion
+
+FORMAT = "house-v1"
+ANSWERS = ("choices", "true_false")
+"""The two models of weights: one for multiple choice and matching, one for true/false."""
+
+
+class Fitted(NamedTuple):
+    """The fitted weights by model, and the probability above which each one's best choice is said."""
+
+    weights: Mapping[str, Weights]
+    answer_above: Mapping[str, float]
+
+
+def _number(path: Path, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigError(path, f"{name} is {value!r:.40}, no number", "make it anew with bench/house.py fit")
+    return float(value)
+
+
+def read_fitted(path: Path) -> Fitted:
+    """The weights that bench/house.py wrote. Raises ConfigError."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(path, f"cannot be read ({error})", "make it with bench/house.py fit") from None
+    if not isinstance(said, dict) or said.get("format") != FORMAT:
+        raise ConfigError(path, f"is not of format {FORMAT}", "make it with bench/house.py fit")
+    weights, above = {}, {}
+    for name in ANSWERS:
+        one = said.get(name)
+        if not isinstance(one, dict) or not isinstance(one.get("weights"), dict):
+            raise ConfigError(path, f"has no weights of {name}", "make it with bench/house.py fit")
+        values = {sign: _number(path, f"{name}.{sign}", value) for sign, value in one["weights"].items()}
+        weights[name] = Weights(tuple(values), tuple(values.values()))
+        above[name] = _number(path, f"{name}.answer_above", one.get("answer_above"))
+    return Fitted(weights, above)
+
+
+def house_system(models: Models, fitted: Fitted) -> Callable[[SystemQuestion], SystemAnswer]:
+    """The system. It says the likeliest choice where its probability is above the bound, else "I don't know".
+
+    A correct answer is worth +1 and a wrong one -1, so that an answer of probability p is worth 2p - 1. Abstains on
+    questions without choices to weigh. Confidence is the best choice's probability, said or not.
+    """
+
+    def answer(question: SystemQuestion) -> SystemAnswer:
+        if not can_ask(question):
+            return SystemAnswer(answer=None)
+        which = "true_false" if question.kind == "true_false" else "choices"
+        names, values = fitted.weights[which]
+        found = signs_of(question, models, names.__contains__)
+        shares = probabilities(values, matrix(question, found.values, names)).tolist()
+        labels = list(question.choices)
+        best = max(range(len(labels)), key=shares.__getitem__)
+        told = ", ".join(f"{label} {share:.3f}" for label, share in zip(labels, shares, strict=True))
+        return SystemAnswer(
+            answer=labels[best] if shares[best] > fitted.answer_above[which] else None,
+            response=f"{FORMAT}: {told}",
+            confidence=min(1.0, shares[best]),
+            passages=[passage.span for passage in found.read.passages],
+            input_tokens=found.n_input,
+            output_tokens=0,
+        )
+
+    return answer
+
+
+def house(weights: str | Path = "weights.json") -> Callable[[SystemQuestion], SystemAnswer]:
+    """The system with its real models, as the board runs it."""
+    fitted = read_fitted(Path(weights))
+    from baselines.embed import Encoder
+    from baselines.gguf_model import LocalModel
+    from baselines.house.server import HouseModel
+
+    needs_small = any(name.startswith("small_") for model in fitted.weights.values() for name in model.names)
+    small = LocalModel("gemma3-270m") if needs_small else None
+    return house_system(Models(HouseModel("qwen2.5-coder-1.5b"), small, Encoder()), fitted)

@@ -1,0 +1,197 @@
+"""Where vectors are kept: in memory, in the user's cache, and in a file that can only be read (beside the models).
+
+Keys are hashes over a model's weights and a text, so that no file of vectors holds a text, and no model meets the
+vectors of another one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from edu_rag.errors import DataError
+
+FILE = "embeddings.sqlite"
+MEMORY_BYTES = 256 << 20
+"""Kept in memory at most: 170,000 vectors of all-MiniLM-L6-v2, 85,000 of all-mpnet-base-v2."""
+_TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+_AT_ONCE = 500
+"""Keys asked for in one statement; SQLite before 3.32 takes 999 at most."""
+_REMEDY = "fill it anew with python -m baselines.retrieve.warm"
+Vectors = dict[bytes, bytes]
+"""Key -> float32 bytes. float32, because a vector read back must equal the computed one: halves let near ties swap."""
+
+
+class Memory:
+    """The vectors last used, at most so many bytes of them: pages repeat across questions, and SQLite is slow."""
+
+    def __init__(self, n_bytes: int = MEMORY_BYTES) -> None:
+        self._room = n_bytes
+        self._held: Vectors = {}
+
+    def read(self, keys: Iterable[bytes]) -> Vectors:
+        """What is held of these; it counts as used just now."""
+        found = {key: self._held.pop(key) for key in keys if key in self._held}
+        self._held |= found
+        return found
+
+    def write(self, vectors: Mapping[bytes, bytes]) -> None:
+        """Hold these too; those that were not used for longest make room."""
+        for key, vector in vectors.items():
+            self._room -= len(vector) - len(self._held.pop(key, b""))
+            self._held[key] = vector
+        oldest = iter(list(self._held)) if self._room < 0 else iter(())
+        while self._room < 0 and self._held:
+            self._room += len(self._held.pop(next(oldest)))
+
+
+def select(db: sqlite3.Connection, keys: Sequence[bytes]) -> Vectors:
+    """The rows of these keys."""
+    found: Vectors = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        some = keys[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(some))
+        # Only question marks are put into the statement.
+        found.update(db.execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some))  # noqa: S608
+    return found
+
+
+class SharedVectors:
+    """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it shows inside the sandbox.
+
+    It is opened as immutable, since nothing beside it can be written there. Raises DataError where it is no such file,
+    or is being written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        log = path.with_name(path.name + "-wal")
+        if log.is_file() and log.stat().st_size:
+            raise DataError(path, f"is being written ({log.name} lies beside it)", f"use --copy: {_REMEDY}")
+        try:
+            self._db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+            self._db.execute("SELECT key, vector FROM vectors LIMIT 1").fetchone()
+        except sqlite3.Error as error:
+            raise DataError(path, f"is no file of vectors ({error})", _REMEDY) from None
+
+    def read(self, keys: Sequence[bytes]) -> Vectors:
+        """The vectors that are known among these keys. Raises DataError where the file is broken."""
+        try:
+            return select(self._db, keys)
+        except sqlite3.Error as error:
+            raise DataError(self._path, f"cannot be read ({error})", _REMEDY) from None
+
+
+def open_shared(path: Path | None) -> SharedVectors | None:
+    """The shared file, where there is one. Raises DataError where it is broken."""
+    return None if path is None or not path.is_file() else SharedVectors(path)
+
+
+def _open_cache(folder: Path | None) -> sqlite3.Connection:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(folder / FILE if folder else ":memory:", timeout=60)
+    if folder is not None:
+        db.execute("PRAGMA journal_mode=WAL")
+        # A lost vector costs milliseconds: no need to wait for the disk at each question.
+        db.execute("PRAGMA synchronous=NORMAL")
+    with db:
+        db.execute(_TABLE)
+    return db
+
+
+class VectorStore:
+    """Vectors by key, looked for in memory, then in the shared file, then in the cache; new ones go to the cache.
+
+    The cache is `embeddings.sqlite` of `folder`; None where there is none.
+    """
+
+    def __init__(
+        self, folder: Path | None, *, shared: SharedVectors | None = None, memory_bytes: int = MEMORY_BYTES
+    ) -> None:
+        self._memory = Memory(memory_bytes)
+        self._shared = shared
+        self._db = None if folder is None else _open_cache(folder)
+
+    def _below(self, keys: Sequence[bytes]) -> Vectors:
+        found = {} if self._shared is None else self._shared.read(keys)
+        if self._db is not None and len(found) < len(keys):
+            found |= select(self._db, [key for key in keys if key not in found])
+        return found
+
+    def read(self, keys: Sequence[bytes]) -> Vectors:
+        """The vectors that are known among these distinct keys."""
+        found = self._memory.read(keys)
+        if len(found) < len(keys):
+            below = self._below([key for key in keys if key not in found])
+            self._memory.write(below)
+            found |= below
+        return found
+
+    def write(self, vectors: Vectors) -> None:
+        """Keep vectors; one that is there already stays."""
+        self._memory.write(vectors)
+        if self._db is None:
+            return
+        try:
+            with self._db:
+                self._db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", vectors.items())
+        except sqlite3.OperationalError:
+            # A full disk (the sandbox's /tmp is small) costs the cache, not the answer.
+            self._db.close()
+            self._db = None
+
+
+def open_store(folder: Path | None, shared: Path | None = None) -> VectorStore:
+    """The store with its cache in `folder`, or without where that cannot be used (a sandbox, a full disk).
+
+    Raises DataError where the shared file is there and broken.
+    """
+    above = open_shared(shared)
+    try:
+        return VectorStore(folder, shared=above)
+    except (OSError, sqlite3.Error):
+        return VectorStore(None, shared=above)
+
+
+def _stored(source: Path) -> sqlite3.Connection:
+    """A file of vectors as it stands now. Not immutable: a cache may have rows in its log, and be written meanwhile."""
+    return sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=60)
+
+
+def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
+    """All keys and vectors of a file, sorted by key. Raises DataError where it is none."""
+    try:
+        with closing(_stored(source)) as db:
+            yield from db.execute("SELECT key, vector FROM vectors ORDER BY key")
+    except sqlite3.Error as error:
+        raise DataError(source, f"is no file of vectors ({error})", _REMEDY) from None
+
+
+def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
+    """Write a file to be shared: what it holds already, and these. Returns how many vectors it holds then.
+
+    It is written beside its place and renamed, so that a run that reads the old one goes on with that. Raises DataError
+    where it cannot be written.
+    """
+    partial = target.with_name(target.name + ".partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.unlink(missing_ok=True)
+        with closing(sqlite3.connect(partial)) as db:
+            # A vector does not fit into a tree's inner node: rows lie in a plain table, found through an index of keys.
+            db.execute("PRAGMA page_size=8192")
+            db.execute("PRAGMA journal_mode=OFF")  # a half-written one is thrown away
+            db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
+            for some in (rows_of(target) if target.is_file() else (), rows):
+                db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", some)
+            db.commit()
+            (held,) = db.execute("SELECT count(*) FROM vectors").fetchone()
+        partial.replace(target)
+    except (OSError, sqlite3.Error) as error:
+        with suppress(OSError):  # the first error is the one to tell
+            partial.unlink(missing_ok=True)
+        raise DataError(target, f"cannot be written ({error})", "make room, or name another folder with --to") from None
+    return int(held)

@@ -1,0 +1,153 @@
+"""Huo et al.'s self-check: the model compares its answer with the passage retrieved for question + answer (section 2).
+
+Steps (section 2): collect the answer; put it behind the question; retrieve the best passage for both; ask the same
+model whether answer and passage agree: Yes, No or Not Related. Where the paper is silent, this is what we chose:
+
+- How question and answer are combined: one after the other, with a space. The answer of a multiple-choice question is
+  the text of the choice, not its letter, since no passage holds a letter.
+- Which tokens decide: the paper takes what the model generates (`by = "generation"`). `by = "likelihood"` takes the
+  likeliest of the three words as the first token of the reply, so that there is always a relation, and a probability
+  whose threshold can be moved.
+- What an unreadable reply means: not related, since nothing is then known about the answer.
+- What happens without any passage (no pages, blank pages): not related, without asking the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from baselines.expand.augment import with_answer
+from baselines.fuse import rrf
+from baselines.generate import LanguageModel, shares
+from baselines.parts import Check, Relation, Verify, make
+from baselines.passages import Passage
+from baselines.pipeline import Numbers, Pipeline
+from baselines.prompt import FilledPrompt, load_prompt
+from baselines.recipe import Choice, name_and_settings
+from edu_rag.errors import ConfigError
+from edu_rag.serve import SystemQuestion
+
+Stack = Literal["bm25", "neural", "neural-reader"]
+By = Literal["likelihood", "generation"]
+
+K1, B = 0.82, 0.68
+"""Huo et al., section 2.1: tuned for MS MARCO's passages."""
+MAX_CHARS = 1_200
+"""Of a passage in the prompt: a window of 128 tokens is about 700; a sentence without end is cut."""
+RELATIONS: tuple[Relation, ...] = ("yes", "no", "not_related")
+FIRST_WORDS = ("Yes", "No", "Not")
+"""The first word of each class's name, which tells the three apart (figure 4)."""
+N_CLASS_TOKENS = 4
+N_READER_TOKENS = 48
+_CLASS = re.compile(r"\b(not[\s_-]*related|yes|no)\b", re.IGNORECASE)
+
+
+class Judged(NamedTuple):
+    """What the model says on an answer and a passage; `probabilities` of the relations, where they were read."""
+
+    relation: Relation
+    probabilities: dict[Relation, float] | None
+    n_input: int
+    n_output: int
+
+
+def relation_of(text: str) -> Relation:
+    """The class that a reply names first; one that names none is not related."""
+    found = _CLASS.search(text)
+    if found is None:
+        return "not_related"
+    word = found[1].casefold()
+    return "yes" if word == "yes" else "no" if word == "no" else "not_related"
+
+
+def by_generation(model: LanguageModel, prompt: FilledPrompt) -> Judged:
+    """The paper's way: the reply is generated greedily and read."""
+    said = model.generate(prompt, N_CLASS_TOKENS)
+    return Judged(relation_of(said.text), None, said.n_input, said.n_output)
+
+
+def by_likelihood(model: LanguageModel, prompt: FilledPrompt) -> Judged:
+    """The likeliest of the three words as the reply's first token; ties go to yes, then no."""
+    found = model.next_token_logprobs(prompt, FIRST_WORDS)
+    each = dict(zip(RELATIONS, shares(found.logprobs), strict=True))
+    return Judged(max(each, key=each.__getitem__), each, found.n_input, 1)
+
+
+WAYS: dict[By, Callable[[LanguageModel, FilledPrompt], Judged]] = {
+    "likelihood": by_likelihood,
+    "generation": by_generation,
+}
+
+
+def said_in_words(question: SystemQuestion, answer: str) -> str:
+    """The text of the choice that an answer names, or the answer itself."""
+    return question.choices.get(answer, answer)
+
+
+def _stack(model: LanguageModel, stack: Stack, chunk: Choice, rerank: Choice) -> Pipeline:
+    """The paper's retrievers: BM25 alone, or BM25 and dense retrieval as one pool that is reranked.
+
+    The paper pools SPLADE and ANCE and reranks with MonoT5 and DuoT5; no registry package carries those weights.
+    """
+    name, settings = name_and_settings("parts.verify.chunk", chunk)
+    sparse = make("retrieve", "bm25", {"k1": K1, "b": B})
+    cut = make("chunk", name, settings)
+    if stack == "bm25":
+        return Pipeline(chunk=cut, retrieve=[sparse], fuse=rrf(), numbers=[Numbers(top_k=1)])
+    name, settings = name_and_settings("parts.verify.rerank", rerank)
+    return Pipeline(
+        chunk=cut,
+        retrieve=[sparse, make("retrieve", "dense", {})],
+        fuse=rrf(),
+        numbers=[Numbers(top_k=1)],
+        rerank=make("rerank", name, settings, given={"model": model}),
+    )
+
+
+def _best_passage(find: Pipeline, question: SystemQuestion, words: str) -> Passage | None:
+    passages = find.chunk(question)
+    if not passages:
+        return None
+    found = find.rank(with_answer(question.text, words), [one.text for one in passages], find.numbers[0])
+    return passages[found[0].place] if found else None
+
+
+def self_check(
+    model: LanguageModel,
+    stack: Stack = "bm25",
+    by: By = "likelihood",
+    chunk: Choice | None = None,
+    rerank: Choice = "bi-encoder",
+    prompt: str = "relation-v1",
+    reader_prompt: str = "reader-v1",
+) -> Verify:
+    """The verifier of Huo et al. with one of their three retrievers; `neural-reader` lets the model read first (2.2).
+
+    `chunk` defaults to windows of 128 tokens: a passage of MS MARCO has about 60 words. Raises ConfigError on an
+    unknown stack, way, part or prompt.
+    """
+    if stack not in ("bm25", "neural", "neural-reader") or by not in WAYS:
+        raise ConfigError("parts.verify", f"stack {stack!r} by {by!r} is unknown", "see baselines.verify.self_check")
+    find = _stack(
+        model, stack, chunk if chunk is not None else {"name": "windows", "tokens": 128, "overlap": 0}, rerank
+    )
+    compare = load_prompt(prompt)
+    read = load_prompt(reader_prompt) if stack == "neural-reader" else None
+
+    def check(question: SystemQuestion, answer: str) -> Check:
+        words = said_in_words(question, answer)
+        passage = _best_passage(find, question, words)
+        if passage is None:
+            return Check("not_related", None)
+        told, n_input, n_output = passage.text[:MAX_CHARS], 0, 0
+        if read is not None:
+            extracted = model.generate(read.fill(question, told), N_READER_TOKENS)
+            told, n_input, n_output = extracted.text, extracted.n_input, extracted.n_output
+        judged = WAYS[by](model, compare.fill(question, told, words))
+        return Check(
+            judged.relation, passage, n_input + judged.n_input, n_output + judged.n_output, judged.probabilities
+        )
+
+    return check

@@ -1,0 +1,277 @@
+"""The EDU-RAG paper's Tables 1 and 2 in shape, and its third question answered with controls; prints Markdown.
+
+    python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls --run FOLDER [--sample NAME]
+
+FOLDER is what bench/papers/scored_runs.py describes. `coverage` also writes docs/papers/edu-rag-coverage.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scored_runs import SAMPLE, Run, difference, exam_of, percent, rates, run_of, share, table, unguarded
+
+from edu_rag.results import OUTCOME_LETTERS, Prediction
+from harness.confidence import area_of, steps_of
+from harness.outcomes import judge
+from harness.probing.files import Answered, probe_answers
+from harness.probing.rates import wilson
+
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "papers" / "edu-rag-coverage.svg"
+
+
+class Pair(NamedTuple):
+    """A model without and with the paper's retrieval."""
+
+    name: str
+    vanilla: str
+    rag: str
+
+
+PAIRS = (
+    Pair("Qwen2.5-Coder 1.5B, letter", "edu-rag-vanilla-qwen1b", "edu-rag-paper-qwen1b"),
+    Pair("Gemma 3 270M, likelihood", "edu-rag-vanilla-gemma3", "edu-rag-paper-gemma3"),
+    Pair("SmolLM2 135M, likelihood", "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2"),
+    Pair("SmolLM2 135M, letter", "edu-rag-vanilla-smollm2-letter", "edu-rag-paper-smollm2-letter"),
+)
+
+
+class Published(NamedTuple):
+    """Counts of the paper's Table 1."""
+
+    name: str
+    correct: int
+    incorrect: int
+    missing: int
+
+
+N_PUBLISHED = 1_255
+PUBLISHED = (
+    (Published("Llama 2 7B", 318, 234, 703), Published("Llama 2 7B", 653, 510, 92)),
+    (Published("Llama 3 8B", 880, 375, 0), Published("Llama 3 8B", 932, 323, 0)),
+    (Published("GPT-4o", 1099, 141, 15), Published("GPT-4o", 1112, 130, 13)),
+)
+
+
+CONFIDENT = Pair("Qwen2.5-Coder 1.5B, likeliest letter", "huo-self-check-vanilla", "huo-self-check-rag")
+"""The same systems with a confidence: what Huo et al.'s guard stands in front of, taken without that guard."""
+
+
+def pairs_of(folder: Path, sample: str, pairs: Sequence[Pair] = PAIRS) -> list[tuple[Pair, Run, Run]]:
+    """The pairs whose two runs are there."""
+    exam = exam_of(folder, sample)
+    found = []
+    for pair in pairs:
+        vanilla, rag = run_of(folder, exam, pair.vanilla), run_of(folder, exam, pair.rag)
+        if vanilla is not None and rag is not None:
+            named = pair._replace(name=pair.name + (vanilla.made_on or rag.made_on))
+            found.append((named, unguarded(vanilla), unguarded(rag)))
+    return found
+
+
+def tables(folder: Path, sample: str) -> None:
+    """Tables 1 and 2: the paper's counts, and ours in the same columns with intervals."""
+    head = ("", "correct", "incorrect", "missing", "accuracy %", "hallucination %", "missing %", "score %")
+    print("The paper (1,255 questions of its own crawl; Wilson intervals by us, from its counts):\n")
+    rows = []
+    for both in PUBLISHED:
+        for how, one in zip(("alone", "with retrieval"), both, strict=True):
+            cells = [percent(n / N_PUBLISHED, wilson(n, N_PUBLISHED)) for n in one[1:]]
+            score = percent((one.correct - one.incorrect) / N_PUBLISHED, sign=True)
+            rows.append((f"{one.name} {how}", *one[1:], *cells, score))
+    print(table(head, rows))
+    found = pairs_of(folder, sample)
+    print(f"Ours ({len(found[0][1].verdicts)} questions, the same for all; 95 % bootstrap intervals over questions):\n")
+    rows = []
+    for pair, *runs in found:
+        for how, run in zip(("alone", "with retrieval"), runs, strict=True):
+            text, told = run.outcomes, rates(run.outcomes)
+            missing = len(text) - text.count("c") - text.count("i")
+            cells = [told[name] for name in ("accuracy", "hallucination", "missing", "score")]
+            rows.append((f"{pair.name}, {how}", text.count("c"), text.count("i"), missing, *cells))
+    print(table(head, rows))
+    print("With retrieval minus alone, in points of percent (paired interval, exact sign-flip test):\n")
+    rows = []
+    for pair, vanilla, rag in found:
+        right = [np.array([letter == "c" for letter in run.outcomes], dtype=np.int64) for run in (vanilla, rag)]
+        rows.append((pair.name, difference(right[1], right[0]), difference(rag.outcomes, vanilla.outcomes)))
+    print(table(("model", "accuracy", "score"), rows))
+
+
+def _published_change(before: Published, after: Published, count: Callable[[Published], tuple[int, int]]) -> str:
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    (n1, of1), (n2, of2) = count(after), count(before)
+    low, high = confint_proportions_2indep(n1, of1, n2, of2, method="newcomb", compare="diff")
+    return percent(n1 / of1 - n2 / of2, (float(low), float(high)), sign=True)
+
+
+def hallucination(folder: Path, sample: str) -> None:
+    """RQ3: attempt rate, hallucination of all questions, and of those attempted, without and with retrieval."""
+    print("The paper's counts, with retrieval minus alone. Which questions changed is not published, so that the")
+    print("intervals (Newcombe) treat the two runs as if they were on different questions: wider than paired ones.\n")
+    measures: list[tuple[str, Callable[[Published], tuple[int, int]]]] = [
+        ("attempted", lambda one: (one.correct + one.incorrect, N_PUBLISHED)),
+        ("hallucination", lambda one: (one.incorrect, N_PUBLISHED)),
+        ("wrong of those attempted", lambda one: (one.incorrect, one.correct + one.incorrect)),
+    ]
+    rows = [(before.name, *(_published_change(before, after, m) for _, m in measures)) for before, after in PUBLISHED]
+    print(table(("model", *(f"{name}, change" for name, _ in measures)), rows))
+    print("Ours:\n")
+    rows = []
+    for pair, vanilla, rag in pairs_of(folder, sample):
+        for how, run in (("alone", vanilla), ("with retrieval", rag)):
+            tried, wrong = int(run.attempted.sum()), int(run.wrong.sum())
+            n = len(run.verdicts)
+            rows.append((f"{pair.name}, {how}", share(tried, n), share(wrong, n), share(wrong, tried)))
+        rows.append(
+            (f"{pair.name}, change", difference(rag.attempted, vanilla.attempted), difference(rag.wrong, vanilla.wrong),
+             _both_attempted(vanilla, rag))
+        )  # fmt: skip
+    print(table(("", "attempted %", "hallucination %", "wrong of those attempted %"), rows))
+    print("The last column's change is over the questions that both attempted.")
+
+
+def _both_attempted(vanilla: Run, rag: Run) -> str:
+    both = (vanilla.attempted & rag.attempted).astype(bool)
+    if not both.any():
+        return "-"
+    return f"{difference(rag.wrong[both], vanilla.wrong[both])} ({int(both.sum())} questions)"
+
+
+def stated(run: Run) -> list[tuple[float, bool]]:
+    """Confidence and correctness of the attempted questions that state a confidence."""
+    found = []
+    for verdict in run.verdicts:
+        confidence = run.predictions[verdict.question_id].confidence if verdict.question_id in run.predictions else None
+        if verdict.outcome in ("correct", "incorrect") and confidence is not None:
+            found.append((confidence, verdict.outcome == "correct"))
+    return found
+
+
+def at_rate(run: Run, rate: float) -> np.ndarray:
+    """1 where the answer is wrong and among the `rate` of all questions that the run is surest of (ties by id)."""
+    sure = [
+        (-(run.predictions[v.question_id].confidence or 0.0), place)
+        for place, v in enumerate(run.verdicts)
+        if v.outcome in ("correct", "incorrect") and v.question_id in run.predictions
+    ]
+    kept = [place for _, place in sorted(sure)[: round(rate * len(run.verdicts))]]
+    wrong = np.zeros(len(run.verdicts), dtype=np.int64)
+    wrong[kept] = run.wrong[kept]
+    return wrong
+
+
+def coverage(folder: Path, sample: str) -> None:
+    """RQ3 at matched attempt rates: both runs answer the same share of questions, those each is surest of."""
+    found = [
+        (pair, one, two)
+        for pair, one, two in pairs_of(folder, sample, (CONFIDENT, *PAIRS))
+        if stated(one) and stated(two)
+    ]
+    rates_kept = (0.1, 0.25, 0.5, 0.75, 1.0)
+    print("Hallucination (wrong answers, % of all questions) where each run answers only the questions that it is")
+    print("surest of, the same number in both; in brackets: with retrieval minus alone, paired, exact sign-flip p.\n")
+    rows = []
+    for pair, vanilla, rag in found:
+        for rate in rates_kept:
+            one, two = at_rate(vanilla, rate), at_rate(rag, rate)
+            rows.append(
+                (pair.name, f"{100 * rate:.0f}", percent(one.mean()), percent(two.mean()), difference(two, one))
+            )
+    print(table(("model", "answered %", "alone", "with retrieval", "change"), rows))
+    rows = []
+    for pair, vanilla, rag in found:
+        areas = [area_of(steps_of(stated(run))) for run in (vanilla, rag)]
+        rows.append((pair.name, *(f"{100 * area:.1f}" for area in areas)))
+    print("Area under the risk-coverage curve (mean share of wrong answers over all coverages, %; lower is better):\n")
+    print(table(("model", "alone", "with retrieval"), rows))
+    _draw(found)
+    print(f"![Risk and coverage]({PICTURE.name})")
+
+
+def _draw(found: list[tuple[Pair, Run, Run]]) -> None:
+    from plots import COLOURS, panels, save
+
+    titles = [pair.name.replace(", ", "\n", 1) for pair, *_ in found]
+    every = panels(titles, "questions answered, % of all", "wrong answers, % of those answered")
+    for axes, (_, vanilla, rag) in zip(every, found, strict=True):
+        for run, style, colour, how in ((vanilla, "--", COLOURS[1], "alone"), (rag, "-", COLOURS[0], "with retrieval")):
+            # A share of fewer than ten answers says nothing.
+            steps = [step for step in steps_of(stated(run)) if step.n_kept >= 10]
+            x = [100 * step.n_kept / len(run.verdicts) for step in steps]
+            axes.plot(x, [100 * step.risk for step in steps], style, color=colour, label=how, linewidth=1.6)
+        axes.axhline(50, color="#333333", linewidth=0.8)
+        axes.annotate("score 0", (101, 50), xytext=(0, -10), textcoords="offset points", ha="right", fontsize=8)
+        axes.set_ylim(0, 100)
+        axes.set_xlim(0, 102)
+    save(every[0], PICTURE)
+
+
+PROBES = {
+    "no_context": "no context: the system gets no pages",
+    "evidence_only": "evidence only: the pages are cut down to the sentences that support the right answer",
+    "other_pages": "another question's pages: nothing in them answers this one",
+    "half_noise": "half noise: as many pages of other questions as of its own",
+}
+
+
+def controls(folder: Path, sample: str) -> None:
+    """The controls (probes of the harness) of each system with retrieval, where they were run."""
+    rows, lacking = [], []
+    for pair, _, rag in pairs_of(folder, sample):
+        answered = probe_answers(rag.path, rag.exam)
+        if not answered:
+            lacking.append(pair.name)
+        for name in PROBES:
+            key = next((key for key in answered if key.replace("-", "_") == name), None)
+            if key is None:
+                continue
+            one = answered[key]
+            with_it = _letters(one, one.predictions)
+            without = _letters(one, one.main)
+            told = rates(with_it)
+            rows.append((pair.name, name.replace("_", " "), len(with_it), told["accuracy"], told["hallucination"],
+                         told["missing"], difference(with_it, without)))  # fmt: skip
+    for meaning in PROBES.values():
+        print(f"- {meaning}.")
+    print()
+    if rows:
+        head = (
+            "model",
+            "control",
+            "questions",
+            "accuracy %",
+            "hallucination %",
+            "missing %",
+            "score minus the run's own",
+        )
+        print(table(head, rows))
+    if lacking:
+        print(f"Not run yet: {', '.join(lacking)}.")
+
+
+def _letters(one: Answered, predictions: Mapping[str, Prediction]) -> str:
+    verdicts = (judge(q, one.gold[q.question_id], predictions.get(q.question_id)) for q in one.questions)
+    return "".join(OUTCOME_LETTERS[verdict.outcome] for verdict in verdicts)
+
+
+PARTS = {"tables": tables, "hallucination": hallucination, "coverage": coverage, "controls": controls}
+
+
+def main() -> None:
+    """Print one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--sample", default=SAMPLE)
+    given = parser.parse_args()
+    PARTS[given.part](given.run, given.sample)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,325 @@
+"""Huo et al.'s self-check on real runs: what it says, how good a detector it is, what it is worth as a guard.
+
+    python bench/papers/huo.py relations|detector|guard --run FOLDER [--sample NAME]
+    python bench/papers/huo.py stacks --run FOLDER --checks FILE
+    python bench/papers/huo.py check --run FOLDER --to FILE [--n 100]
+
+FOLDER is what bench/papers/scored_runs.py describes. The guarded runs' responses tell the unguarded answer, the
+relation and its probabilities, so that guarded and unguarded figures come from one run. `check` asks the model again,
+with each of the paper's three retrievers, on the answers of the model alone (four prompts a question), and writes JSON
+lines that `stacks` reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scored_runs import SAMPLE, SPLIT, difference, exam_of, p_text, percent, rates, run_of, share, table, unguarded
+
+from baselines.parts import Relation
+from baselines.verify.guard import Checked, checked_of
+from baselines.verify.self_check import RELATIONS
+from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.serve import SystemPage, SystemQuestion
+from edu_rag.statistics import holm, paired
+from harness.score import Exam
+
+SYSTEMS = {
+    "the model alone": "huo-self-check-vanilla",
+    "the EDU-RAG paper's system": "huo-self-check-rag",
+}
+NAMES: Mapping[Relation, str] = {"yes": "Yes", "no": "No", "not_related": "Not Related"}
+PAPER = {"BM25": (5691, 521, 768), "Neural": (5934, 497, 549), "Neural + Reader": (5847, 628, 505)}
+"""Table 1: Yes, No and Not Related of 6,980 questions."""
+PAPER_CORRECT = {"yes": 80, "no": 71, "not_related": 74}
+"""Table 2: labels that a person found right, of 100 each."""
+PAPER_AGREES = (("bm25", "neural", 5263 + 192 + 285), ("neural", "neural-reader", 5414 + 253 + 234))
+"""The diagonals of Tables 3 and 4, of 6,980 (the text gives 83.2 % for the second, which is 84.5 %)."""
+STACKS = ("bm25", "neural", "neural-reader")
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "papers" / "huo-trade-off.svg"
+
+
+class Guarded(NamedTuple):
+    """A guarded run: per question the unguarded outcome, the check (None: nothing to check), and the confidence."""
+
+    name: str
+    slug: str
+    outcomes: str
+    checks: Sequence[Checked | None]
+    confidences: np.ndarray
+
+    def kept_where(self, keep: Sequence[bool] | np.ndarray) -> str:
+        """The outcomes where the answers that are not kept become "I don't know"."""
+        return "".join(letter if kept else "a" for letter, kept in zip(self.outcomes, keep, strict=True))
+
+    def without(self, relations: Sequence[Relation]) -> str:
+        """The outcomes of the guard that abstains on these relations."""
+        return self.kept_where([one is None or one.relation not in relations for one in self.checks])
+
+    @property
+    def yes(self) -> np.ndarray:
+        """The probability of Yes, float64 of shape (n,); 0 where nothing was compared."""
+        return np.array([(one.probabilities or {}).get("yes", 0.0) if one else 0.0 for one in self.checks])
+
+
+def guarded_of(folder: Path, exam: Exam, name: str, slug: str) -> Guarded | None:
+    """A guarded run as it was before its guard."""
+    run = run_of(folder, exam, slug)
+    if run is None:
+        return None
+    said = [run.predictions.get(question.question_id) for question in exam.questions]
+    checks = [checked_of(one.response) if one is not None else None for one in said]
+    confidences = np.array([(one.confidence or 0.0) if one is not None else 0.0 for one in said])
+    return Guarded(name, slug, unguarded(run).outcomes, checks, confidences)
+
+
+def all_guarded(folder: Path, sample: str) -> list[Guarded]:
+    """The guarded runs that are there. Ends the script where there is none."""
+    exam = exam_of(folder, sample)
+    found = [one for name, slug in SYSTEMS.items() if (one := guarded_of(folder, exam, name, slug)) is not None]
+    if not found:
+        raise SystemExit(f"no run of {' or '.join(SYSTEMS.values())} in {folder}")
+    return found
+
+
+def _counts(checks: Sequence[Checked | None]) -> list[int]:
+    found = Counter(one.relation for one in checks if one is not None)
+    return [found[relation] for relation in RELATIONS]
+
+
+def relations(given: argparse.Namespace) -> None:
+    """Table 1 in shape."""
+    rows = [(f"the paper, {name} (6,980)", *(share(n, sum(ns)) for n in ns)) for name, ns in PAPER.items()]
+    for one in all_guarded(given.run, given.sample):
+        counts = _counts(one.checks)
+        rows.append((f"ours, {one.name}, BM25 ({sum(counts)})", *(share(n, sum(counts)) for n in counts)))
+    print(table(("answers of (n)", *(f"{name} %" for name in NAMES.values())), rows))
+
+
+def _area(scores: np.ndarray, right: np.ndarray) -> str:
+    """Probability that a right answer has the higher score than a wrong one (ties half)."""
+    from scipy.stats import mannwhitneyu
+
+    if right.all() or not right.any():
+        return "-"
+    test = mannwhitneyu(scores[right], scores[~right])
+    return f"{test.statistic / (right.sum() * (~right).sum()):.3f} (p {p_text(float(test.pvalue))})"
+
+
+def detector(given: argparse.Namespace) -> None:
+    """Table 2 in shape, by the key instead of a person: is "Yes" right, is "No" wrong?"""
+    from scipy.stats import fisher_exact
+
+    print("The paper, by a person's reading of 100 each: " + "; ".join(
+        f"{NAMES[name]} {share(n, 100)}" for name, n in PAPER_CORRECT.items()  # type: ignore[index]
+    ) + ".\n")  # fmt: skip
+    rows, summary = [], []
+    for one in all_guarded(given.run, given.sample):
+        wrong = np.array([letter == "i" for letter in one.outcomes])
+        tried = np.array([letter in "ci" for letter in one.outcomes])
+        for relation in RELATIONS:
+            here = np.array([c is not None and c.relation == relation for c in one.checks]) & tried
+            inside, outside = int((wrong & here).sum()), int((wrong & tried & ~here).sum())
+            grid = [[inside, int(here.sum()) - inside], [outside, int((tried & ~here).sum()) - outside]]
+            rows.append((
+                one.name, NAMES[relation], share(inside, int(here.sum())), share(inside, int((wrong & tried).sum())),
+                p_text(float(fisher_exact(grid)[1])),
+            ))  # fmt: skip
+        rows.append((one.name, "any", share(int((wrong & tried).sum()), int(tried.sum())), "-", "-"))
+        right = ~wrong[tried]
+        summary.append((one.name, _area(one.yes[tried], right), _area(one.confidences[tried], right)))
+    shown = ("wrong of these % (precision as a detector)", "of the wrong ones found % (recall)")
+    head = ("answers of", "relation", *shown, "p: as often wrong as the rest (Fisher)")
+    print(table(head, rows))
+    print("How well a number tells right answers from wrong ones (area under the ROC curve; 0.5 is chance):\n")
+    print(table(("answers of", "probability of Yes", "the answer's own confidence"), summary))
+
+
+def _top(scores: np.ndarray, n: int) -> np.ndarray:
+    kept = np.zeros(len(scores), dtype=bool)
+    kept[np.argsort(-scores, kind="stable")[:n]] = True
+    return kept
+
+
+GUARDS: tuple[tuple[str, tuple[Relation, ...]], ...] = (
+    ("No", ("no",)), ("Not Related", ("not_related",)), ("No and Not Related (the paper's)", ("no", "not_related")),
+)  # fmt: skip
+
+
+def guard(given: argparse.Namespace) -> None:
+    """Guarded against unguarded, against abstaining at the same rate by the answer's own confidence, and by chance."""
+    rows, tests = [], []
+    found = all_guarded(given.run, given.sample)
+    for one in found:
+        rows.append((one.name, "no guard", *_line(one.outcomes), ""))
+        for name, bad in GUARDS:
+            kept = one.without(bad)
+            n_kept = len(kept) - kept.count("a")
+            rows.append((one.name, f"abstains on {name}", *_line(kept), difference(kept, one.outcomes)))
+            tests.append((one.name, name, paired(kept, one.outcomes).p))
+            own = one.kept_where(_top(one.confidences, n_kept))
+            rows.append(
+                (one.name, f"… as often, by own confidence: {n_kept}", *_line(own), difference(own, one.outcomes))
+            )
+            chance = (one.outcomes.count("c") - one.outcomes.count("i")) / len(kept) * n_kept / len(kept)
+            rows.append((one.name, "… as often, by chance (expected)", percent(n_kept / len(kept)), "", "",
+                         percent(chance, sign=True), ""))  # fmt: skip
+    head = ("answers of", "guard", "answered %", "accuracy %", "hallucination %", "score %", "score minus unguarded")
+    print(table(head, rows))
+    adjusted = holm([p for *_, p in tests])
+    print("Holm over the guards: " + "; ".join(
+        f"{who}, {name}: p {p_text(p)}" for (who, name, _), p in zip(tests, adjusted, strict=True)
+    ) + ".\n")  # fmt: skip
+    _draw(found)
+    print(f"![Coverage against wrong answers]({PICTURE.name})")
+
+
+def _line(outcomes: str) -> tuple[str, ...]:
+    told = rates(outcomes)
+    tried = outcomes.count("c") + outcomes.count("i")
+    return percent(tried / len(outcomes)), told["accuracy"], told["hallucination"], told["score"]
+
+
+def _curve(one: Guarded, scores: np.ndarray) -> tuple[list[float], list[float]]:
+    """Share answered, and share wrong of those answered, in percent, as the threshold falls; ties go together.
+
+    The curve starts with ten answers: a share of fewer says nothing.
+    """
+    found = [_point(one.kept_where(scores >= threshold)) for threshold in np.unique(scores)[::-1]]
+    shown = [point for point in found if point[0] * len(scores) >= 1_000]
+    return [x for x, _ in shown], [y for _, y in shown]
+
+
+def _point(outcomes: str) -> tuple[float, float]:
+    """Share answered, and share wrong of those answered, in percent."""
+    tried = outcomes.count("c") + outcomes.count("i")
+    return 100 * tried / len(outcomes), 100 * outcomes.count("i") / max(1, tried)
+
+
+def _draw(found: Sequence[Guarded]) -> None:
+    from plots import COLOURS, panels, save
+
+    titles = [f"answers of {one.name}" for one in found]
+    every = panels(titles, "questions answered, % of all", "wrong answers, % of those answered")
+    for axes, one in zip(every, found, strict=True):
+        axes.plot(*_curve(one, one.yes), color=COLOURS[0], linewidth=1.7, label="threshold on the probability of Yes")
+        axes.plot(*_curve(one, one.confidences), "--", color=COLOURS[1], linewidth=1.5, label="on the own confidence")
+        axes.axhline(_point(one.outcomes)[1], color="#777777", linestyle=":", linewidth=1.2, label="by chance")
+        for (name, bad), mark in zip(GUARDS, "osD", strict=True):
+            at = _point(one.without(bad))
+            axes.scatter(*at, marker=mark, color=COLOURS[2], s=34, zorder=3, label=f"guard: {name.partition(' (')[0]}")
+        axes.axhline(50, color="#333333", linewidth=0.8)
+        axes.annotate("score 0", (101, 50), xytext=(0, -10), textcoords="offset points", ha="right", fontsize=8)
+        axes.set_xlim(0, 102)
+        axes.set_ylim(0, 100)
+    save(every[0], PICTURE)
+
+
+def _asked(folder: Path, exam: Exam, ids: Sequence[str]) -> dict[str, SystemQuestion]:
+    dataset = Dataset(folder / "dataset")
+    hits, pages = dataset.hits(SPLIT), dataset.pages(SPLIT)
+    chosen = {question.question_id: question for question in exam.questions}
+    return {
+        one: SystemQuestion(
+            id=one, text=chosen[one].text, choices=chosen[one].choices, kind=chosen[one].kind,
+            pages=tuple(
+                SystemPage(page_id=p.page_id, url=p.url, title=p.title, text=p.text, sentences=p.sentences)
+                for p in kept_pages(hits.get(one, []), pages)
+            ),
+        )
+        for one in ids
+    }  # fmt: skip
+
+
+def check(given: argparse.Namespace) -> None:
+    """Ask the model about the same answers with each of the three retrievers; one JSON line a question and stack."""
+    from baselines.llama_cpp import LlamaCppModel
+    from baselines.verify.self_check import self_check
+
+    exam = exam_of(given.run, given.sample)
+    one = guarded_of(given.run, exam, "", SYSTEMS["the model alone"])
+    if one is None:
+        raise SystemExit(f"no run of {SYSTEMS['the model alone']}")
+    answers = {q.question_id: c.answer for q, c in zip(exam.questions, one.checks, strict=True) if c is not None}
+    ids = sorted(answers)[:: max(1, len(answers) // given.n)][: given.n]
+    model = LlamaCppModel(given.model)
+    asked = _asked(given.run, exam, ids)
+    with given.to.open("w", encoding="utf-8") as out:
+        for stack in STACKS:
+            verify = self_check(model, stack=stack, rerank=given.rerank)
+            for question_id in ids:
+                found = verify(asked[question_id], answers[question_id])
+                line = {"question_id": question_id, "stack": stack, "relation": found.relation,
+                        "span": found.passage.span if found.passage else None}  # fmt: skip
+                out.write(json.dumps(line) + "\n")
+                out.flush()
+
+
+def stacks(given: argparse.Namespace) -> None:
+    """Tables 1, 3 and 4 in shape: the three retrievers on the same answers, and how often their labels agree."""
+    lines = [json.loads(line) for line in given.checks.read_text(encoding="utf-8").splitlines()]
+    by_stack = {stack: {x["question_id"]: x for x in lines if x["stack"] == stack} for stack in STACKS}
+    shared = sorted(set.intersection(*(set(found) for found in by_stack.values())))
+    rows = []
+    for stack in STACKS:
+        counts = Counter(by_stack[stack][one]["relation"] for one in shared)
+        rows.append((stack, *(share(counts[relation], len(shared)) for relation in RELATIONS)))
+    print(table((f"retriever (n = {len(shared)})", *(f"{name} %" for name in NAMES.values())), rows))
+    rows = []
+    for first, second, same_in_paper in PAPER_AGREES:
+        pairs = [(by_stack[first][one], by_stack[second][one]) for one in shared]
+        same = sum(a["relation"] == b["relation"] for a, b in pairs)
+        passage = sum(a["span"] == b["span"] for a, b in pairs)
+        kappa = _kappa([(a["relation"], b["relation"]) for a, b in pairs])
+        rows.append(
+            (
+                f"{first} and {second}",
+                percent(same_in_paper / 6980),
+                share(same, len(pairs)),
+                kappa,
+                share(passage, len(pairs)),
+            )
+        )
+    print(
+        table(("retrievers", "the paper: same label %", "ours: same label %", "Cohen's kappa", "same passage %"), rows)
+    )
+
+
+def _kappa(pairs: Sequence[tuple[str, str]]) -> str:
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    grid = np.zeros((3, 3))
+    for a, b in pairs:
+        grid[RELATIONS.index(a), RELATIONS.index(b)] += 1  # type: ignore[arg-type]
+    if (grid.sum(axis=0) * grid.sum(axis=1) > 0).sum() < 2:
+        return "-"
+    found = cohens_kappa(grid)
+    return f"{found.kappa:.2f} [{found.kappa_low:.2f}, {found.kappa_upp:.2f}]"
+
+
+PARTS = {"relations": relations, "detector": detector, "guard": guard, "stacks": stacks, "check": check}
+
+
+def main() -> None:
+    """Print one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--sample", default=SAMPLE)
+    parser.add_argument("--checks", type=Path)
+    parser.add_argument("--to", type=Path)
+    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--model", default="qwen2.5-coder-1.5b")
+    parser.add_argument("--rerank", default="bi-encoder")
+    given = parser.parse_args()
+    PARTS[given.part](given)
+
+
+if __name__ == "__main__":
+    main()

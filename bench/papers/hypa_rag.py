@@ -1,0 +1,36 @@
+"""HyPA-RAG (Kalra et al.), measured again: the classifier, fixed against adaptive k, the systems' runs, the graph.
+
+Usage: bench/page.py papers/hypa_rag:claims
+       bench/page.py papers/hypa_rag:classifier [--folder FOLDER]
+       bench/page.py papers/hypa_rag:retrieval --folder FOLDER
+       bench/page.py papers/hypa_rag:runs --folder FOLDER
+       bench/page.py papers/hypa_rag:graph …          (see bench/papers/hypa_graph.py)
+
+FOLDER holds `dataset/` and `submissions/`, as bench/real_systems.py leaves them. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+PARTS = {
+    "claims": "hypa_claims",
+    "classifier": "hypa_classifier",
+    "retrieval": "hypa_retrieval",
+    "runs": "hypa_runs",
+    "graph": "hypa_graph",
+}
+"""Part -> the module beside this one that measures it."""
+
+
+def main() -> None:
+    """Hand the arguments to the part's own script."""
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    if part not in PARTS:
+        raise SystemExit(f"no part {part!r}: known are {', '.join(PARTS)}")
+    importlib.import_module(PARTS[part]).main(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

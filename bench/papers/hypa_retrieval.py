@@ -1,0 +1,210 @@
+"""Fixed k against adaptive k and Q: evidence found, and the context that it costs. No language model.
+
+What is adaptive is also held against its own numbers dealt out at random: the same cost, no knowledge of the query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from plots import COLOURS, figure, save
+from scored_runs import SPLIT, difference, percent, table
+
+from baselines.chunk.windows import n_tokens, windows
+from baselines.classify.adapt import numbers_of_classes
+from baselines.classify.tfidf import svm
+from baselines.context import join
+from baselines.expand.sub_queries import sub_queries
+from baselines.fuse import rrf
+from baselines.parts import Rank, Scored
+from baselines.pipeline import Numbers, Pipeline
+from baselines.retrieve.dense import dense
+from baselines.retrieve.sparse import bm25
+from edu_rag.dataset import Dataset
+from edu_rag.records import Question
+from edu_rag.serve import SystemQuestion
+from harness.retrieval import match, mean_with_interval
+from harness.running.task import question_line, task_of
+from harness.support import read_support
+
+SAMPLE = "stratified-500-seed-0"
+FIXED = (3, 5, 7, 10)
+MAX_CHARS = 4_800
+SEED = 5
+PLOT = Path(__file__).resolve().parents[2] / "docs" / "papers" / "hypa-rag-retrieval.svg"
+
+
+class Found(NamedTuple):
+    """Of a question under a setting: whether a passage shows evidence, the share of its places, words of context."""
+
+    success: int
+    recall: float
+    n_tokens: int
+
+
+def remembering(rank: Rank) -> Rank:
+    """The same retriever, asked each query once: settings share their queries."""
+    known: dict[tuple[str, int], list[Scored]] = {}
+
+    def remembered(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+        if (query, k) not in known:
+            known[query, k] = rank(query, texts, k)
+        return known[query, k]
+
+    return remembered
+
+
+def asked(question: Question, line: bytes) -> SystemQuestion:
+    """The question as a system gets it."""
+    import msgspec
+
+    return msgspec.json.decode(line, type=SystemQuestion)
+
+
+class Bench:
+    """Retrieval of one question under any numbers, counted against its evidence."""
+
+    def __init__(self) -> None:
+        self._chunk = windows(tokens=128, overlap=0)
+        self._retrieve = (bm25(), dense())
+
+    def of_question(self, question: SystemQuestion) -> Callable[[Numbers], list[tuple[str, int, int]]]:
+        """What is cited for the question, by the numbers; Q None means no rewrites."""
+        passages = self._chunk(question)
+        plain = Pipeline(
+            chunk=self._chunk, retrieve=[remembering(one) for one in self._retrieve], fuse=rrf(), numbers=[]
+        )
+        rewriting = replace(plain, expand=sub_queries())
+        texts = [passage.text for passage in passages]
+
+        def cited(numbers: Numbers) -> list[tuple[str, int, int]]:
+            pipeline = plain if numbers.n_rewrites is None else rewriting
+            ranked = pipeline.rank(question.text, texts, numbers) if texts else []
+            return join([passages[item.place] for item in ranked], MAX_CHARS).passages
+
+        return cited
+
+
+def settings() -> list[Numbers]:
+    """Every k and Q that is measured: fixed k without rewrites, each class of both columns without and with."""
+    fixed = [Numbers(top_k=k) for k in FIXED]
+    of_classes = [Numbers(top_k=one.top_k, n_rewrites=one.n_rewrites) for n in (2, 3) for one in numbers_of_classes(n)]
+    return [*fixed, *of_classes]
+
+
+def measure(folder: Path) -> tuple[list[str], dict[Numbers, list[Found]]]:
+    """The questions with evidence, and what each setting finds for each."""
+    dataset = Dataset(folder / "dataset")
+    task, support, bench = task_of(dataset, SPLIT, SAMPLE), read_support(dataset, SPLIT), Bench()
+    texts: list[str] = []
+    found: dict[Numbers, list[Found]] = {numbers: [] for numbers in settings()}
+    for question in task.questions:
+        evidence = support.evidence.get(question.question_id)
+        if not evidence:
+            continue
+        pages = {page.page_id: page for page in task.pages[question.question_id]}
+        cited = bench.of_question(asked(question, question_line(question, list(pages.values()), "q")))
+        texts.append(question.text)
+        for numbers, results in found.items():
+            spans = cited(numbers)
+            matched = match(spans, evidence)
+            words = sum(n_tokens(pages[page_id].text[start:end]) for page_id, start, end in spans)
+            results.append(Found(int(bool(matched.ranks)), len(matched.ranks) / matched.n_places, words))
+    return texts, found
+
+
+def adaptive(found: dict[Numbers, list[Found]], classes: Sequence[int], n_classes: int, rewriting: bool) -> list[Found]:
+    """Of each question what its class's numbers find."""
+    numbers = [
+        Numbers(top_k=one.top_k, n_rewrites=one.n_rewrites if rewriting else None)
+        for one in numbers_of_classes(3 if n_classes == 3 else 2)
+    ]
+    return [found[numbers[k]][i] for i, k in enumerate(classes)]
+
+
+def systems(texts: Sequence[str], found: dict[Numbers, list[Found]]) -> dict[str, list[Found]]:
+    """Name -> what is found of each question."""
+    named = {f"fixed k = {k}": found[Numbers(top_k=k)] for k in FIXED}
+    for n_classes in (2, 3):
+        classify = svm(n_classes=3 if n_classes == 3 else 2)
+        classes = [classify(text) for text in texts]
+        dealt = list(classes)
+        random.Random(SEED).shuffle(dealt)
+        named[f"adaptive k, {n_classes} classes"] = adaptive(found, classes, n_classes, rewriting=False)
+        named[f"the same, classes dealt at random ({n_classes})"] = adaptive(found, dealt, n_classes, rewriting=False)
+        named[f"adaptive k and Q, {n_classes} classes (PA)"] = adaptive(found, classes, n_classes, rewriting=True)
+    return named
+
+
+def _row(name: str, results: Sequence[Found], reference: Sequence[Found]) -> list[object]:
+    success, recall = (
+        mean_with_interval([float(value) for value in values])
+        for values in ([one.success for one in results], [one.recall for one in results])
+    )
+    shown = [percent(value, (low, high)) for value, low, high in (success, recall)]
+    ours, theirs = (np.array([one.success for one in side], dtype=np.int64) for side in (results, reference))
+    against = "-" if results is reference else difference(ours, theirs)
+    return [name, *shown, f"{np.mean([one.n_tokens for one in results]):,.0f}", against]
+
+
+def draw(named: dict[str, list[Found]], path: Path = PLOT) -> None:
+    """Evidence found against words of context: fixed k as a line, what adapts as points."""
+    axes = figure("words and marks of context a question", "questions with evidence in the context, %")
+
+    def points(names: Sequence[str]) -> tuple[list[float], list[float]]:
+        results = [named[name] for name in names]
+        return (
+            [float(np.mean([one.n_tokens for one in each])) for each in results],
+            [100 * float(np.mean([one.success for one in each])) for each in results],
+        )
+
+    fixed = [name for name in named if name.startswith("fixed")]
+    axes.plot(*points(fixed), "-o", color=COLOURS[0], label="fixed k = 3, 5, 7, 10")
+    marks = {"adaptive k,": ("s", "adaptive k"), "the same": ("x", "adaptive k, classes dealt at random")}
+    marks["adaptive k and"] = ("D", "adaptive k and Q (PA)")
+    for colour, (start, (mark, label)) in zip(COLOURS[1:], marks.items(), strict=False):
+        names = [name for name in named if name.startswith(start)]
+        x, y = points(names)
+        axes.scatter(x, y, marker=mark, color=colour, label=label, zorder=3)
+        for name, at, value in zip(names, x, y, strict=True):
+            n_classes = "3" if "3" in name else "2"
+            axes.annotate(f"{n_classes} classes", (at, value), xytext=(6, -9), textcoords="offset points", fontsize=7)
+    save(axes, path, "lower right")
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Print the table and draw the plot."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="holds dataset/")
+    parser.add_argument("--json", type=Path, help="keeps what was found of each question; read where it is there")
+    given = parser.parse_args(arguments)
+    if given.json is not None and given.json.is_file():
+        kept = json.loads(given.json.read_text(encoding="utf-8"))
+        named = {name: [Found(*one) for one in results] for name, results in kept.items()}
+    else:
+        named = systems(*measure(given.folder))
+        if given.json is not None:
+            given.json.write_text(json.dumps(named), encoding="utf-8")
+    reference = named["fixed k = 5"]
+    head = [
+        "system",
+        "evidence in the context",
+        "share of its places",
+        "words of context",
+        "first column - fixed k = 5",
+    ]
+    print(f"{len(reference)} questions of {SAMPLE} have evidence; percent, 95 % intervals; windows of 128 tokens.\n")
+    print(table(head, [_row(name, results, reference) for name, results in named.items()]))
+    draw(named)
+    print(f"![evidence found against words of context]({PLOT.name})")
+
+
+if __name__ == "__main__":
+    main()

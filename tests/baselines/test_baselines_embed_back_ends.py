@@ -1,0 +1,200 @@
+"""Back ends on a tiny real encoder: exported before a run, the same vectors as PyTorch, never another model's."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_encoder import DIMENSION, MAX_TOKENS, make_tiny_encoder
+
+from baselines.embed import Encoder
+from baselines.retrieve import encoders, export, warm
+from baselines.retrieve.dense import dense
+from baselines.retrieve.vectors import FILE, open_store, rows_of
+from edu_rag.dataset_writer import write_dataset
+from edu_rag.errors import ConfigError, DataError, SubmissionError
+from edu_rag.records import Question, Span, WebPage, page_id_of
+
+for package in ("torch", "sentence_transformers", "onnxruntime", "onnxscript"):
+    pytest.importorskip(
+        package, reason=f"NOT RUN: {package} is not installed (pip install 'edu-rag-bench[models,parts]')"
+    )
+
+LONG = "abc " * 3 * MAX_TOKENS
+TEXTS = ["tides", "moon and sun", "a", "", LONG, "ζ \x00 \u202e 水 \ud800", "moon", "plants make sugar", "sun and moon"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of models with the tiny encoder, exported."""
+    folder = tmp_path_factory.mktemp("models")
+    make_tiny_encoder(folder / "tiny")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EDU_RAG_MODELS", str(folder))
+        assert export.main(["tiny"]) == 0
+    return folder
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    """A dataset of one question and two pages, which say the same."""
+    text = "Moon. Tides. Plants make sugar of the sun."
+    pages = [
+        WebPage(
+            page_id=page_id_of(url), url=url, title="", text=text, sentences=(Span(0, 5), Span(6, 12), Span(13, 42)),
+            fetched_at=datetime(2000, 1, 1, tzinfo=UTC), html_sha256="0" * 64, extractor="test",
+        )
+        for url in ("https://a.example/", "https://b.example/")
+    ]  # fmt: skip
+    question = Question(
+        question_id="q1", text="Why?", choices={"a": "x", "b": "y"}, kind="multiple_choice", split="test"
+    )
+    write_dataset(
+        tmp_path / "dataset", {"questions": {"test": [question]}, "pages": {"test": pages}}, name="tiny",
+        version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64, sources={},
+        documents=lambda folder, files: {"README.md": b"# tiny\n"},
+    )  # fmt: skip
+    return tmp_path / "dataset"
+
+
+@pytest.fixture(autouse=True)
+def in_models(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDU_RAG_MODELS", str(models))
+    monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path / "cache"))
+
+
+def test_onnx_in_32_bits_gives_the_vectors_of_torch(models: Path) -> None:
+    ours, reference = (Encoder("tiny", back_end=name, threads=1).encode(TEXTS) for name in ("onnx", "torch"))
+    assert ours.shape == reference.shape == (len(TEXTS), DIMENSION)
+    assert ours.dtype == np.float32
+    assert np.allclose(ours, reference, atol=1e-5)
+    assert np.linalg.norm(ours, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_text_beyond_the_encoders_length_is_cut_where_the_encoder_cuts_it() -> None:
+    for back_end in ("torch", "onnx", "onnx-int8"):
+        long, longer = Encoder("tiny", back_end=back_end, threads=1).encode([LONG, LONG + "xyz"])
+        assert long == pytest.approx(longer, abs=1e-6)
+
+
+def test_a_text_of_eight_bits_has_the_same_vector_in_any_company() -> None:
+    alone = np.concatenate([Encoder("tiny", back_end="onnx-int8", threads=1).encode([text]) for text in TEXTS])
+    together = Encoder("tiny", back_end="onnx-int8", threads=1).encode(TEXTS)
+    assert np.array_equal(alone, together)
+    assert not np.array_equal(together, Encoder("tiny", back_end="onnx", threads=1).encode(TEXTS))
+
+
+def test_no_text_at_all_is_no_vector_at_all() -> None:
+    assert Encoder("tiny", threads=1).encode([]).shape == (0, DIMENSION)
+    assert dense("tiny")("moon", [], 3) == []
+
+
+def test_back_ends_keep_their_vectors_apart_in_one_cache(tmp_path: Path) -> None:
+    every = [Encoder("tiny", back_end=name, cache=tmp_path, threads=1) for name in ("torch", "onnx", "onnx-int8")]
+    found = [encoder.encode(["moon"]) for encoder in every]
+    assert len(list(rows_of(tmp_path / FILE))) == 3
+    assert [np.array_equal(encoder.encode(["moon"]), one) for encoder, one in zip(every, found, strict=True)] == [
+        True
+    ] * 3
+
+
+def test_other_weights_under_the_same_name_never_meet_our_vectors(tmp_path: Path, models: Path) -> None:
+    other = make_tiny_encoder(tmp_path / "tiny", seed=1)
+    ours = Encoder("tiny", cache=tmp_path / "cache", threads=1).encode(["moon"])
+    theirs = Encoder(str(other), cache=tmp_path / "cache", threads=1).encode(["moon"])
+    assert not np.array_equal(ours, theirs)
+    with pytest.raises(SubmissionError, match=r"was not made of .*baselines\.retrieve\.export"):
+        Encoder(str(other), back_end="onnx")
+
+
+def test_an_encoder_that_was_not_exported_is_an_error_and_is_not_exported_by_a_run(tmp_path: Path) -> None:
+    folder = tmp_path / "lonely"
+    folder.mkdir()
+    with pytest.raises(SubmissionError, match=r"was not exported to ONNX: run python -m baselines\.retrieve\.export"):
+        Encoder(str(folder), back_end="onnx")
+
+
+def test_an_unknown_back_end_is_named_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="there is no 'tpu': known are torch, onnx, onnx-int8"):
+        dense("tiny", back_end="tpu")
+
+
+@pytest.mark.parametrize(("name", "content"), [("int8.onnx", b"changed"), ("tokenizer.json", b"{}")])
+def test_a_file_that_is_not_what_was_exported_is_an_error(
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    copy = tmp_path / "onnx" / "tiny"
+    copy.mkdir(parents=True)
+    for path in (models / "onnx" / "tiny").iterdir():
+        (copy / path.name).write_bytes(content if path.name == name else path.read_bytes())
+    monkeypatch.setenv("EDU_RAG_MODELS", str(tmp_path))
+    with pytest.raises(SubmissionError, match="not what was exported"):
+        Encoder(str(models / "tiny"), back_end="onnx-int8")
+
+
+def test_settings_of_an_export_that_cannot_be_read_are_an_error(
+    tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "onnx" / "tiny").mkdir(parents=True)
+    (tmp_path / "onnx" / "tiny" / "encoder.json").write_text(json.dumps({"encoder": 7}))
+    monkeypatch.setenv("EDU_RAG_MODELS", str(tmp_path))
+    with pytest.raises(DataError, match=r"encoder\.json: cannot be read"):
+        Encoder(str(models / "tiny"), back_end="onnx")
+
+
+def test_an_encoder_is_found_among_the_models_by_name_and_by_hub_id(models: Path) -> None:
+    assert encoders.locate_encoder("tiny") == encoders.locate_encoder("org/tiny") == str(models / "tiny")
+    assert encoders.locate_encoder("org/unknown") == "org/unknown"
+
+
+def test_a_known_encoder_with_other_weights_is_refused(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders, "SHA256", {"tiny": "0" * 64})
+    with pytest.raises(SubmissionError, match=r"fetch it anew: bench/get_models\.py tiny"):
+        dense("tiny")
+
+
+def test_warmed_vectors_are_what_a_run_reads_and_nothing_is_computed_again(
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ["--encoder", "tiny", "--back-end", "onnx", "--chunk", '{ name = "windows", tokens = 6, overlap = 0 }']
+    assert warm.main([str(dataset), *told, "--to", str(tmp_path)]) == 0
+    # Windows of at most 6 words and marks: "Moon." + "Tides." (4) make one, the sentence after it (7) is another.
+    texts = ["Moon. Tides.", "Plants make sugar of the sun."]
+    run = Encoder("tiny", back_end="onnx", threads=1)
+    run._store = open_store(None, tmp_path / FILE)
+    monkeypatch.setattr(run, "_compute", lambda texts: pytest.fail(f"computed {texts}"))
+    assert run.encode(texts).shape == (2, DIMENSION)
+    assert len(list(rows_of(tmp_path / FILE))) == 2
+
+
+def test_the_vectors_of_a_cache_are_copied_without_a_model(
+    tmp_path: Path, models: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Encoder("tiny", cache=tmp_path, threads=1).encode(TEXTS)
+    monkeypatch.setattr(warm, "compute", lambda *given: pytest.fail("loaded a model"))
+    assert warm.main(["--copy", str(tmp_path / FILE), "--to", str(tmp_path / "to")]) == 0
+    assert f"holds {len(TEXTS)} vectors" in capsys.readouterr().out
+    assert dict(rows_of(tmp_path / "to" / FILE)) == dict(rows_of(tmp_path / FILE))
+
+
+@pytest.mark.parametrize(
+    "text", ['{ name = "windows", tokens = }', "{ tokens = 3 }", "paragraphs", '{ name = "windows", words = 3 }']
+)
+def test_a_chunker_that_is_none_is_one_line_and_exit_code_1(
+    dataset: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert warm.main([str(dataset), "--chunk", text]) == 1
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_dense_ranks_by_cosine_and_equal_texts_tie_by_place() -> None:
+    texts = ["moon and sun", "moon", "tides", "moon"]
+    found = dense("tiny")("moon", texts, 3)
+    # A text equal to the query has cosine 1, above all others; both copies of it, the first one first.
+    assert [item.place for item in found][:2] == [1, 3]
+    assert found[0].score == found[1].score == pytest.approx(1)
+    assert len(found) == 3
+    assert [item.place for item in dense("tiny")("moon", texts, 99)][:3] == [item.place for item in found]
