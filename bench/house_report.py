@@ -22,6 +22,7 @@ from house_fit import (
 )
 
 from edu_rag.sample import sample_of
+from edu_rag.statistics.ranks import holm
 
 ALONE = {
     "choices": (
@@ -33,6 +34,7 @@ ALONE = {
     ),
 }  # fmt: skip
 SLUG = "house"
+HEAD_AGAINST = ["against", "score difference", "95 % interval", "p", "p, Holm over these", "p, Holm over all pairs"]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -121,33 +123,35 @@ def _said(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _on_board(folder: Path, sample: str) -> list[Path]:
-    """The submissions that answered this sample, a larger one, or the whole split."""
+def _on_board(folder: Path, dataset: str, sample: str) -> tuple[list[Path], list[str]]:
+    """The submissions that answered this sample of the dataset, or more; and the names of the others."""
     size = sample_of(sample).n
 
     def covers(name: str) -> bool:
         said = name.partition("-")[2]
         return not said or sample_of(said).n >= size
 
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if any(covers(found.stem) for found in path.glob("predictions/*/*.jsonl") if "." not in found.stem)
-    )
+    name = dataset.partition("#")[0].replace("@", "-")
+    paths = sorted(path for path in folder.iterdir() if (path / "submission.toml").is_file())
+    stems = {path: [found.stem for found in path.glob(f"predictions/{name}/*.jsonl")] for path in paths}
+    there = [path for path in paths if any(covers(stem) for stem in stems[path])]
+    return there, [path.name for path in paths if path not in there]
 
 
 def _against(result: Mapping[str, Any]) -> list[list[object]]:
+    """One line a system: how far ahead the house is, and p alone, among these lines, and among all pairs."""
     names = [one["system"] for one in result["systems"]]
-    own, rows = names.index(SLUG), []
-    for pair in result["pairs"]:
-        if own in (pair["first"], pair["second"]):
-            turn = 1 if pair["first"] == own else -1
-            other = names[pair["second"] if turn == 1 else pair["first"]]
-            low, high = sorted(turn * end for end in pair["interval"])
-            rows.append([
-                f"`{other}`", f"{turn * pair['score_difference']:+.3f}", f"{low:+.3f} … {high:+.3f}",
-                f"{pair['sign_flip_p']:.1e}", f"{pair['sign_flip_p_holm']:.1e}",
-            ])  # fmt: skip
+    own = names.index(SLUG)
+    pairs = [pair for pair in result["pairs"] if own in (pair["first"], pair["second"])]
+    family = holm([pair["sign_flip_p"] for pair in pairs])
+    rows: list[list[object]] = []
+    for pair, held in zip(pairs, family, strict=True):
+        turn = 1 if pair["first"] == own else -1
+        other = names[pair["second"] if turn == 1 else pair["first"]]
+        low, high = sorted(turn * end for end in pair["interval"])
+        p_values = (pair["sign_flip_p"], held, pair["sign_flip_p_holm"])
+        ahead = turn * pair["score_difference"]
+        rows.append([f"`{other}`", f"{ahead:+.3f}", f"{low:+.3f} … {high:+.3f}", *(f"{p:.1e}" for p in p_values)])
     return sorted(rows, key=lambda row: float(str(row[1])))
 
 
@@ -167,16 +171,20 @@ def board_page(dataset: Path, submissions: Path, sample: str) -> str:
     """The score of the system, and its paired differences from every other system on the same questions."""
     asked = ["--dataset", str(dataset), "--sample", str(sample_of(sample).n), "--seed", str(sample_of(sample).seed)]
     card = _said("score", str(submissions / SLUG), *asked, "--json")
-    result = _said("compare", *map(str, _on_board(submissions, sample)), *asked, "--json")
+    there, missing = _on_board(submissions, card["dataset"], sample)
+    result = _said("compare", *map(str, there), *asked, "--json")
     low, high = card["intervals"]["score"]
     rates = ", ".join(f"{name} {card[name]:.3f}" for name in ("accuracy", "hallucination", "missing"))
-    first = next(one for one in result["systems"] if one["system"] == SLUG)
+    ranks = [one["rank"] for one in result["systems"]]
+    own = next(one["rank"] for one in result["systems"] if one["system"] == SLUG)
     return "\n\n".join([
         f"Dataset `{card['dataset']}`, {sample}: **score {card['score']:+.3f}** ({low:+.3f} … {high:+.3f}), {rates}, "
-        f"accuracy given attempted {card['accuracy_given_attempted']:.3f}. Rank {first['rank']} of "
-        f"{len(result['systems'])} systems.",
+        f"accuracy given attempted {card['accuracy_given_attempted']:.3f}. Rank {own} of {len(ranks)} "
+        f"systems, shared by {ranks.count(own)}.",
         table(["slice", "n", "correct", "incorrect", "abstained", "score"], _slices(card)),
-        f"Differences on the same {result['n']} questions, the smallest first; exact paired sign-flip test, "
-        f"Holm over all {len(result['pairs'])} pairs of systems.",
-        table(["against", "score difference", "95 % interval", "p", "p, Holm"], _against(result)),
+        f"Differences on the same {result['n']} questions, the smallest first; exact paired sign-flip test. Holm's "
+        f"adjustment over these {len(ranks) - 1} differences, which answers whether this system beats all others; and "
+        f"over all {len(result['pairs'])} pairs of systems, as a board's ranks have it.",
+        table(HEAD_AGAINST, _against(result)),
+        f"Without answers to these questions on this version when this was made: {', '.join(missing) or 'none'}.",
     ])  # fmt: skip
