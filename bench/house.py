@@ -161,7 +161,7 @@ def same(dataset: Path, submission: Path, n: int) -> str:
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["features", "fit", "tuning", "board", "same"])
+    parser.add_argument("command", choices=["features", "fit", "tuning", "board", "board-500", "same"])
     parser.add_argument("--dataset", type=Path, required=True)
     parser.add_argument("--part", choices=["tune", "sample"], default="tune")
     parser.add_argument("--signs", type=Path)
@@ -182,7 +182,8 @@ def main() -> None:
     else:
         from house_report import board_page
 
-        print(board_page(given.dataset, given.submissions, BOARD.name))
+        sample = Sample(500, 0) if given.command == "board-500" else BOARD
+        print(board_page(given.dataset, given.submissions, sample.name))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ BEGIN, END = "<!-- scores: begin -->", "<!-- scores: end -->"
 RESULTS = ROOT / "leaderboard" / "results"
 SAMPLE = 300
 NOTE = "run on the machine of docs/real-run.md, before the sandbox existed; `response` is left out: it quotes pages"
+SANDBOXED = "run in the sandbox on the machine of docs/real-run.md; `response` is left out: it quotes pages"
 NO_RECORD = "; no run record was kept, so system_sha256 is of the files at the time of publishing"
 PROBED = ("bm25-overlap", "blind-longest", "blind-random")
 COMPARED = ("sbert-overlap", "bm25-overlap")
@@ -54,10 +55,11 @@ def vouch(made: Path, place: Path, reruns: Path) -> None:
     record, n = read_run_record(made), sum(1 for _ in read_values(place))
     line = Rerun(
         slug=slug, dataset=record.dataset if record else dataset_of(made.parent.name), split=split,
-        sample=sample or None, predictions_sha256=file_sha256(place), n=n, n_same=n, caps={},
+        sample=sample or None, predictions_sha256=file_sha256(place), n=n, n_same=n,
+        caps=dict(record.caps) if record else {},
         system_sha256=record.system_sha256 if record else system_sha256(place.parents[2]),
         harness=record.harness if record else "edu-rag-bench 0.1.0", own=True,
-        note=NOTE if record else NOTE + NO_RECORD,
+        note=NOTE + NO_RECORD if record is None else SANDBOXED if record.caps else NOTE,
         made_at=datetime.fromtimestamp(int(made.stat().st_mtime), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )  # fmt: skip
     if not reruns.is_file() or line.key not in {old.key for old in read_reruns(reruns)}:
