@@ -11,11 +11,13 @@ from baselines.classify.adapt import numbers_of_classes
 from baselines.context import Retriever, closed_book
 from baselines.edu_rag_paper import System
 from baselines.edu_rag_paper import assemble as answering
-from baselines.generate import LanguageModel, PromptPair
-from baselines.parts import Kind, make
+from baselines.generate import RANKINGS, LanguageModel, PromptPair
+from baselines.parts import Fuse, Kind, factory_of, make
 from baselines.pipeline import Numbers, Pipeline
+from baselines.prompt import load_prompt
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
 from baselines.verify.guard import guarded
+from edu_rag.errors import ConfigError
 
 
 def open_model(choice: ModelChoice) -> LanguageModel:
@@ -35,6 +37,38 @@ def open_model(choice: ModelChoice) -> LanguageModel:
     from baselines.gguf_model import LocalModel
 
     return LocalModel(choice.name)
+
+
+def _chosen(recipe: Recipe) -> list[tuple[Kind, Choice]]:
+    """All parts that a recipe names."""
+    one_each: list[tuple[Kind, Choice | None]] = [
+        ("chunk", recipe.chunk), ("expand", recipe.expand), ("fuse", recipe.fuse), ("rerank", recipe.rerank),
+        ("classify", recipe.classify), ("graph", recipe.graph), ("verify", recipe.verify),
+    ]  # fmt: skip
+    retrievers: list[tuple[Kind, Choice]] = [("retrieve", choice) for choice in recipe.retrieve]
+    return [*retrievers, *((kind, choice) for kind, choice in one_each if choice is not None)]
+
+
+def _check_model(choice: ModelChoice) -> None:
+    for name in choice.prompts or ():
+        load_prompt(name)
+    for key in ("abstain_below", "abstain_margin"):
+        if getattr(choice, key) > 0 and choice.style not in RANKINGS:
+            what = f"style {choice.style!r} has no confidence"
+            raise ConfigError(f"parts.model.{key}", what, f"choose one of {', '.join(RANKINGS)}")
+
+
+def check(recipe: Recipe) -> None:
+    """Tell what is wrong with a recipe before its model is loaded, which takes a minute. Raises ConfigError."""
+    _check_model(recipe.model)
+    for kind, choice in _chosen(recipe):
+        name, settings = name_and_settings(f"parts.{kind}", choice)
+        _, plain = factory_of(kind, name, settings)
+        if kind in ("expand", "rerank", "classify", "graph") and not recipe.retrieve:
+            raise ConfigError(f"parts.{kind}", "is named, but no retriever", f"name one, or leave {kind} out")
+        if kind == "classify" and plain.get("n_classes", recipe.n_classes) != recipe.n_classes:
+            what = f"{plain['n_classes']} is not the recipe's own n_classes, {recipe.n_classes}"
+            raise ConfigError("parts.classify.n_classes", what, "set n_classes beside classify, once")
 
 
 class _Maker:
@@ -61,10 +95,13 @@ def retriever(recipe: Recipe, model: LanguageModel) -> Retriever:
     if not recipe.retrieve:
         return closed_book
     part = _Maker(recipe, model)
+    fuse: Fuse = part("fuse", recipe.fuse)
+    if len(recipe.retrieve) > 1:
+        fuse("", [], [[] for _ in recipe.retrieve], 1)  # one that wants another number of rankings says so now
     return Pipeline(
         chunk=part("chunk", recipe.chunk),
         retrieve=[part("retrieve", choice) for choice in recipe.retrieve],
-        fuse=part("fuse", recipe.fuse),
+        fuse=fuse,
         numbers=_numbers(recipe),
         candidates=recipe.candidates,
         expand=part.or_none("expand", recipe.expand),
@@ -78,7 +115,8 @@ def retriever(recipe: Recipe, model: LanguageModel) -> Retriever:
 
 
 def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] = open_model) -> System:
-    """The system of a recipe."""
+    """The system of a recipe. Raises ConfigError where a part cannot be made, before the first question."""
+    check(recipe)
     model = open_model(recipe.model)
     prompts = PromptPair(*recipe.model.prompts) if recipe.model.prompts is not None else None
     margin = recipe.model.abstain_margin

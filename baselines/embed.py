@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_MODEL", "Encoder", "locate_encoder"]
+__all__ = ["DEFAULT_MODEL", "Encoder", "locate_encoder", "readable"]
 
 
-def _readable(text: str) -> str:
+def readable(text: str) -> str:
     """A lone surrogate is no text to a tokeniser."""
     return text.encode("utf-8", "replace").decode()
 
@@ -65,7 +65,7 @@ class Encoder:
     def _compute(self, texts: Sequence[str]) -> list[bytes]:
         """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one."""
         order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
-        vectors = self._back_end([_readable(texts[i]) for i in order])
+        vectors = self._back_end([readable(texts[i]) for i in order])
         by_place = dict(zip(order, vectors, strict=True))
         return [by_place[i].tobytes() for i in range(len(texts))]
 

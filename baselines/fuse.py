@@ -28,7 +28,12 @@ def _fused(lists: Sequence[Sequence[Scored]], weights: Sequence[float], constant
 
 
 def rrf(constant: float = 60.0) -> Fuse:
-    """Reciprocal rank fusion: the sum over lists of 1 / (constant + rank) (Nautiyal et al., eq. 2; ranks from 1)."""
+    """Reciprocal rank fusion: the sum over lists of 1 / (constant + rank) (Nautiyal et al., eq. 2; ranks from 1).
+
+    Raises ConfigError unless the constant is finite and at least 0.
+    """
+    if not 0 <= constant < math.inf:
+        raise ConfigError("parts.fuse.constant", f"{constant} is not a number from 0 on", "60 is usual")
 
     def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
         return _fused(lists, [1.0] * len(lists), constant, k)
@@ -76,7 +81,7 @@ def weighted_rrf(alpha: float = 1.0, epsilon: float = EPSILON, sparse_weight: fl
     the heavier ranking's last text beats the lighter one's first.) The text under equation 4 says that general queries
     lower w_D; the equations raise it, and are followed. `sparse_weight` fixes w_S, for comparison.
     """
-    if alpha < 0 or epsilon < 0 or not 0 <= (sparse_weight or 0) <= 1:
+    if not (0 <= alpha < math.inf and 0 <= epsilon < math.inf and 0 <= (sparse_weight or 0) <= 1):
         raise ConfigError("parts.fuse", "a weight is out of bounds", "alpha, epsilon >= 0; sparse_weight from 0 to 1")
 
     def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:

@@ -9,17 +9,17 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.models import device, locate
 from baselines.prompt import FilledPrompt
 from edu_rag.errors import MissingExtraError, SubmissionError
 
-if TYPE_CHECKING:
-    import torch
-
 THREADS_VARIABLE = "EDU_RAG_THREADS"
+MOST_PLACES = 1_024
+"""Tokens whose logits are held at once, 1 MB each for a vocabulary of 262,144: thirty choices, one of them as long as a
+page, would take tens of gigabytes. Questions of TQA have at most 300."""
 _LOADING = threading.Lock()
 
 
@@ -165,7 +165,11 @@ class LocalModel:
             cache.batch_repeat_interleave(len(rows))
             # Rows are filled up on the right: what comes after a row's end cannot reach back into it.
             padded = [row[:-1] + [row[-1]] * (longest - len(row)) for row in rows]
-            later: torch.Tensor = torch.log_softmax(self._forward(padded, cache=cache).logits, dim=-1)
-            for number, row in enumerate(rows):
-                logprobs[number] += [float(later[number, place, token]) for place, token in enumerate(row[1:])]
+            width = max(1, MOST_PLACES // len(rows))
+            for start in range(0, longest - 1, width):
+                out = self._forward([row[start : start + width] for row in padded], cache=cache)
+                cache, later = out.past_key_values, torch.log_softmax(out.logits, dim=-1)
+                for number, row in enumerate(rows):
+                    some = row[start + 1 : start + 1 + width]
+                    logprobs[number] += [float(later[number, place, token]) for place, token in enumerate(some)]
         return Likelihoods(logprobs, len(prefix_ids) + sum(len(row) for row in rows))

@@ -124,8 +124,11 @@ class InProcessModel:
         text = Jinja2ChatFormatter(self._template, eos_token=end, bos_token=first)(messages=turns).prompt
         return self._ids(text, special=False, marks=True)
 
-    def _read(self, rows: Sequence[tuple[int, int, list[int]]], *, all_logits: bool) -> list[NDArray[np.float32]]:
-        """Read rows (sequence, first position, ids) in one pass; logits of all places, or of each row's last."""
+    def _read(self, rows: Sequence[tuple[int, int, list[int]]], *, all_logits: bool) -> Iterator[NDArray[np.float32]]:
+        """Read rows (sequence, first position, ids) in one pass; logits of all places, or of each row's last.
+
+        They are to be taken before the next pass, one by one: of a thousand places they are half a gigabyte and more.
+        """
         import numpy as np
 
         n_tokens = sum(len(ids) for _, _, ids in rows)
@@ -144,12 +147,12 @@ class InProcessModel:
         if self._lib.llama_decode(self._context, batch):
             raise SubmissionError("prompt", f"llama.cpp found no room for {n:,} more tokens", "give less context")
         found = (self._lib.llama_get_logits_ith(self._context, place) for place in wanted)
-        return [np.ctypeslib.as_array(logits, shape=(self._n_words,)).copy() for logits in found]
+        return (np.ctypeslib.as_array(logits, shape=(self._n_words,)).copy() for logits in found)
 
     def _start(self, ids: list[int]) -> NDArray[np.float64]:
         """Forget all, read a prompt; the log-probabilities of the next token, float64 (n_words,)."""
         self._lib.llama_memory_clear(self._memory, True)
-        return _log_softmax(self._read([(0, 0, ids)], all_logits=False)[0])
+        return _log_softmax(next(self._read([(0, 0, ids)], all_logits=False)))
 
     def generate(self, prompt: FilledPrompt, max_new_tokens: int) -> Generated:
         """Generate greedily, at most `max_new_tokens`, until the model ends its turn."""
@@ -160,7 +163,7 @@ class InProcessModel:
             new.append(token)
             if self._lib.llama_vocab_is_eog(self._vocab, token) or len(new) == max_new_tokens:
                 break
-            logprobs = _log_softmax(self._read([(0, len(ids) + len(new) - 1, [token])], all_logits=False)[0])
+            logprobs = _log_softmax(next(self._read([(0, len(ids) + len(new) - 1, [token])], all_logits=False)))
         said = b"".join(self._piece(token, marks=False) for token in new).decode("utf-8", "replace")
         return Generated(said, len(ids), len(new))
 
@@ -196,7 +199,7 @@ class InProcessModel:
         for sequence, row in enumerate(rows, 1):
             self._lib.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
             read += [(sequence, n_prefix, row[:-1])] if len(row) > 1 else []
-        logits = iter(self._read(read, all_logits=True) if read else [])
+        logits = self._read(read, all_logits=True) if read else iter(())
         for row in rows:
             yield [float(_log_softmax(next(logits))[token]) for token in row[1:]]
         for sequence in range(1, len(rows) + 1):

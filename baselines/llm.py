@@ -62,7 +62,9 @@ class ServerModel:
         try:
             timeout_s = float(said["TIMEOUT_S"] or 60)
         except ValueError:
-            raise ConfigError("EDU_RAG_LLM_TIMEOUT_S", f"{said['TIMEOUT_S']!r} is no number", "give seconds") from None
+            timeout_s = 0.0
+        if not 0 < timeout_s < math.inf:
+            raise ConfigError("EDU_RAG_LLM_TIMEOUT_S", f"{said['TIMEOUT_S']!r} is no number above 0", "give seconds")
         return cls(
             said["URL"], said["MODEL"], said["KEY"] or None, api="chat" if api == "chat" else "completions",
             timeout_s=timeout_s,
@@ -76,13 +78,15 @@ class ServerModel:
                 self._sleep(min(MAX_WAIT_S, 2.0**attempt))
             try:
                 status, data = self._reply(url, body)
+            except (self._transport_error, ValueError) as error:  # ValueError: an address or a time-out that is none
+                said = f"{type(error).__name__}: {error}"[:300]
+                continue
+            try:
                 if status == 200 and data is not None:
                     return json.loads(data)
                 said = f"HTTP {status}: {_beginning(data)}"
                 if status not in RETRY_STATUSES:
                     break
-            except self._transport_error as error:
-                said = f"{type(error).__name__}: {error}"[:300]
             except (ValueError, RecursionError):  # a proxy's page, say
                 said = f"no JSON: {_beginning(data)}"
         raise SubmissionError(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
@@ -112,10 +116,11 @@ class ServerModel:
         try:
             choice = reply["choices"][0]
             text = choice["message"]["content"] if self.api == "chat" else choice["text"]
-            usage = reply.get("usage") or {}
-            return Generated(text or "", int(usage.get("prompt_tokens", 0)), int(usage.get("completion_tokens", 0)))
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        except (KeyError, IndexError, TypeError):
             raise _odd(self.base_url, reply) from None
+        if not isinstance(text, str | None):
+            raise _odd(self.base_url, reply)
+        return Generated(text or "", _n_tokens(reply, "prompt_tokens"), _n_tokens(reply, "completion_tokens"))
 
     def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
         """How likely the answer starts with each text, from the `n_top` likeliest tokens that the server tells.
@@ -134,7 +139,7 @@ class ServerModel:
             )  # fmt: skip
         least = min(value for _, value in told)
         found = [_log_sum([value for token, value in told if _says(token, text)], least) for text in texts]
-        return NextToken(found, int((reply.get("usage") or {}).get("prompt_tokens", 0)))
+        return NextToken(found, _n_tokens(reply, "prompt_tokens"))
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """How likely each continuation is after the prefix, by the first way that the server can do."""
@@ -171,7 +176,7 @@ class ServerModel:
             if not inside:
                 raise _odd(self.base_url, reply)
             logprobs.append(inside)
-            n_input += int((reply.get("usage") or {}).get("prompt_tokens", 0))
+            n_input += _n_tokens(reply, "prompt_tokens")
         return Likelihoods(logprobs, n_input)
 
     @property
@@ -212,7 +217,7 @@ class ServerModel:
         reply = self._post(f"{self._root}/completion", body)
         try:
             told = reply["completion_probabilities"][0]
-            if told["id"] == token:
+            if told["id"] == token and math.isfinite(told["logprob"]):
                 return float(told["logprob"])
         except (KeyError, IndexError, TypeError, ValueError):
             pass
@@ -221,6 +226,13 @@ class ServerModel:
 
 def _beginning(data: bytes | None) -> str:
     return f"over {MAX_REPLY_BYTES:,} bytes" if data is None else data[:200].decode("utf-8", "replace")
+
+
+def _n_tokens(reply: Any, name: str) -> int:
+    """A count that the server tells; 0 where it tells none, since no answer hangs on it."""
+    usage = reply.get("usage")
+    told = usage.get(name) if isinstance(usage, dict) else None
+    return told if isinstance(told, int) and told >= 0 else 0
 
 
 def _first_token(reply: Any) -> list[tuple[str, float]]:
@@ -233,7 +245,7 @@ def _first_token(reply: Any) -> list[tuple[str, float]]:
             pairs = [(token, float(value)) for token, value in told["top_logprobs"][0].items()]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return []
-    return [(token, value) for token, value in pairs if isinstance(token, str) and not math.isnan(value)]
+    return [(token, value) for token, value in pairs if isinstance(token, str) and math.isfinite(value)]
 
 
 def _says(token: str, text: str) -> bool:
@@ -256,7 +268,8 @@ def _echoed(reply: Any, at_least: int) -> list[tuple[int, float]]:
         places = [(int(place), float(value)) for place, value in pairs if value is not None]
     except (KeyError, IndexError, TypeError, ValueError):
         return []
-    return places if len(places) > 1 and places[-1][0] >= at_least else []
+    told_all = len(places) > 1 and places[-1][0] >= at_least and all(math.isfinite(value) for _, value in places)
+    return places if told_all else []
 
 
 def _odd(where: str, reply: object) -> SubmissionError:

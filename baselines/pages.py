@@ -10,32 +10,40 @@ from typing import TypeVar
 from edu_rag.serve import SystemPage
 
 T = TypeVar("T")
-MOST_CHARACTERS = 32_000_000
-"""Of the pages whose results are kept: five times the text of the real TQA build, and some 200 MB as passages."""
+MOST_WEIGHT = 64_000_000
+"""Of the pages whose results are kept: five times the real TQA build, and some 200 MB as passages."""
+SENTENCE = 60
+"""What a sentence weighs beside its characters, about as many as it has on a real page: a page of a hundred thousand
+sentences of one letter must not cost ten times as much memory as its length says."""
 
 
-def per_page(make: Callable[[SystemPage], T], most_characters: int = MOST_CHARACTERS) -> Callable[[SystemPage], T]:
-    """The same function, keeping its results for the pages asked for last, of at most `most_characters` in all.
+def weight(page: SystemPage) -> int:
+    """What a page costs in memory once it is cut: its characters, and each sentence as if it had SENTENCE more."""
+    return len(page.text) + SENTENCE * len(page.sentences) + 1
+
+
+def per_page(make: Callable[[SystemPage], T], most: int = MOST_WEIGHT) -> Callable[[SystemPage], T]:
+    """The same function, keeping its results for the pages asked for last, of at most this `weight` in all.
 
     A page is the same only if all of it is: a system may be shown two texts under one page id. `make` may run in
     several threads, and twice for one page.
     """
     kept: OrderedDict[SystemPage, T] = OrderedDict()
     lock = threading.Lock()
-    n_characters = 0
+    held = 0
 
     def made(page: SystemPage) -> T:
-        nonlocal n_characters
+        nonlocal held
         with lock:
             if page in kept:
                 kept.move_to_end(page)
                 return kept[page]
         result = make(page)
         with lock:
-            n_characters += 0 if page in kept else len(page.text) + 1
+            held += 0 if page in kept else weight(page)
             kept[page] = result
-            while n_characters > most_characters:
-                n_characters -= len(kept.popitem(last=False)[0].text) + 1
+            while held > most:
+                held -= weight(kept.popitem(last=False)[0])
         return result
 
     return made

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
+
+import msgspec
 
 from baselines.passages import Passage
 from edu_rag.errors import ConfigError
@@ -145,22 +148,44 @@ NAMES: dict[Kind, dict[str, str]] = {
 """Kind -> name -> where its factory is (module:function)."""
 
 
-def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[str, Any] | None = None) -> Any:
-    """The part of this kind and name with these settings.
+def _plain(where: str, value: Any, wanted: Any) -> Any:
+    """A setting as its parameter wants it (a whole number may stand for a real one). Raises ConfigError."""
+    if getattr(wanted, "_is_protocol", False):
+        raise ConfigError(where, "is the system's own", "name it under [parts.model]")
+    try:
+        return msgspec.convert(value, wanted, strict=True)
+    except msgspec.ValidationError as error:
+        known = ", ".join(map(str, typing.get_args(wanted))) if typing.get_origin(wanted) is Literal else ""
+        raise ConfigError(where, str(error), f"known are {known}" if known else "see docs/parts.md") from None
 
-    `given` holds what the system already has (a language model, say): a factory gets those of its parameters that the
-    settings leave out. Raises ConfigError on an unknown name, an unknown setting, or one that is missing.
+
+def factory_of(kind: Kind, name: str, settings: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The factory of a part, and the settings as its parameters want them: nothing is made yet.
+
+    Raises ConfigError on an unknown name, an unknown setting, or one of another type.
     """
     known = NAMES[kind]
     if name not in known:
         raise ConfigError(f"parts.{kind}", f"there is no {name!r}", f"known are {', '.join(known)}")
     module, function = known[name].split(":")
     factory: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    wanted = inspect.signature(factory).parameters
-    every = {key: value for key, value in (given or {}).items() if key in wanted} | dict(settings)
+    wanted = typing.get_type_hints(factory)
+    wanted.pop("return", None)
     for key in settings:
         if key not in wanted:
             raise ConfigError(f"parts.{kind}.{key}", f"{name} has no such setting", f"known are {', '.join(wanted)}")
+    return factory, {key: _plain(f"parts.{kind}.{key}", value, wanted[key]) for key, value in settings.items()}
+
+
+def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[str, Any] | None = None) -> Any:
+    """The part of this kind and name with these settings.
+
+    `given` holds what the system already has (a language model, say): a factory gets those of its parameters that the
+    settings leave out. Raises ConfigError as `factory_of` does, or where a setting is missing.
+    """
+    factory, plain = factory_of(kind, name, settings)
+    wanted = inspect.signature(factory).parameters
+    every = {key: value for key, value in (given or {}).items() if key in wanted} | plain
     lacking = [key for key, one in wanted.items() if one.default is one.empty and key not in every]
     if lacking:
         raise ConfigError(f"parts.{kind}", f"{name} needs {', '.join(lacking)}", "name it in submission.toml")

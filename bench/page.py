@@ -51,7 +51,8 @@ def main() -> None:
         raise SystemExit(f"{shlex.join(script)} ended with {done.returncode}: the page is as it was")
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
-    shown = [Path(word).name if Path(word).is_absolute() else word for word in arguments]  # no machine's folders
+    outside = [Path(word).is_absolute() or word.startswith("..") for word in arguments]  # no machine's folders
+    shown = [Path(word).name if out else word for word, out in zip(arguments, outside, strict=True)]
     told = f"`python {shlex.join([*script, *shown])}`"
     before, rest = page.read_text(encoding="utf-8").split(begin)  # as it is now: a measurement takes minutes
     about = f"{told}, {day}, {machine}; load {load:.1f} when it began."

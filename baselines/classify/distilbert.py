@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from baselines.classify.training import N_PER_CLASS, SEED, Example, examples, merged
+from baselines.embed import readable
 from baselines.parts import Classify
 from edu_rag.errors import ConfigError, MissingExtraError
 
@@ -81,7 +82,13 @@ def fine_tuned(name: str, data: Sequence[Example], n_classes: Literal[2, 3], how
     tokenizer, model = _open(name, n_classes, how.seed)
 
     def encoded(texts: Sequence[str]) -> Any:
-        return tokenizer(list(texts), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
+        return tokenizer(
+            [readable(text) for text in texts],
+            padding=True,
+            truncation=True,
+            max_length=MAX_TOKENS,
+            return_tensors="pt",
+        )
 
     _fine_tune(model, encoded, [(one.text, merged(one.label, n_classes)) for one in data], how)
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from baselines.classify.augment import augmented
 from baselines.classify.templates import ASKS, JOINS, TEMPLATES
 from baselines.classify.topics import FIELDS, Topic
+from edu_rag.errors import ConfigError
 
 N_PER_CLASS = 600
 SEED = 5
@@ -69,7 +70,12 @@ def sketches(label: int, n: int, random_: random.Random) -> list[Sketch]:
 
 
 def examples(n_per_class: int = N_PER_CLASS, seed: int = SEED) -> list[Example]:
-    """Three classes of `n_per_class` questions each; the same seed gives the same questions on every machine."""
+    """Three classes of `n_per_class` questions each; the same seed gives the same questions on every machine.
+
+    Raises ConfigError where there would be none.
+    """
+    if n_per_class < 1:
+        raise ConfigError("parts.classify.n_per_class", f"{n_per_class} is under 1", f"{N_PER_CLASS} is usual")
     random_ = random.Random(seed)
     return [
         Example(text, label, sketch.form)

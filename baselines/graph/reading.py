@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from baselines.graph.keywords import Keyword
+from baselines.pages import per_page
 from baselines.passages import Passage
 from edu_rag.serve import SystemPage, SystemQuestion
 
 _WORD = re.compile(r"\w+")
 MAX_CHARS = 400
 """A longer "sentence" is a table or a list that the sentence splitter could not cut."""
+MOST_WEIGHT = 24_000_000
+"""Of the pages whose words are kept (baselines.pages.weight): twice the real TQA build, some 200 MB."""
 
 
 def _plurals(form: str) -> tuple[str, ...]:
@@ -36,15 +38,16 @@ class _Words(NamedTuple):
         return frozenset.intersection(*per_word) if per_word else frozenset()
 
 
-@functools.lru_cache(maxsize=512)
-def _words_of(text: str, sentences: tuple[tuple[int, int], ...]) -> _Words:
-    # By the page's text, which questions of one lesson share; its random page id says nothing about it.
+def _read_words(page: SystemPage) -> _Words:
     places: dict[str, set[int]] = {}
-    for place, (start, end) in enumerate(sentences):
+    for place, (start, end) in enumerate(page.sentences):
         if end - start <= MAX_CHARS:
-            for word in _WORD.findall(text, start, end):
+            for word in _WORD.findall(page.text, start, end):
                 places.setdefault(word.casefold(), set()).add(place)
     return _Words({word: frozenset(found) for word, found in places.items()})
+
+
+_words_of = per_page(_read_words, MOST_WEIGHT)
 
 
 class Reading:
@@ -52,7 +55,7 @@ class Reading:
 
     def __init__(self, question: SystemQuestion) -> None:
         self._pages: Sequence[SystemPage] = question.pages
-        self._words = [_words_of(page.text, tuple((s, e) for s, e in page.sentences)) for page in question.pages]
+        self._words = [_words_of(page) for page in question.pages]
         self.n_sentences = sum(len(page.sentences) for page in question.pages)
 
     def count(self, keyword: Keyword) -> int:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from baselines.embed import readable
 from baselines.fuse import best
 from baselines.models import device, models_folder
 from baselines.parts import Rank, Scored
@@ -50,11 +51,6 @@ def _load(name: str, max_tokens: int) -> Any:
     return model
 
 
-def _readable(text: str) -> str:
-    """A lone surrogate is no text to a tokeniser."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
     """The reranker that scores `[CLS] query [SEP] text [SEP]` with a cross-encoder of one output (section 4.5).
 
@@ -68,7 +64,7 @@ def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
         distinct = list(dict.fromkeys(texts))
         if not distinct or k < 1:
             return []
-        pairs = [(_readable(query), _readable(text)) for text in distinct]
+        pairs = [(readable(query), readable(text)) for text in distinct]
         logits = model.predict(pairs, batch_size=BATCH_SIZE, show_progress_bar=False, convert_to_numpy=True)
         score_of = {text: float(logit) for text, logit in zip(distinct, logits, strict=True)}
         return best({place: score_of[text] for place, text in enumerate(texts)}, k)

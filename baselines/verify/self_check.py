@@ -41,6 +41,7 @@ FIRST_WORDS = ("Yes", "No", "Not")
 """The first word of each class's name, which tells the three apart (figure 4)."""
 N_CLASS_TOKENS = 4
 N_READER_TOKENS = 48
+_AROUND_LABEL = " \t\r\n.:()[]*\"'"
 _CLASS = re.compile(r"\b(not[\s_-]*related|yes|no)\b", re.IGNORECASE)
 
 
@@ -69,10 +70,16 @@ def by_generation(model: LanguageModel, prompt: FilledPrompt) -> Judged:
 
 
 def by_likelihood(model: LanguageModel, prompt: FilledPrompt) -> Judged:
-    """The likeliest of the three words as the reply's first token; ties go to yes, then no."""
+    """The likeliest of the three words as the reply's first token; a tie of two goes to yes, then no.
+
+    All three alike is a reply that names none (a server that tells the likeliest 200 tokens gives each word the last
+    one's probability where none is among them): nothing is known, so not related.
+    """
     found = model.next_token_logprobs(prompt, FIRST_WORDS)
     each = dict(zip(RELATIONS, shares(found.logprobs), strict=True))
-    return Judged(max(each, key=each.__getitem__), each, found.n_input, 1)
+    named = len(set(found.logprobs)) > 1
+    relation: Relation = max(each, key=each.__getitem__) if named else "not_related"
+    return Judged(relation, each, found.n_input, 1)
 
 
 WAYS: dict[By, Callable[[LanguageModel, FilledPrompt], Judged]] = {
@@ -82,8 +89,12 @@ WAYS: dict[By, Callable[[LanguageModel, FilledPrompt], Judged]] = {
 
 
 def said_in_words(question: SystemQuestion, answer: str) -> str:
-    """The text of the choice that an answer names, or the answer itself."""
-    return question.choices.get(answer, answer)
+    """The text of the choice that an answer names, or the answer itself.
+
+    Styles that generate say a label in their own way ("B", "b.", "(b)"): no passage holds a letter, so it is read.
+    """
+    texts = {label.casefold(): text for label, text in question.choices.items()}
+    return question.choices.get(answer, texts.get(answer.strip(_AROUND_LABEL).casefold(), answer))
 
 
 def _stack(model: LanguageModel, stack: Stack, chunk: Choice, rerank: Choice) -> Pipeline:

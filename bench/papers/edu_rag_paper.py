@@ -175,7 +175,7 @@ def coverage(folder: Path, sample: str) -> None:
     ]
     rates_kept = (0.1, 0.25, 0.5, 0.75, 1.0)
     print("Hallucination (wrong answers, % of all questions) where each run answers only the questions that it is")
-    print("surest of, the same number in both; in brackets: with retrieval minus alone, paired, exact sign-flip p.\n")
+    print("surest of, the same number in both. Change: with retrieval minus alone, paired, exact sign-flip p.\n")
     rows = []
     for pair, vanilla, rag in found:
         for rate in rates_kept:
@@ -252,7 +252,8 @@ def controls(folder: Path, sample: str) -> None:
         )
         print(table(head, rows))
     if lacking:
-        print(f"Not run yet: {', '.join(lacking)}.")
+        print(f"**Not measured yet**: {'; '.join(lacking)}. `edu-rag probe` makes the runs (docs/teams.md); then")
+        print("`python bench/page.py papers/edu_rag:controls --run FOLDER` fills this part.")
 
 
 def _letters(one: Answered, predictions: Mapping[str, Prediction]) -> str:

@@ -8,7 +8,7 @@ PART is one of
   tests       section 5.2's tests, run by run and over all questions
   cutoffs     figure 6: NDCG@k (with --plot writes docs/papers/nautiyal-cutoffs.svg)
   behaviour   Table 6 and section 5.7: changed places, and who finds what alone
-  rerank      the hybrid's top 10 reranked by a bi-encoder (--runs says how many of the runs)
+  rerank      the hybrid's top 10 reranked by a bi-encoder (--runs and --n say of how many questions)
   answers     the three systems' answers on the board's questions (--run DIR: dataset and submissions)
   latency     Table 3 and figure 12: milliseconds a part, and by corpus size (--plot: nautiyal-scaling.svg)
 The paper's figures are constants here; every other figure is measured.
@@ -164,7 +164,7 @@ def behaviour_part(data: Medquad, options: argparse.Namespace) -> str:
 
 def rerank_part(data: Medquad, options: argparse.Namespace) -> str:
     """The hybrid before and after reranking by a bi-encoder, which is not the paper's reranker."""
-    runs = random_runs(data, options.runs, N, options.seed)
+    runs = random_runs(data, options.runs, options.n, options.seed)
     rows = list(dict.fromkeys(row for run in runs for row in run))
     return nautiyal_behaviour.reranking(Search(data, rows), rows, options.reranker, options.seed)
 
@@ -220,6 +220,7 @@ def main() -> None:
     parser.add_argument("--sample", default=SAMPLE, help="which sample the runs are of; answers only")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--n", type=int, default=N, help="questions a run; rerank only")
     parser.add_argument("--timed", type=int, default=50, help="questions that are timed")
     parser.add_argument("--reranker", default="all-mpnet-base-v2", help="encoder that reranks")
     parser.add_argument("--plot", action="store_true")

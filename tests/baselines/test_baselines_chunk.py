@@ -161,7 +161,7 @@ def test_a_page_is_cut_once_and_two_pages_under_one_id_are_two() -> None:
 
 def test_what_is_kept_of_pages_is_bounded_and_the_longest_unused_goes_first() -> None:
     cut: list[str] = []
-    made = per_page(lambda page: cut.append(page.text), most_characters=14)  # a page of 6 weighs 7: two are kept
+    made = per_page(lambda page: cut.append(page.text), most=134)  # a page of 6 weighs 6 + 60 + 1: two are kept
     a, b, c = (joined([letter * 6]) for letter in "abc")
     for page in (a, b, a, c, a, b):
         made(page)
@@ -170,6 +170,16 @@ def test_what_is_kept_of_pages_is_bounded_and_the_longest_unused_goes_first() ->
     made(joined(["d" * 50]))  # more than all that is kept: nothing remains, and nothing breaks
     made(a)
     assert [text[0] for text in cut] == ["a", "b", "c", "b", "d", "a"]
+
+
+def test_a_page_of_countless_short_sentences_weighs_what_its_passages_do() -> None:
+    cut: list[str] = []
+    made = per_page(lambda page: cut.append(page.text), most=700)
+    short = joined(["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"])  # 12 sentences: over 720
+    assert len(short.text) < 40
+    for page in (short, short, joined(["a" * 300])):
+        made(page)
+    assert cut == [short.text, short.text, "a" * 300]
 
 
 def test_dissimilarity_is_one_less_the_cosine_of_neighbours() -> None:

@@ -19,7 +19,7 @@ import pytest
 import requests
 from easy_questions import easy_questions
 
-from baselines import llm
+from baselines import gguf_model, llm
 from baselines.context import Context
 from baselines.edu_rag_paper import assemble, vanilla
 from baselines.generate import answer_with
@@ -291,6 +291,28 @@ def naive_logprobs_of_ids(model: LocalModel, ids: list[int]) -> list[float]:
     return [float(table[place, token]) for place, token in enumerate(ids[1:])]
 
 
+@needs_smollm2
+def test_long_choices_are_read_piece_by_piece_with_the_same_likelihoods(
+    smollm2: LocalModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [*CONTINUATIONS, " " + "the water of the sea is salty and " * 4, " x"]
+    whole = smollm2.likelihoods(PREFIX, texts)
+    widths: list[int] = []
+    forward = LocalModel._forward
+
+    def counted(self: LocalModel, rows: list[list[int]], *rest: Any, **more: Any) -> Any:
+        widths.append(len(rows) * len(rows[0]))
+        return forward(self, rows, *rest, **more)
+
+    monkeypatch.setattr(LocalModel, "_forward", counted)
+    monkeypatch.setattr(gguf_model, "MOST_PLACES", 3 * len(texts) + 1)
+    pieces = smollm2.likelihoods(PREFIX, texts)
+    assert max(widths[1:]) == 3 * len(texts)
+    for one, other in zip(whole.logprobs, pieces.logprobs, strict=True):
+        assert other == pytest.approx(one, abs=1e-3)
+    assert pieces.n_input == whole.n_input
+
+
 def test_a_server_without_log_probabilities_gets_a_clear_error(loopback: Callable[[Answerer], str]) -> None:
     def answer(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
         if path == "/v1/completions":
@@ -367,7 +389,7 @@ def test_a_server_of_completions_is_asked_in_its_own_form(loopback: Callable[[An
     "logprobs",
     [None, {}, [], {"content": []}, {"content": [{"top_logprobs": []}]},
      {"content": [{"top_logprobs": [{"token": 1}]}]}, {"top_logprobs": []}, {"top_logprobs": [None]},
-     {"content": [{"top_logprobs": told(("a", math.nan))}]}],
+     {"content": [{"top_logprobs": told(("a", math.nan))}]}, {"content": [{"top_logprobs": told(("a", -math.inf))}]}],
 )  # fmt: skip
 def test_a_server_that_tells_no_first_tokens_gets_a_clear_error(
     loopback: Callable[[Answerer], str], logprobs: object
@@ -375,6 +397,38 @@ def test_a_server_that_tells_no_first_tokens_gets_a_clear_error(
     reply = json.dumps({"choices": [{"message": {"content": "b"}, "logprobs": logprobs}]}).encode()
     with pytest.raises(SubmissionError, match="use answer style `letter`"):
         ServerModel(loopback(lambda path, body: (200, reply)), "m").next_token_logprobs(PROMPT, ["a"])
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": None}, [1], 3, {"prompt_tokens": math.inf}])
+def test_a_server_that_cannot_count_tokens_is_heard_all_the_same(
+    loopback: Callable[[Answerer], str], usage: object
+) -> None:
+    choice = {"message": {"content": "b"}, "logprobs": {"content": [{"top_logprobs": told(("a", -1.0), ("b", -2.0))}]}}
+    reply = json.dumps({"choices": [choice], "usage": usage}).encode()
+    model = ServerModel(loopback(lambda path, body: (200, reply)), "m")
+    assert model.next_token_logprobs(PROMPT, ["a", "b"]) == ([-1.0, -2.0], 0)
+    assert model.generate(PROMPT, 1) == ("b", 0, 0)
+
+
+def test_what_is_no_text_and_no_finite_number_is_a_clear_error(loopback: Callable[[Answerer], str]) -> None:
+    listed = json.dumps({"choices": [{"message": {"content": ["b"]}}]}).encode()
+    with pytest.raises(SubmissionError, match="a form we do not know"):
+        ServerModel(loopback(lambda path, body: (200, listed)), "m").generate(PROMPT, 1)
+    echoed = {"text_offset": [0, 1, 40], "token_logprobs": [None, -1.0, math.nan]}
+    reply = json.dumps({"choices": [{"logprobs": echoed}], "tokens": None}).encode()
+    with pytest.raises(SubmissionError):
+        ServerModel(loopback(lambda path, body: (200, reply)), "m").likelihoods(PREFIX, CONTINUATIONS)
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_out_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    for name, value in (("URL", "http://127.0.0.1:1/v1"), ("MODEL", "m"), ("TIMEOUT_S", said)):
+        monkeypatch.setenv(f"EDU_RAG_LLM_{name}", value)
+    with pytest.raises(ConfigError, match="TIMEOUT_S"):
+        ServerModel.from_environment()
+    model = ServerModel("http://127.0.0.1:1/v1", "m", timeout_s=0, tries=1)
+    with pytest.raises(SubmissionError, match="gave no answer"):
+        model.generate(PROMPT, 1)
 
 
 def test_a_reply_is_read_no_further_than_its_limit(

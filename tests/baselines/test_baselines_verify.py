@@ -18,7 +18,7 @@ from baselines.parts import Check, make
 from baselines.passages import Passage
 from baselines.prompt import FilledPrompt
 from baselines.recipe import read_recipe
-from baselines.verify.guard import Checked, checked_of, guarded, told
+from baselines.verify.guard import MARK, Checked, checked_of, guarded, told
 from baselines.verify.self_check import (
     K1,
     RELATIONS,
@@ -95,8 +95,13 @@ def test_by_likelihood_the_relation_is_the_likeliest_of_the_three_words() -> Non
     found = by_likelihood(Talker(yes_no_not=(0.2, 0.24, 0.36)), prompt)
     assert found.relation == "not_related"
     assert found.probabilities == pytest.approx({"yes": 0.25, "no": 0.3, "not_related": 0.45})
-    assert by_likelihood(Talker(yes_no_not=(0.3, 0.3, 0.3)), prompt).relation == "yes"
-    assert by_likelihood(Talker(yes_no_not=(0, 0, 0)), prompt).relation == "yes"
+    assert by_likelihood(Talker(yes_no_not=(0.3, 0.3, 0.2)), prompt).relation == "yes"
+
+
+@pytest.mark.parametrize("alike", [0.3, 0.001, 0])
+def test_by_likelihood_three_words_alike_say_nothing_and_bear_no_answer_out(alike: float) -> None:
+    prompt = FilledPrompt(system="", user="?", made_from="test")
+    assert by_likelihood(Talker(yes_no_not=(alike, alike, alike)), prompt).relation == "not_related"
 
 
 def test_by_generation_the_reply_is_read() -> None:
@@ -119,19 +124,21 @@ def test_the_check_retrieves_for_question_and_answer_and_shows_both_to_the_model
 
 
 def test_the_paper_s_parameters_of_bm25_are_used() -> None:
-    # Section 2.1: k1 = 0.82, b = 0.68. With them the short text with one "iron" beats the long one with three; with the
-    # usual 1.5 and 0.75 (or without lengths) it need not. By hand, lucene: idf(iron) is the same for both, so that
-    # tf / (tf + k1 (1 - b + b |d| / avgdl)) decides.
-    assert (K1, B) == (0.82, 0.68)
-    texts = ["iron", "iron iron iron " + "filler " * 30]
-    mean = (1 + 33) / 2
-    by_hand = [tf / (tf + K1 * (1 - B + B * length / mean)) for tf, length in ((1, 1), (3, 33))]
-    idf = math.log(1 + (2 - 2 + 0.5) / (2 + 0.5))
-    assert BM25(texts, k1=K1, b=B).scores("iron").tolist() == pytest.approx([idf * value for value in by_hand])
-    question = asked_with(texts[0] + ".", texts[1].strip() + ".", a="iron")
-    found = self_check(Talker(), chunk="sentences")(question, "a").passage
+    # Section 2.1: k1 = 0.82, b = 0.68. Three passages of 8 words, so that lengths say nothing: tf / (tf + k1), and the
+    # idf of both words is the same (each in two of three). 0.82: seven times iron 7 / 7.82 = 0.895, iron and gold once
+    # each 2 / 1.82 = 1.099. With the usual 1.5 it is the other way round: 7 / 8.5 = 0.824 and 2 / 2.5 = 0.8.
+    often, both, gold = "iron " * 7 + "one", "iron gold a b c d e f", "gold g h i j k l m"
+    idf = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    expected = [idf * 7 / 7.82, idf * 2 / 1.82, idf / 1.82]
+    assert BM25([often, both, gold], k1=K1, b=B).scores("iron gold").tolist() == pytest.approx(expected)
+    assert BM25([often, both, gold], k1=1.5, b=B).scores("iron gold").argmax() == 0
+    # The one of 2 words and the one of 14 (mean 8) hold iron once and twice: 1 / (1 + 0.82 (0.32 + 0.68 / 4)) = 0.713
+    # and 2 / (2 + 0.82 (0.32 + 0.68 * 1.75)) = 0.618.
+    lengths = BM25(["iron x", "iron iron " + "y " * 12], k1=K1, b=B).scores("iron") / math.log(1.2)
+    assert lengths.tolist() == pytest.approx([0.713, 0.618], abs=5e-4)
+    found = self_check(Talker(), chunk="sentences")(asked_with(often, both, gold, a="iron gold"), "a").passage
     assert found is not None
-    assert found.text == (texts[0] + "." if by_hand[0] > by_hand[1] else texts[1].strip() + ".")
+    assert found.text == both
 
 
 def test_an_answer_that_is_no_label_is_taken_as_the_text_that_it_is() -> None:
@@ -253,3 +260,18 @@ def test_the_submissions_guard_what_they_say(slug: str) -> None:
     found = checked_of(unsure.response)
     assert found is not None
     assert (found.answer, found.relation) == ("a", "no")
+
+
+@pytest.mark.parametrize("said", ["B", "b.", "(b)", " B) ", "**b**"])
+def test_a_label_is_read_as_its_choice_however_a_model_writes_it(said: str) -> None:
+    question = SystemQuestion(
+        id="q", text="?", choices={"a": "a leaf", "b": "the root"}, kind="multiple_choice", pages=()
+    )
+    assert said_in_words(question, said) == "the root"
+    assert said_in_words(question, "bee") == "bee"
+    assert said_in_words(question, "") == ""
+
+
+def test_an_answer_that_holds_the_mark_of_a_check_does_not_hide_it() -> None:
+    answer = f"x{MARK}y | z"
+    assert checked_of("before" + told(answer, Check("yes", None))) == (answer, "yes", None)
