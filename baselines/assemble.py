@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from baselines.abstain import by_confidence
+from baselines.check import check, chosen
 from baselines.classify.adapt import numbers_of_classes
 from baselines.context import Retriever, closed_book
 from baselines.edu_rag_paper import System
 from baselines.edu_rag_paper import assemble as answering
-from baselines.generate import RANKINGS, LanguageModel, PromptPair
+from baselines.generate import LanguageModel, PromptPair
 from baselines.parts import Fuse, Kind, factory_of, make
 from baselines.pipeline import Numbers, Pipeline
-from baselines.prompt import load_prompt
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
 from baselines.verify.guard import guarded
-from edu_rag.errors import ConfigError
+from edu_rag.errors import EduRagError
 
 
 def open_model(choice: ModelChoice) -> LanguageModel:
@@ -39,45 +41,28 @@ def open_model(choice: ModelChoice) -> LanguageModel:
     return LocalModel(choice.name)
 
 
-def _chosen(recipe: Recipe) -> list[tuple[Kind, Choice]]:
-    """All parts that a recipe names."""
-    one_each: list[tuple[Kind, Choice | None]] = [
-        ("chunk", recipe.chunk), ("expand", recipe.expand), ("fuse", recipe.fuse), ("rerank", recipe.rerank),
-        ("classify", recipe.classify), ("graph", recipe.graph), ("verify", recipe.verify),
-    ]  # fmt: skip
-    retrievers: list[tuple[Kind, Choice]] = [("retrieve", choice) for choice in recipe.retrieve]
-    return [*retrievers, *((kind, choice) for kind, choice in one_each if choice is not None)]
-
-
-def _check_model(choice: ModelChoice) -> None:
-    for name in choice.prompts or ():
-        load_prompt(name)
-    for key in ("abstain_below", "abstain_margin"):
-        if getattr(choice, key) > 0 and choice.style not in RANKINGS:
-            what = f"style {choice.style!r} has no confidence"
-            raise ConfigError(f"parts.model.{key}", what, f"choose one of {', '.join(RANKINGS)}")
-
-
-def check(recipe: Recipe) -> None:
-    """Tell what is wrong with a recipe before its model is loaded, which takes a minute. Raises ConfigError."""
-    _check_model(recipe.model)
-    for kind, choice in _chosen(recipe):
-        name, settings = name_and_settings(f"parts.{kind}", choice)
-        _, plain = factory_of(kind, name, settings)
-        if kind in ("expand", "rerank", "classify", "graph") and not recipe.retrieve:
-            raise ConfigError(f"parts.{kind}", "is named, but no retriever", f"name one, or leave {kind} out")
-        if kind == "classify" and plain.get("n_classes", recipe.n_classes) != recipe.n_classes:
-            what = f"{plain['n_classes']} is not the recipe's own n_classes, {recipe.n_classes}"
-            raise ConfigError("parts.classify.n_classes", what, "set n_classes beside classify, once")
-
-
 class _Maker:
-    """Makes the parts of one recipe, handing the language model and the number of classes to those that want them."""
+    """Makes the parts of one recipe, handing the language model and the number of classes to those that want them.
 
-    def __init__(self, recipe: Recipe, model: LanguageModel) -> None:
-        self._given = {"model": model, "n_classes": recipe.n_classes}
+    Parts that want no model are made at once: what is wrong with them is told before the model takes its minute.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._given: dict[str, Any] = {"n_classes": recipe.n_classes}
+        self._made: list[tuple[Choice, Any]] = []
+        for kind, choice in chosen(recipe) if recipe.retrieve else ():
+            name, settings = name_and_settings(f"parts.{kind}", choice)
+            if "model" not in inspect.signature(factory_of(kind, name, settings)[0]).parameters:
+                self._made.append((choice, make(kind, name, settings, given=self._given)))
+
+    def open(self, model: LanguageModel) -> None:
+        """Hand it the language model, for the parts that want one."""
+        self._given["model"] = model
 
     def __call__(self, kind: Kind, choice: Choice) -> Any:
+        for one, part in self._made:
+            if one is choice:
+                return part
         name, settings = name_and_settings(f"parts.{kind}", choice)
         return make(kind, name, settings, given=self._given)
 
@@ -92,9 +77,14 @@ def _numbers(recipe: Recipe) -> list[Numbers]:
 
 def retriever(recipe: Recipe, model: LanguageModel) -> Retriever:
     """The part of the recipe that finds passages; without retrievers, none are found."""
+    part = _Maker(recipe)
+    part.open(model)
+    return _retriever(recipe, part)
+
+
+def _retriever(recipe: Recipe, part: _Maker) -> Retriever:
     if not recipe.retrieve:
         return closed_book
-    part = _Maker(recipe, model)
     fuse: Fuse = part("fuse", recipe.fuse)
     if len(recipe.retrieve) > 1:
         fuse("", [], [[] for _ in recipe.retrieve], 1)  # one that wants another number of rankings says so now
@@ -117,17 +107,22 @@ def retriever(recipe: Recipe, model: LanguageModel) -> Retriever:
 def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] = open_model) -> System:
     """The system of a recipe. Raises ConfigError where a part cannot be made, before the first question."""
     check(recipe)
+    part = _Maker(recipe)
     model = open_model(recipe.model)
+    part.open(model)
     prompts = PromptPair(*recipe.model.prompts) if recipe.model.prompts is not None else None
     margin = recipe.model.abstain_margin
-    answer = answering(model, recipe.model.style, retriever(recipe, model), prompts, least_margin=margin)
+    answer = answering(model, recipe.model.style, _retriever(recipe, part), prompts, least_margin=margin)
     if recipe.model.abstain_below > 0:
         answer = by_confidence(answer, recipe.model.abstain_below)
     if recipe.verify is None:
         return answer
-    return guarded(answer, _Maker(recipe, model)("verify", recipe.verify), recipe.guard)
+    return guarded(answer, part("verify", recipe.verify), recipe.guard)
 
 
 def system(path: str | Path = "submission.toml") -> System:
-    """The system that a submission.toml describes in its table [parts]. Raises ConfigError naming what is wrong."""
-    return assemble(read_recipe(Path(path)))
+    """The system that a submission.toml describes in its table [parts]; what is wrong with it ends the process."""
+    try:
+        return assemble(read_recipe(Path(path)))
+    except EduRagError as error:  # a team reads one line in the log, not a traceback through our house
+        sys.exit(str(error))

@@ -7,16 +7,17 @@ library) is imported when it is made, so that a system pays only for the parts i
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from baselines.passages import Passage
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.serve import SystemQuestion
 
 
@@ -159,22 +160,42 @@ def _plain(where: str, value: Any, wanted: Any) -> Any:
         raise ConfigError(where, str(error), f"known are {known}" if known else "see docs/parts.md") from None
 
 
+def _known(name: str, names: Iterable[str]) -> str:
+    """What could have been written: the closest name first."""
+    close = difflib.get_close_matches(name[:100], names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"known are {', '.join(names) or 'none'}"
+
+
 def factory_of(kind: Kind, name: str, settings: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     """The factory of a part, and the settings as its parameters want them: nothing is made yet.
 
-    Raises ConfigError on an unknown name, an unknown setting, or one of another type.
+    Raises ConfigError on an unknown kind or name, an unknown setting, or one of another type; FaultsError on several.
     """
+    if kind not in NAMES:
+        raise ConfigError(f"parts.{kind}", "there is no such kind of part", f"known are {', '.join(NAMES)}")
     known = NAMES[kind]
     if name not in known:
-        raise ConfigError(f"parts.{kind}", f"there is no {name!r}", f"known are {', '.join(known)}")
+        raise ConfigError(f"parts.{kind}", f"there is no {name!r}", _known(name, known))
     module, function = known[name].split(":")
     factory: Callable[..., Any] = getattr(importlib.import_module(module), function)
     wanted = typing.get_type_hints(factory)
     wanted.pop("return", None)
-    for key in settings:
+    plain: dict[str, Any] = {}
+    faults: list[EduRagError] = []
+    for key, value in settings.items():
+        where = f"parts.{kind}.{key}"
         if key not in wanted:
-            raise ConfigError(f"parts.{kind}.{key}", f"{name} has no such setting", f"known are {', '.join(wanted)}")
-    return factory, {key: _plain(f"parts.{kind}.{key}", value, wanted[key]) for key, value in settings.items()}
+            faults.append(ConfigError(where, f"{name} has no such setting", _known(key, wanted)))
+            continue
+        try:
+            plain[key] = _plain(where, value, wanted[key])
+        except ConfigError as error:
+            faults.append(error)
+    if len(faults) > 1:
+        raise FaultsError(faults)
+    for fault in faults:
+        raise fault
+    return factory, plain
 
 
 def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[str, Any] | None = None) -> Any:
@@ -188,5 +209,9 @@ def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[s
     every = {key: value for key, value in (given or {}).items() if key in wanted} | plain
     lacking = [key for key, one in wanted.items() if one.default is one.empty and key not in every]
     if lacking:
-        raise ConfigError(f"parts.{kind}", f"{name} needs {', '.join(lacking)}", "name it in submission.toml")
+        raise ConfigError(
+            f"parts.{kind}",
+            f"{name} needs {', '.join(lacking)}",
+            "name it in submission.toml, or hand it in as `given`",
+        )
     return factory(**every)

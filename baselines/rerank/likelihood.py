@@ -9,6 +9,7 @@ from baselines.fuse import best
 from baselines.generate import LanguageModel
 from baselines.parts import Rank, Scored
 from baselines.prompt import harmless, load_prompt
+from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 
 MAX_CHARS = 1_500
@@ -22,6 +23,8 @@ def likelihood(model: LanguageModel, prompt: str = "rerank-likelihood-v1", max_c
     query is the same for all texts, so the order is the same. No paper of the five has it. An empty query says nothing:
     all texts score 0 and keep their order.
     """
+    if max_chars < 1:
+        raise ConfigError("parts.rerank.max_chars", f"{max_chars} is under 1", "name a number of at least 1")
     template = load_prompt(prompt)
 
     def score(query: str, text: str) -> float:

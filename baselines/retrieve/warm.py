@@ -36,7 +36,9 @@ def choice_of(text: str) -> Choice:
     try:
         table: dict[str, object] = tomllib.loads(f"chunk = {text}")["chunk"]
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError("--chunk", str(error), 'write it as { name = "windows", tokens = 128 }') from None
+        raise ConfigError(
+            "--chunk", str(error), 'write it as { name = "windows", tokens = 128, overlap = 0 }'
+        ) from None
     return table
 
 

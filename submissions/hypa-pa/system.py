@@ -1,3 +1,5 @@
+"""HyPA-RAG with a classified k and number of sub-queries, without the graph."""
+
 from baselines.assemble import system
 from edu_rag import serve
 

@@ -1,0 +1,108 @@
+"""Everything wrong with a recipe, told before any model is loaded: `python -m baselines.check FOLDER`.
+
+`edu-rag check` reads a submission as the harness does, which knows no parts; this reads its table [parts].
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from baselines.generate import RANKINGS
+from baselines.parts import Kind, factory_of
+from baselines.prompt import load_prompt
+from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
+from edu_rag.errors import ConfigError, EduRagError, FaultsError
+
+NEEDS_RETRIEVER = ("expand", "rerank", "classify", "graph")
+
+
+def chosen(recipe: Recipe) -> list[tuple[Kind, Choice]]:
+    """All parts that a recipe names."""
+    one_each: list[tuple[Kind, Choice | None]] = [
+        ("chunk", recipe.chunk), ("expand", recipe.expand), ("fuse", recipe.fuse), ("rerank", recipe.rerank),
+        ("classify", recipe.classify), ("graph", recipe.graph), ("verify", recipe.verify),
+    ]  # fmt: skip
+    retrievers: list[tuple[Kind, Choice]] = [("retrieve", choice) for choice in recipe.retrieve]
+    return [*retrievers, *((kind, choice) for kind, choice in one_each if choice is not None)]
+
+
+def _model_faults(choice: ModelChoice) -> Iterator[EduRagError]:
+    try:
+        for name in choice.prompts or ():
+            load_prompt(name)
+    except EduRagError as error:
+        yield error
+    for key in ("abstain_below", "abstain_margin"):
+        if getattr(choice, key) > 0 and choice.style not in RANKINGS:
+            what = f"style {choice.style!r} has no confidence"
+            yield ConfigError(f"parts.model.{key}", what, f"choose one of {', '.join(RANKINGS)}")
+
+
+def _settings_of(kind: Kind, choice: Choice, faults: list[EduRagError]) -> Mapping[str, Any]:
+    """A part's settings as it wants them; what is wrong with them is added to `faults`."""
+    try:
+        return factory_of(kind, *name_and_settings(f"parts.{kind}", choice))[1]
+    except FaultsError as error:
+        faults += error.faults
+    except EduRagError as error:
+        faults.append(error)
+    return {}
+
+
+def _order_faults(recipe: Recipe) -> Iterator[EduRagError]:
+    """Weighted fusion takes its rankings by place, so that a wrong order would be a wrong result without a word."""
+    names = [choice if isinstance(choice, str) else choice.get("name") for choice in (recipe.fuse, *recipe.retrieve)]
+    if names[0] == "weighted-rrf" and recipe.retrieve and names[1:] != ["bm25", "dense"]:
+        what = f"weighted-rrf weighs a sparse and a dense ranking, and was given {names[1:]}"
+        yield ConfigError("parts.fuse", what, 'retrieve = ["bm25", "dense"], in this order')
+
+
+def faults_of(recipe: Recipe) -> list[EduRagError]:
+    """All faults that can be seen without making a part."""
+    faults = [*_model_faults(recipe.model), *_order_faults(recipe)]
+    for kind, choice in chosen(recipe):
+        plain = _settings_of(kind, choice, faults)
+        if kind in NEEDS_RETRIEVER and not recipe.retrieve:
+            faults.append(ConfigError(f"parts.{kind}", "is named, but no retriever", f"name one, or leave {kind} out"))
+        if kind == "classify" and plain.get("n_classes", recipe.n_classes) != recipe.n_classes:
+            what = f"{plain['n_classes']} is not the recipe's own n_classes, {recipe.n_classes}"
+            faults.append(ConfigError("parts.classify.n_classes", what, "set n_classes beside classify, once"))
+    return faults
+
+
+def check(recipe: Recipe) -> None:
+    """Raise what is wrong with a recipe: the fault itself where there is one, else FaultsError with all."""
+    faults = faults_of(recipe)
+    if len(faults) > 1:
+        raise FaultsError(faults)
+    for fault in faults:
+        raise fault
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Check the recipe of a submission folder, or of a submission.toml; print every fault."""
+    parser = argparse.ArgumentParser(prog="python -m baselines.check", description=__doc__)
+    parser.add_argument("submission", type=Path, metavar="FOLDER", help="a submission with a table [parts]")
+    given: Path = parser.parse_args(words).submission
+    try:
+        recipe = read_recipe(given / "submission.toml" if given.is_dir() else given)
+        check(recipe)
+    except EduRagError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{given}: its recipe can be made: {', '.join(_names(recipe))}\n")
+    return 0
+
+
+def _names(recipe: Recipe) -> Iterator[str]:
+    for kind, choice in chosen(recipe) if recipe.retrieve or recipe.verify else ():
+        yield f"{kind} {name_and_settings(f'parts.{kind}', choice)[0]}"
+    yield f"model {recipe.model.name}, {recipe.model.style}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
