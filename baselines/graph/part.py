@@ -14,7 +14,7 @@ from baselines.graph.english import english, lemma, says_something
 from baselines.graph.keywords import keywords
 from baselines.graph.reading import Reading
 from baselines.graph.search import nearest
-from baselines.graph.store import graph_of, networkx
+from baselines.graph.store import graph_of, require_networkx
 from baselines.graph.triplets import CitedTriplet, Extract, Triplet
 from baselines.parts import Graph
 from baselines.passages import Passage
@@ -80,7 +80,7 @@ def rules(n_retrieved: int = 16, n_others: int = 24, n_triplets: int = 20, *, wi
     from baselines.graph.rules import read_sentences
 
     english()  # what is missing is said when the system starts, not with its first question
-    networkx()
+    require_networkx()
     return graph_part(read_sentences, n_retrieved, n_others, n_triplets, with_choices)
 
 
@@ -97,5 +97,5 @@ def llm(
     from baselines.graph.extract_llm import reader
 
     english()
-    networkx()
+    require_networkx()
     return graph_part(reader(model, prompt), n_retrieved, n_others, n_triplets, with_choices)

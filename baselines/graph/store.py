@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,15 +15,14 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 
-def networkx() -> ModuleType:
-    """The library that holds graphs. Raises MissingExtraError with the remedy."""
+def require_networkx() -> None:
+    """Raise MissingExtraError, with the remedy, where the library that holds graphs is missing."""
     try:
-        import networkx as nx
+        import networkx  # noqa: F401, ICN001  # only whether it is there
     except ImportError:
         raise MissingExtraError(
             "parts.graph", "networkx is not installed", "pip install 'edu-rag-bench[parts]'"
         ) from None
-    return nx
 
 
 def graph_of(triplets: Iterable[CitedTriplet]) -> MultiDiGraph[str]:
@@ -32,7 +30,10 @@ def graph_of(triplets: Iterable[CitedTriplet]) -> MultiDiGraph[str]:
 
     The same statement of two sentences is two edges: the graph forgets no source.
     """
-    graph: MultiDiGraph[str] = networkx().MultiDiGraph()
+    require_networkx()
+    import networkx as nx
+
+    graph: MultiDiGraph[str] = nx.MultiDiGraph()
     for place, (triplet, page_id, start, end) in enumerate(triplets):
         graph.add_edge(
             triplet.subject.lemmas, triplet.object.lemmas, place,
