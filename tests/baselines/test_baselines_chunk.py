@@ -134,7 +134,12 @@ def test_words_and_marks_are_the_tokens_that_windows_count() -> None:
     assert n_tokens("Water (H2O) isn't dry.") == 9
 
 
-@pytest.mark.parametrize(("tokens", "overlap"), [(100, 100), (100, 101), (100, -1), (0, 0)])
+def test_a_window_of_no_token_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"parts\.chunk\.tokens: 0 is under 1"):
+        windows(tokens=0, overlap=0)
+
+
+@pytest.mark.parametrize(("tokens", "overlap"), [(100, 100), (100, 101), (100, -1)])
 def test_an_overlap_that_would_make_no_progress_is_refused(tokens: int, overlap: int) -> None:
     with pytest.raises(ConfigError, match="overlap"):
         windows(tokens=tokens, overlap=overlap)
