@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +18,8 @@ if TYPE_CHECKING:
 
 def require_networkx() -> None:
     """Raise MissingExtraError, with the remedy, where the library that holds graphs is missing."""
-    try:
-        import networkx  # noqa: F401, ICN001  # only whether it is there
-    except ImportError:
-        raise MissingExtraError(
-            "parts.graph", "networkx is not installed", "pip install 'edu-rag-bench[parts]'"
-        ) from None
+    if importlib.util.find_spec("networkx") is None:
+        raise MissingExtraError("parts.graph", "networkx is not installed", "pip install 'edu-rag-bench[parts]'")
 
 
 def graph_of(triplets: Iterable[CitedTriplet]) -> MultiDiGraph[str]:

@@ -10,14 +10,14 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from baselines.assemble import assemble
 from baselines.check import check, main
 from baselines.generate import RANKINGS, LanguageModel
-from baselines.parts import NAMES, factory_of, make
+from baselines.parts import NAMES, Kind, factory_of, make
 from baselines.recipe import ModelChoice, recipe_of
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 
@@ -92,7 +92,7 @@ def test_a_fault_is_told_by_its_key_before_the_model_is_loaded(parts: dict[str, 
 )
 def test_a_number_that_makes_no_sense_is_told_before_the_first_question(parts: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"parts\.(fuse|classify)"):
-        assemble(recipe_of({"retrieve": ["bm25", "bm25"], **parts}), lambda choice: object())  # type: ignore[arg-type]
+        assemble(recipe_of({"retrieve": ["bm25", "bm25"], **parts}), no_model)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_reranker_that_would_read_no_character_is_refused() -> None:
 
 def test_a_kind_of_part_that_there_is_not_is_told() -> None:
     with pytest.raises(ConfigError, match="there is no such kind of part: known are chunk, retrieve"):
-        make("retriever", "bm25", {})  # type: ignore[arg-type]
+        make(cast("Kind", "retriever"), "bm25", {})
 
 
 def test_all_faults_of_a_recipe_are_told_at_once() -> None:
@@ -176,7 +176,7 @@ def test_the_page_lists_the_settings_that_there_are_with_their_values() -> None:
         kind = first.strip(" `") or kind
         told = re.findall(r'`([a-z0-9_]+)(?: = ("[^"]*"|[0-9.e-]+|true|false))?`', re.sub(r"\(.*?\)", "", settings))
         for name in re.findall(r"`([a-z0-9-]+)`", names):
-            factory, _ = factory_of(kind, name, {})  # type: ignore[arg-type]
+            factory, _ = factory_of(cast("Kind", kind), name, {})
             parameters = inspect.signature(factory).parameters
             ours = {"model"} | ({"n_classes"} if kind == "classify" else set())  # handed in, not set
             assert {key for key, _ in told} - {"n_classes"} == set(parameters) - ours, f"{kind} {name}"
