@@ -7,23 +7,26 @@ from edu_rag.statistics.bootstrap import (
     RATES,
     RESAMPLES,
     cluster_ratios,
+    difference_intervals,
     mc_interval,
     mean_interval,
     mean_intervals,
     rate_intervals,
 )
 from edu_rag.statistics.distributions import fair_sum, sum_distribution
-from edu_rag.statistics.pairs import McNemar, Paired, mcnemar, pair_p, paired, paired_all, sign_flip_p
+from edu_rag.statistics.pairs import McNemar, Paired, mcnemar, mcnemar_all, pair_p, paired, paired_all, sign_flip_p
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, shared_lessons, strict_points_of, units_of
 from edu_rag.statistics.power import (
     Spread,
     n_needed,
     power_of,
     smallest_detectable_difference,
+    spread_all,
     spread_of,
     typical_sd,
 )
 from edu_rag.statistics.ranks import holm, pairwise_p, rank_groups
+from edu_rag.statistics.tails import fair_tail
 
 __all__ = [
     "EXACT_METHOD",
@@ -37,10 +40,13 @@ __all__ = [
     "Paired",
     "Spread",
     "cluster_ratios",
+    "difference_intervals",
     "fair_sum",
+    "fair_tail",
     "holm",
     "mc_interval",
     "mcnemar",
+    "mcnemar_all",
     "mean_interval",
     "mean_intervals",
     "n_needed",
@@ -55,6 +61,7 @@ __all__ = [
     "shared_lessons",
     "sign_flip_p",
     "smallest_detectable_difference",
+    "spread_all",
     "spread_of",
     "strict_points_of",
     "sum_distribution",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from edu_rag.statistics.distributions import places_of, quantiles, sum_distribution
 from edu_rag.statistics.points import Floats, Ints, Lessons, Outcomes, points_of, unit_sums, units_of
@@ -14,6 +17,10 @@ LESSON_METHOD = "bootstrap-by-lesson-v1"
 RATES = ("score", "accuracy", "hallucination", "missing")
 _BLOCK = 500
 """Resamples drawn at a time, so that memory does not grow with their number. The draws do not depend on it."""
+_FEW = 12
+"""Columns up to which gathering beats counting and multiplying."""
+_EXACT = 2**53
+"""Whole numbers below are exact as doubles, and so are their sums."""
 
 
 def method_name(units: Ints | None, seed: int) -> str:
@@ -28,22 +35,55 @@ def mean_interval(values: Outcomes, level: float = LEVEL) -> tuple[float, float]
     return low / len(drawn), high / len(drawn)
 
 
-def cluster_ratios(sums: Ints, sizes: Ints, seed: int, resamples: int = RESAMPLES) -> Floats:
-    """Seeded bootstrap over clusters: array (resamples, k) of sum of sums / sum of sizes.
+def drawn_totals(columns: Ints, seed: int, resamples: int = RESAMPLES) -> Ints:
+    """Seeded bootstrap over clusters: array (k, resamples), the sum of each column over the clusters drawn.
 
-    `sums` is (k, clusters), `sizes` is (clusters,). The draws are int32 in [0, clusters) of numpy's PCG64, row by row.
+    `columns` is (k, clusters). The draws are int32 in [0, clusters) of numpy's PCG64, row by row.
     """
     rng = np.random.default_rng(seed)
-    n_clusters = len(sizes)
-    columns = np.vstack([sizes, sums])
-    ratios = np.empty((resamples, len(sums)))
+    k, n_clusters = columns.shape
+    counted = k > _FEW and int(np.abs(columns).max()) * n_clusters < _EXACT
+    totals = np.empty((k, resamples), dtype=np.int64)
     for start in range(0, resamples, _BLOCK):
         rows = min(_BLOCK, resamples - start)
         draws = rng.integers(0, n_clusters, size=(rows, n_clusters), dtype=np.int32).astype(np.intp)
-        # Gathered, not counted and multiplied: the same sums of integers in half the time.
-        totals = np.stack([column.take(draws).sum(axis=1) for column in columns], axis=1)
-        ratios[start : start + rows] = totals[:, 1:] / totals[:, :1]
-    return ratios
+        # The same sums of integers either way: gathering takes half the time for few columns, a tenth for many.
+        sums = _counted(columns, draws) if counted else [column.take(draws).sum(axis=1) for column in columns]
+        totals[:, start : start + rows] = sums
+    return totals
+
+
+def _counted(columns: Ints, draws: NDArray[np.intp]) -> Floats:
+    """The sums of drawn clusters by how often each was drawn: one product of matrices for all columns."""
+    rows, n_clusters = draws.shape
+    places = draws + n_clusters * np.arange(rows)[:, None]
+    times = np.bincount(places.ravel(), minlength=rows * n_clusters).reshape(rows, n_clusters)
+    return columns.astype(np.float64) @ times.T.astype(np.float64)
+
+
+def cluster_ratios(sums: Ints, sizes: Ints, seed: int, resamples: int = RESAMPLES) -> Floats:
+    """Seeded bootstrap over clusters: array (resamples, k) of sum of sums / sum of sizes.
+
+    `sums` is (k, clusters), `sizes` is (clusters,); the draws are those of `drawn_totals`.
+    """
+    totals = drawn_totals(np.vstack([sizes, sums]), seed, resamples)
+    return np.ascontiguousarray((totals[1:] / totals[0]).T)
+
+
+def difference_intervals(
+    sums: Ints, sizes: Ints, pairs: Iterable[tuple[int, int]], *,
+    seed: int = 0, level: float = LEVEL, resamples: int = RESAMPLES,
+) -> Iterator[tuple[float, float]]:  # fmt: skip
+    """For each pair (i, j) of rows of unit sums, the interval of the mean of the differences, as `mean_intervals`.
+
+    The sum of drawn differences is the difference of drawn sums: so a row is drawn once, not once a pair.
+    """
+    totals = drawn_totals(np.vstack([sizes, sums]), seed, resamples).astype(np.float64)
+    drawn, places = totals[0], places_of(resamples, level)
+    for i, j in pairs:
+        ratios = (totals[i + 1] - totals[j + 1]) / drawn
+        ratios.partition(places)
+        yield float(ratios[places[0]]), float(ratios[places[1]])
 
 
 def mean_intervals(

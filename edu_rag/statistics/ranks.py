@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from edu_rag.statistics.pairs import flip_p, pair_p
+from edu_rag.statistics.pairs import Differ, pair_p
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, same_length, unit_sums, units_of
 
 
@@ -44,10 +44,8 @@ def _decisive_p(systems: Sequence[Outcomes], alpha: float, lessons: Lessons | No
     for i, j in pairs:
         squares = products[i, i] + products[j, j] - 2 * products[i, j]
         bounds.append(2 * math.exp(-((totals[i] - totals[j]) ** 2) / (2 * squares)) if squares else 1.0)
-    p = [
-        bound if bound <= alpha / len(pairs) else flip_p(arrays[i] - arrays[j], units)
-        for (i, j), bound in zip(pairs, bounds, strict=True)
-    ]
+    differ = Differ(arrays, units)
+    p = [bound if bound <= alpha / len(pairs) else differ.p(*pair) for pair, bound in zip(pairs, bounds, strict=True)]
     return dict(zip(pairs, holm(p), strict=True))
 
 

@@ -12,7 +12,7 @@ from edu_rag.statistics import (
     McNemar,
     Paired,
     holm,
-    mcnemar,
+    mcnemar_all,
     paired_all,
     rank_groups,
     shared_lessons,
@@ -54,7 +54,7 @@ def table_of(cards: Sequence[ScoreCard]) -> Table:
     outcomes = [card.outcomes for card in cards]
     lessons = shared_lessons([card.lessons for card in cards])
     differences = paired_all(outcomes, lessons)
-    correctness = {(i, j): mcnemar(outcomes[i], outcomes[j], lessons) for i, j in differences}
+    correctness = mcnemar_all(outcomes, lessons)
     adjusted = holm([difference.p for difference in differences.values()])
     mcnemar_adjusted = holm([found.p for found in correctness.values()])
     pairs = tuple(
