@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from builder.documents.stats import CHARACTER_BINS, MAX_HOSTS, DatasetStats
+from edu_rag.look.plots import svg_of
 
 BLUE, GREY = "#2c6fbb", "#9aa5b1"
-_SETTINGS: Mapping[str, Any] = {
-    "svg.hashsalt": "edu-rag", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10,
-    "text.parse_math": False, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "axes.grid": True, "grid.color": "#e3e7eb", "figure.facecolor": "white",
-}  # fmt: skip
 
 
 def _drawn(title: str, draw: Callable[[Any], None], height: float = 3.2) -> bytes:
     """One figure: `draw` gets its axes."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
 
-    # A person's own matplotlibrc must not move a byte. What it says of the screen is no matter of ours.
-    own: dict[Any, Any] = {key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith("backend")}
-    with mpl.rc_context(own | dict(_SETTINGS)):
-        figure = Figure(figsize=(7, height), layout="constrained")
+    def paint(figure: Any) -> None:
         axes = figure.add_subplot()
         draw(axes)
         axes.set_title(title, loc="left", fontsize=11)
-        FigureCanvasSVG(figure)
-        out = io.BytesIO()
-        # No date and no version of the drawing library: the bytes are a function of the numbers.
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return out.getvalue()
+
+    return svg_of(paint, (7, height), layout="constrained")
 
 
 def _bars(labels: Sequence[str], values: Sequence[float], x: str, y: str, color: str = BLUE) -> Callable[[Any], None]:

@@ -6,13 +6,15 @@ import re
 from datetime import datetime
 
 # An unclosed isolate (U+2066..2068) swallows the end of its <bdi>, and turns round what stands after it.
-_NOT_IN_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# Nor may a page or a feed hold Unicode's noncharacters: the last two of each plane, and 32 more.
+_NO_CHARACTERS = "\ufdd0-\ufdef" + "".join(f"{chr(top - 1)}{chr(top)}" for top in range(0xFFFF, 0x110000, 0x10000))
+_NOT_IN_HTML = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069{_NO_CHARACTERS}]")
 JOINERS = "\u200c\u200d"
 """Not printable by themselves, but Persian words and many emoji fall apart without them."""
 
 
 def plain(value: object) -> object:
-    """Replace what a page cannot hold in a text: control characters, lone surrogates, bidi overrides and isolates.
+    """Replace what a page cannot hold in a text: control characters and their like, bidi overrides.
 
     Markup made by us and values other than texts pass through.
     """

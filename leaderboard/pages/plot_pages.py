@@ -1,0 +1,73 @@
+"""The plots of every table: a page with sentences, pictures and numbers each, and plots.html that leads to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import jinja2
+
+from edu_rag.look.plots import can_draw
+from leaderboard.edition import Edition
+from leaderboard.plots.gallery import plots_of
+from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
+from leaderboard.plots.words import spoken
+from leaderboard.present import Table
+from leaderboard.render import frame_of
+from leaderboard.site_parts import SitePart, key_of
+
+PREVIEW = "outcomes"
+"""The plot that plots.html shows of each table."""
+
+
+def picture_of(table: Table, plot: Plot, sheet: Sheet) -> str:
+    """Where a picture lies inside the site."""
+    return f"plots/{table.key.id}/{plot.name}{sheet.suffix}.svg"
+
+
+def alt_of(plot: Plot) -> str:
+    """A picture in words, for those who cannot see it: what it is, and what stands out in it."""
+    return f"{plot.title}, {plot.kind}. {spoken(plot.stands_out)}".strip()
+
+
+def is_drawn(plot: Plot) -> bool:
+    """Whether there is something to draw, and something to draw it with."""
+    return plot.drawing is not None and can_draw()
+
+
+def height_of(plot: Plot, sheet: Sheet) -> int:
+    """Pixels of a picture."""
+    return round(plot.drawing.height(sheet)) if plot.drawing else 0
+
+
+def _page(pages: jinja2.Environment, name: str, **values: object) -> bytes:
+    template = pages.get_template(name)
+    tools = {"picture_of": picture_of, "alt_of": alt_of, "is_drawn": is_drawn, "height_of": height_of}
+    return template.render(WIDE=WIDE, NARROW=NARROW, can_draw=can_draw(), **tools, **values).encode()
+
+
+def _files(pages: jinja2.Environment, table: Table) -> Iterator[tuple[str, bytes]]:
+    plots = plots_of(table)
+    yield f"plots/{table.key.id}.html", _page(pages, "plots.html.j2", table=table, plots=plots, root="../", here="")
+    for plot in filter(is_drawn, plots):
+        for sheet in (WIDE, NARROW):
+            yield picture_of(table, plot, sheet), plot.svg(sheet, f"{plot.title}: {table.key.id}")
+
+
+def _list(pages: jinja2.Environment, tables: list[tuple[Table, list[Plot]]]) -> Iterator[tuple[str, bytes]]:
+    found = [(table, plots[0], next(plot for plot in plots if plot.name == PREVIEW)) for table, plots in tables]
+    yield "plots.html", _page(pages, "plots_list.html.j2", tables=found, root="", here="plots.html")
+
+
+def _made_from(table: Table) -> list[object]:
+    return [table.key, [(row.result.sha256, row.page, row.rank) for row in table.rows], can_draw()]
+
+
+def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
+    """One part a table, and the list of them. Without matplotlib the pages hold sentences and numbers alone."""
+    frame, tables = frame_of(edition), edition.board.tables
+    for table in tables:
+        key = key_of(frame, table.sample_text, _made_from(table))
+        yield SitePart(f"plots/{table.key.id}", key, partial(_files, pages, table))
+    listed = key_of(frame, [(table.sample_text, _made_from(table)) for table in tables])
+    yield SitePart("plots", listed, lambda: _list(pages, [(table, plots_of(table)) for table in tables]))

@@ -1,0 +1,29 @@
+"""All plots of a table, in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leaderboard.plots.coverage import coverage_plot
+from leaderboard.plots.forest import forest_plot
+from leaderboard.plots.ladder import ladder_plot
+from leaderboard.plots.outcomes import outcome_plot
+from leaderboard.plots.plot import Plot
+from leaderboard.plots.price import PRICES, price_plot
+from leaderboard.plots.slices import slice_plot
+from leaderboard.plots.systems import System, systems_of
+from leaderboard.present import Table
+
+
+def plots_from(systems: Sequence[System]) -> list[Plot]:
+    """Sentences and numbers of every plot; drawing is left to whoever asks for the picture."""
+    prices = [price_plot(systems, price) for price in PRICES]
+    return [
+        forest_plot(systems), outcome_plot(systems), *prices, coverage_plot(systems), slice_plot(systems),
+        ladder_plot(systems),
+    ]  # fmt: skip
+
+
+def plots_of(table: Table) -> list[Plot]:
+    """The plots of a table's systems, without those that were withdrawn."""
+    return plots_from(systems_of(table))
