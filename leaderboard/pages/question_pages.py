@@ -1,0 +1,82 @@
+"""The question explorer: a page a lesson, its shard for scripts, the index, and the search built ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import jinja2
+from markupsafe import Markup
+
+from edu_rag.look.bars import outcome_parts
+from leaderboard.edition import Edition
+from leaderboard.exams import Exam
+from leaderboard.questions.places import TOP, explorer_of, first_page
+from leaderboard.questions.room import Room, key_text
+from leaderboard.questions.search import can_search, search_files
+from leaderboard.questions.shards import index_files
+from leaderboard.questions.systems import counts_at
+from leaderboard.questions.views import LETTER_OUTCOMES
+from leaderboard.render import frame_of
+from leaderboard.site_parts import SitePart, key_of
+
+Files = Iterator[tuple[str, bytes]]
+
+
+def _lesson_files(pages: jinja2.Environment, room: Room, at: int) -> Files:
+    page, made = room.pages[at], room.lesson(at)
+    # The questions were escaped where they were made.
+    questions = Markup(made.markup)  # noqa: S704
+    lesson = pages.get_template("lesson.html.j2").render(
+        root="../../", here="", room=room, page=page, title=page.title(room.questions), questions=questions,
+        before=room.pages[at - 1] if at else None, after=room.pages[at + 1] if at + 1 < len(room.pages) else None,
+    )  # fmt: skip
+    yield f"{room.folder}/{page.slug}.html", lesson.encode()
+    yield f"{room.folder}/data/{page.slug}.json", made.shard
+
+
+def _explorer_files(pages: jinja2.Environment, room: Room, here: str) -> Files:
+    counts = [counts_at(room.tallied, page.numbers) for page in room.pages]
+    bars = [outcome_parts(one) if one else [] for one in counts]
+    explorer = pages.get_template("questions.html.j2").render(
+        root="../../", here=here, room=room, lessons=list(zip(room.pages, counts, bars, strict=True)),
+        search=can_search(), outcomes=LETTER_OUTCOMES,
+    )  # fmt: skip
+    yield f"{room.folder}/index.html", explorer.encode()
+    yield from index_files(room, search=can_search())
+
+
+def _search_files(room: Room) -> Files:
+    for name, data in search_files(room.questions):
+        yield f"{room.folder}/search/{name}", data
+
+
+def _top_files(pages: jinja2.Environment, exams: Sequence[Exam]) -> Files:
+    shown = [(explorer_of(exam), exam) for exam in exams]
+    yield TOP, pages.get_template("questions_list.html.j2").render(root="../", here=TOP, exams=shown).encode()
+
+
+def _exam_parts(edition: Edition, pages: jinja2.Environment, exam: Exam) -> Iterator[SitePart]:
+    room, frame = Room(edition, exam), frame_of(edition)
+    here = first_page(edition) or ""
+    whole = key_text([frame, room.made_from, here])
+    try:
+        for at, page in enumerate(room.pages):
+            files = partial(_lesson_files, pages, room, at)
+            yield SitePart(f"{room.folder}/{page.slug}", key_of("lesson", whole, at), files)
+    finally:
+        room.leave()
+    yield SitePart(f"{room.folder}/index", key_of("explorer", whole), partial(_explorer_files, pages, room, here))
+    if can_search():
+        key = key_of("search", exam.dataset.id, exam.split)
+        yield SitePart(f"{room.folder}/search", key, partial(_search_files, room))
+
+
+def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
+    """All explorers, and the list of them where there are several."""
+    exams = list(edition.exams.values())
+    for exam in exams:
+        yield from _exam_parts(edition, pages, exam)
+    if len(exams) > 1:
+        key = key_of(frame_of(edition), [(exam.dataset.id, exam.split) for exam in exams])
+        yield SitePart("questions", key, partial(_top_files, pages, exams))

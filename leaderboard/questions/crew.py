@@ -1,0 +1,104 @@
+"""The processes that read predictions and make lesson pages: told once what they need, then one job at a time.
+
+A job and what is made of it are plain values, and come back in the order in which they were given: no byte of a page
+depends on the number of processes. With one process all of it happens here.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from edu_rag.errors import ConfigError
+from leaderboard.questions.briefing import Briefing
+
+AHEAD = 3
+"""Jobs a process that are given before the first is done: enough that none waits, few enough for memory."""
+FEW_ANSWERS = 150_000
+"""Fewer are read and shown sooner than other processes start."""
+
+Job = TypeVar("Job")
+Made = TypeVar("Made")
+_told: list[Briefing] = []
+
+
+def _leave_with_parent() -> None:
+    """A build that is killed leaves no process behind that waits for its next job for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _begin(briefing: Briefing) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    _told[:] = [briefing]
+    gc.freeze()  # it stays, and need not be walked again and again
+
+
+def _do(task: Callable[[Briefing, Any], Any], job: Any) -> Any:
+    return task(_told[0], job)
+
+
+class Crew:
+    """`workers` processes, which start with the first job; `dismiss` ends them."""
+
+    def __init__(self, briefing: Briefing, workers: int) -> None:
+        self._briefing = briefing
+        self._workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # Not fork: libraries that draw and read tables have threads by now.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, context, _begin, (self._briefing,))
+        return self._pool
+
+    def each(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Generator[Made, None, None]:
+        """What a task (a function of a module) makes of each job, in their order; raises what it raises."""
+        gc.freeze()  # what stands already would be walked again and again: a third of the time with many questions
+        try:
+            yield from self._shared_out(task, jobs) if self._workers > 1 else self._alone(task, jobs)
+        except BrokenProcessPool:
+            self.dismiss()
+            what = "a process that makes pages was killed, perhaps for want of memory"
+            raise ConfigError("--workers", what, "give --workers 1") from None
+        except Exception:
+            self.dismiss()  # the build is over
+            raise
+        finally:
+            gc.unfreeze()
+
+    def _alone(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
+        return (task(self._briefing, job) for job in jobs)
+
+    def _shared_out(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
+        waiting: deque[Future[Made]] = deque()
+        pool = self._started()
+        for job in jobs:
+            waiting.append(pool.submit(_do, task, job))
+            if len(waiting) > AHEAD * self._workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def dismiss(self) -> None:
+        """End the processes; a later job starts them again."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def workers_for(n_answers: int, workers: int) -> int:
+    """How many processes so many answers are worth, at most `workers`."""
+    return workers if n_answers >= FEW_ANSWERS else 1

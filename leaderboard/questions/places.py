@@ -1,0 +1,31 @@
+"""Where the pages of questions stand in the site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leaderboard.edition import Edition
+    from leaderboard.exams import Exam
+
+TOP = "questions/index.html"
+"""The list of explorers, where there are several."""
+
+
+def folder_of(exam: Exam) -> str:
+    """Where an exam's pages stand; a split's name holds no '-', so that no two exams share a folder."""
+    name, major, split = exam.key
+    return f"questions/{name}-v{major}-{split}"
+
+
+def explorer_of(exam: Exam) -> str:
+    """The page of an exam's explorer."""
+    return f"{folder_of(exam)}/index.html"
+
+
+def first_page(edition: Edition) -> str | None:
+    """Where the navigation leads: the only explorer, or the list of several; None where no questions are shown."""
+    exams = list(edition.exams.values())
+    if not exams:
+        return None
+    return explorer_of(exams[0]) if len(exams) == 1 else TOP

@@ -1,0 +1,128 @@
+"""The sentences that pages quote: evidence, and what systems cite, cut from the dataset's pages in one pass."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from edu_rag.dataset import Dataset, reading_parquet
+from edu_rag.look.links import safe_link
+from edu_rag.look.texts import clip, plain
+from edu_rag.records import Evidence
+from leaderboard.questions.answers import decoded
+from leaderboard.questions.briefing import Briefing, Place
+
+MAX_QUOTES = 24
+"""Cited spans of one question that are quoted: those that most systems cite."""
+MAX_EVIDENCE = 12
+"""Evidence of one question that is quoted."""
+MAX_TEXT = 300
+"""Characters of a quote."""
+MAX_TITLE = 160
+_ROWS = 100
+"""Rows of the pages' table held at a time: their texts are long."""
+
+
+class Quote(NamedTuple):
+    """A span of a page that a question's page quotes; `method` where it is evidence."""
+
+    page_id: str
+    start: int
+    end: int
+    method: str | None
+
+
+class KnownQuote(NamedTuple):
+    """A quote whose span its page holds, with the text."""
+
+    place: Place
+    method: str | None
+    text: str
+
+
+class PageFacts(NamedTuple):
+    """What is shown of a page: title, safe address or None, flags, and the texts of the quoted spans."""
+
+    title: str
+    address: str | None
+    flags: Sequence[str]
+    texts: Mapping[tuple[int, int], str]
+
+
+class Pile(NamedTuple):
+    """A lesson page and the encoded sheets of its answers."""
+
+    at: int
+    sheets: Sequence[bytes]
+
+
+def most_cited(briefing: Briefing, pile: Pile) -> list[list[Place]]:
+    """The spans that most systems cite, most first, of each question of a lesson page."""
+    sheets = decoded(pile.sheets)
+    # Evidence is left out of them later, and there may be as much of it.
+    most = MAX_QUOTES + MAX_EVIDENCE
+    found = []
+    for row in range(len(briefing.pages[pile.at].numbers)):
+        counts = Counter(chain.from_iterable([sheet.cited[row] for sheet in sheets]))
+        ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        found.append([briefing.place(packed) for packed, _ in ordered[:most]])
+    return found
+
+
+def quotes_of(evidence: Sequence[Evidence], cited: Sequence[Place]) -> list[Quote]:
+    """The quotes of one question: evidence first, then what most systems cite."""
+    methods = {(item.page_id, item.start, item.end): item.method for item in evidence[:MAX_EVIDENCE]}
+    places = [*methods, *[place for place in cited if place not in methods][:MAX_QUOTES]]
+    return [Quote(*place, methods.get(place)) for place in places]
+
+
+def known_quotes(quotes: Sequence[Quote], facts: Mapping[str, PageFacts]) -> list[KnownQuote]:
+    """Those whose span its page holds."""
+    found = []
+    for page_id, start, end, method in quotes:
+        text = facts[page_id].texts.get((start, end)) if page_id in facts else None
+        if text:
+            found.append(KnownQuote((page_id, start, end), method, text))
+    return found
+
+
+def _rows(dataset: Dataset, split: str) -> Iterator[tuple[str, str, str, list[str], object]]:
+    """page_id, url, title, flags and the text, which is still Arrow's, of every page of a split."""
+    import pyarrow.parquet as pq
+
+    names = ["page_id", "url", "title", "flags", "text"]
+    for path in dataset.files("pages", split):
+        with reading_parquet(path):
+            for batch in pq.ParquetFile(path).iter_batches(batch_size=_ROWS, columns=names, use_threads=False):
+                columns = [batch.column(name) for name in names]
+                yield from zip(*(column.to_pylist() for column in columns[:4]), columns[4], strict=True)
+
+
+def page_ids(dataset: Dataset, split: str) -> list[str]:
+    """Those of the pages of a split, sorted."""
+    table = dataset.columns("pages", split, ("page_id",))
+    return [] if table is None else sorted(table.column("page_id").to_pylist())
+
+
+def _cut(text: str, spans: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
+    """The texts of the spans that lie inside; a team may cite what no page holds."""
+    inside = [(start, end) for start, end in spans if 0 <= start < end <= len(text)]
+    return {
+        (start, end): str(plain(clip(text[start : min(end, start + 4 * MAX_TEXT)], MAX_TEXT))) for start, end in inside
+    }
+
+
+def page_facts(dataset: Dataset, split: str, quotes: Sequence[Sequence[Quote]]) -> dict[str, PageFacts]:
+    """By page id, all pages of a split; their texts are read once and let go."""
+    spans: dict[str, dict[tuple[int, int], None]] = defaultdict(dict)
+    for some in quotes:
+        for quote in some:
+            spans[quote.page_id][quote.start, quote.end] = None
+    facts: dict[str, PageFacts] = {}
+    for page_id, url, title, flags, text in _rows(dataset, split):
+        wanted = spans.get(page_id)
+        texts = _cut(str(text), list(wanted)) if wanted else {}
+        facts[page_id] = PageFacts(clip(title or "", MAX_TITLE), safe_link(url or ""), tuple(flags or ()), texts)
+    return facts

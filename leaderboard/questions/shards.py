@@ -1,0 +1,103 @@
+"""The files that scripts find questions by: the index, lists of texts, and the outcomes of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from edu_rag.look.texts import clip, plain
+from edu_rag.records import KINDS, QUESTION_FLAGS
+from edu_rag.results import OUTCOMES
+from leaderboard.question_slices import attributes_of
+from leaderboard.questions.lessons import anchor_of
+from leaderboard.questions.room import Room
+
+INDEX_FORMAT = "edu-rag-questions-v1"
+LIST_FORMAT = "edu-rag-list-v1"
+LIST_SIZE = 500
+MAX_LISTED = 200
+"""Characters of a question in a list."""
+MAX_NAME = 80
+FILTERED = ("flag", "kind")
+"""Attributes that the index holds already, and that have controls of their own."""
+
+
+def cleaned(text: str, length: int) -> str:
+    """A text for a page: clipped, without what a page cannot hold."""
+    return str(plain(clip(text, length)))
+
+
+def outcomes_file(room: Room, system: int) -> str:
+    """Where a system's outcomes lie inside the site."""
+    return f"{room.folder}/outcomes/{room.asked[system].table}/{room.asked[system].slug}.txt"
+
+
+def _question_columns(room: Room, ids: Sequence[str]) -> dict[str, Any]:
+    places = [0] * len(room.questions)
+    for at, page in enumerate(room.pages):
+        for number in page.numbers:
+            places[number] = at
+    flagged = {
+        flag: [number for number, question in enumerate(room.questions) if flag in question.flags]
+        for flag in QUESTION_FLAGS
+    }
+    return {
+        "ids": ids,
+        "anchors": {str(n): anchor_of(one) for n, one in enumerate(ids) if anchor_of(one) != one},
+        "lesson": places,
+        "n_choices": [len(question.choices) for question in room.questions],
+        "kinds": list(KINDS),
+        "kind": [KINDS.index(question.kind) for question in room.questions],
+        "flags": {flag: numbers for flag, numbers in flagged.items() if numbers},
+    }
+
+
+def _counts(room: Room) -> dict[str, list[int]]:
+    tallied = room.tallied
+    rows = {outcome: tallied[place] for place, outcome in enumerate(OUTCOMES)}
+    missing = rows["abstained"] + rows["unparseable"] + rows["failed"]
+    return {name: row.tolist() for name, row in (("correct", rows["correct"]), ("incorrect", rows["incorrect"]), ("missing", missing))}  # fmt: skip  # noqa: E501
+
+
+def index_values(room: Room, *, search: bool) -> dict[str, Any]:
+    """What index.json holds; `search` says whether there is an index of the texts."""
+    ids = [question.question_id for question in room.questions]
+    return {
+        "format": INDEX_FORMAT,
+        "dataset": room.exam.dataset.id,
+        "split": room.exam.split,
+        "n": len(room.questions),
+        "list_size": LIST_SIZE,
+        "search": search,
+        "lessons": [
+            {"slug": page.slug, "title": cleaned(page.title(room.questions), 160), "n": len(page.numbers)}
+            for page in room.pages
+        ],
+        "tables": [{"id": table.key.id, "text": table.sample_text, "n": table.n} for table in room.tables],
+        **_question_columns(room, ids),
+        "slices": [one._asdict() for one in attributes_of(room.exam, ids) if one.attribute not in FILTERED],
+        "counts": _counts(room),
+        "systems": [
+            {
+                "table": one.table,
+                "slug": one.slug,
+                "name": cleaned(one.row.name, MAX_NAME),
+                "page": one.row.page,
+                "outcomes": outcomes_file(room, system),
+            }
+            for system, one in enumerate(room.asked)
+        ],
+    }
+
+
+def index_files(room: Room, *, search: bool) -> Iterator[tuple[str, bytes]]:
+    """index.json, the lists of texts, and a line of outcomes a system."""
+    yield f"{room.folder}/index.json", msgspec.json.encode(index_values(room, search=search))
+    texts = [cleaned(question.text, MAX_LISTED) for question in room.questions]
+    for start in range(0, len(texts), LIST_SIZE):
+        values = {"format": LIST_FORMAT, "texts": texts[start : start + LIST_SIZE]}
+        yield f"{room.folder}/list/{start // LIST_SIZE}.json", msgspec.json.encode(values)
+    for system, one in enumerate(room.asked):
+        yield outcomes_file(room, system), one.outcomes.encode() + b"\n"

@@ -1,0 +1,80 @@
+"""Splits whose gold is not public: no question and no prediction of theirs gets onto the site."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fixture_board as made
+import fixture_quiz as quiz
+import pytest
+from click.testing import CliRunner
+
+from edu_rag.dataset import Dataset
+from leaderboard import hidden
+from leaderboard.collect import collect
+from leaderboard.commands import board
+
+TOML = """baselines_team = "t"
+[[datasets]]
+name = "quiz"
+version = "1.2.0"
+content_sha256 = "{sha256}"
+split = "val"
+samples = ["whole"]
+hidden_gold = {hidden}
+"""
+
+
+def say_in_manifest(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    manifest["sources"]["hidden_splits"] = ["val"]
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def build(folder: Path, dataset: Dataset) -> tuple[Path, str]:
+    for path in sorted((folder / "results").rglob("predictions.jsonl")):
+        copy = (
+            folder / "submissions" / path.parent.name / "predictions" / "quiz-1.0.0" / f"{path.parents[1].name}.jsonl"
+        )
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+        if path.parent.name == "beta":
+            path.unlink()  # found among the submissions alone
+    arguments = [str(folder / "results"), "--submissions", str(folder / "submissions"), "--dataset",
+                 str(dataset.folder), "--out", str(folder / "site")]  # fmt: skip
+    done = CliRunner().invoke(board, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return folder / "site", done.output
+
+
+@pytest.mark.parametrize("said_by", ["the manifest", "the board's file", "nobody"])
+def test_a_hidden_split_shows_neither_questions_nor_predictions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said_by: str
+) -> None:
+    dataset = quiz.write_exam(tmp_path / "dataset")
+    quiz.write_results(tmp_path / "results", dataset)
+    toml = TOML.format(sha256="0" * 64, hidden=str(said_by == "the board's file").lower())
+    (tmp_path / "board.toml").write_text(toml, encoding="utf-8")
+    monkeypatch.setattr(hidden, "BOARD_FILE", tmp_path / "board.toml")
+    if said_by == "the manifest":
+        say_in_manifest(dataset.folder)
+    site, said = build(tmp_path, dataset)
+    is_public = said_by == "nobody"
+    assert (site / "questions").exists() == is_public
+    assert any(site.rglob("predictions.jsonl")) == is_public
+    assert ("quiz.v1.val is of a hidden split" in said) == (not is_public)
+    texts = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+    assert ("a cell divides" in texts) == is_public
+    assert json.loads((site / "board.json").read_bytes())["tables"][0]["rows"]
+
+
+def test_another_split_of_the_dataset_is_as_public_as_before(tmp_path: Path) -> None:
+    dataset = quiz.write_exam(tmp_path / "dataset")
+    manifest = dataset.folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"sources": {}', '"sources": {"hidden_splits": ["test"]}'))
+    found = hidden.hidden_splits([dataset.folder])
+    assert found == {("quiz", "test")}
+    made.write_card(tmp_path / "results", made.card_of("one", dataset=dataset.id), b"{}\n")
+    (group,) = hidden.without_predictions(collect(tmp_path / "results"), found)
+    assert group.results[0].predictions is not None

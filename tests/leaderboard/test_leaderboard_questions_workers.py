@@ -1,0 +1,107 @@
+"""Lesson pages made by several processes: the same bytes, the same faults, and no process left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+from pathlib import Path
+
+import fixture_board as made
+import fixture_quiz as quiz
+import pytest
+from some_pages import build_some
+
+from edu_rag.dataset import Dataset
+from edu_rag.errors import ConfigError, DataError
+from leaderboard.exams import open_exams
+from leaderboard.pages import question_pages
+from leaderboard.questions import crew
+from leaderboard.questions.briefing import Briefing
+from leaderboard.questions.crew import Crew, workers_for
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "FEW_ANSWERS", 1)
+
+
+def contents(site: Path) -> dict[str, bytes]:
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def test_no_byte_depends_on_the_number_of_processes_and_none_is_left(tmp_path: Path) -> None:
+    dataset = quiz.write_exam(tmp_path / "dataset", hostile=True)
+    quiz.write_results(tmp_path / "results", dataset)
+    sites = []
+    for workers in (1, 2):
+        given = {"exams": open_exams([dataset.folder]), "repository": quiz.REPOSITORY, "workers": workers}
+        sites.append(build_some(tmp_path / "results", tmp_path / f"site{workers}", (question_pages,), **given))
+    assert contents(sites[0]) == contents(sites[1])
+    assert len(contents(sites[0])) > 40
+    assert multiprocessing.active_children() == []
+
+
+def test_a_fault_that_another_process_finds_is_told_with_its_line(tmp_path: Path) -> None:
+    dataset = quiz.write_exam(tmp_path / "dataset")
+    made.write_card(tmp_path / "results", made.card_of("odd", "c" * 93, dataset=dataset.id), b'{"question_id": 3}\n')
+    given = {"exams": open_exams([dataset.folder]), "workers": 2}
+    with pytest.raises(DataError, match=r"predictions\.jsonl:1.*score the submission again"):
+        build_some(tmp_path / "results", tmp_path / "site", (question_pages,), **given)
+    assert multiprocessing.active_children() == []
+
+
+def _double(_: Briefing, number: int) -> int:
+    return 2 * number
+
+
+def _die(_: Briefing, number: int) -> int:
+    import os
+
+    os._exit(number)
+
+
+def _briefing() -> Briefing:
+    return Briefing(
+        dataset_id="",
+        folder="",
+        base_url="",
+        repository="",
+        questions=(),
+        pages=(),
+        names=(),
+        outcomes=(),
+        counted=(),
+        page_ids=(),
+    )
+
+
+def test_jobs_come_back_in_their_order_and_a_process_that_is_killed_is_told_with_a_way_out() -> None:
+    team = Crew(_briefing(), 2)
+    assert list(team.each(_double, range(20))) == [2 * number for number in range(20)]
+    with pytest.raises(ConfigError, match=r"--workers: .*was killed.*--workers 1"):
+        list(team.each(_die, [9]))
+    team.dismiss()
+    assert list(team.each(_double, [4])) == [8]  # it starts again
+    team.dismiss()
+    assert multiprocessing.active_children() == []
+
+
+def test_few_answers_are_not_worth_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "FEW_ANSWERS", 1_000)
+    assert (workers_for(999, 4), workers_for(1_000, 4)) == (1, 4)
+
+
+def test_one_page_made_anew_among_kept_ones_is_the_same(tmp_path: Path) -> None:
+    from leaderboard.collect import collect
+    from leaderboard.edition import Edition
+    from leaderboard.present import present
+    from leaderboard.questions.room import Room
+
+    dataset = quiz.write_exam(tmp_path / "dataset")
+    quiz.write_results(tmp_path / "results", dataset)
+    groups = collect(tmp_path / "results")
+    edition = Edition(board=present(groups), groups=groups, exams=open_exams([Dataset(dataset.folder).folder]))
+    (exam,) = edition.exams.values()
+    room = Room(edition, exam)
+    every = [room.lesson(at) for at in range(len(room.pages))]
+    for order in ([3], [0, 2, 5], [5, 1, 1, 2]):
+        assert [room.lesson(at) for at in order] == [every[at] for at in order]
