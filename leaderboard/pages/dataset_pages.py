@@ -1,0 +1,111 @@
+"""The datasets: a page a version with numbers, plots, changes and licences, and datasets.html that leads to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import jinja2
+
+from edu_rag.look.plots import can_draw
+from edu_rag.manifest import file_sha256
+from leaderboard.datasets import meanings
+from leaderboard.datasets.facts import Facts
+from leaderboard.datasets.loading import codes_of
+from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
+from leaderboard.datasets.takedown import takedown_link
+from leaderboard.datasets.versions import CARD, CHANGES, CROISSANT, MANIFEST, TOP, Version, versions_of
+from leaderboard.edition import Edition
+from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
+from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
+from leaderboard.questions.places import explorer_of
+from leaderboard.render import frame_of
+from leaderboard.site_parts import SitePart, key_of
+
+Files = Iterator[tuple[str, bytes | Path]]
+FILE_WORDS = {
+    CARD: "dataset card (Markdown)", CROISSANT: "Croissant metadata (JSON)",
+    MANIFEST: "manifest: every file with its hash (JSON)", CHANGES: "all changes (Markdown)",
+}  # fmt: skip
+TOOLS = {
+    "WIDE": WIDE, "NARROW": NARROW, "alt_of": alt_of, "is_drawn": is_drawn, "height_of": height_of,
+    "can_draw": can_draw, "share_of": share_of, "meanings": meanings, "FILE_WORDS": FILE_WORDS,
+    "explorer_of": explorer_of,
+}  # fmt: skip
+
+
+def picture_of(version: Version, plot: Plot, sheet: Sheet) -> str:
+    """Where a picture lies inside the site."""
+    return f"{version.folder}/{plot.name}{sheet.suffix}.svg"
+
+
+class CountTable(NamedTuple):
+    """A small table: `head` stands over the names, `means` says what they mean where they are flags of ours."""
+
+    title: str
+    head: str
+    what: str
+    total: int
+    counts: Sequence[Count]
+    means: Mapping[str, str]
+
+
+def _tables(facts: Facts) -> list[CountTable]:
+    """Flags, languages and extractors; those that count nothing are left out."""
+    n, pages = facts.n_questions, facts.n_pages
+    flags = largest(facts.question_flags), largest(facts.page_flags)
+    found = (
+        CountTable("Flags of questions", "flag", "questions", n, flags[0], meanings.QUESTION_FLAGS),
+        CountTable("Flags of pages", "flag", "pages", pages, flags[1], meanings.PAGE_FLAGS),
+        CountTable("Languages of the pages", "language", "pages", pages, largest(facts.languages), {}),
+        CountTable("What extracted the text", "extractor", "pages", pages, largest(facts.extractors), {}),
+    )
+    return [table for table in found if table.counts]
+
+
+def _page(pages: jinja2.Environment, version: Version, others: Sequence[Version], repository: str) -> bytes:
+    facts = version.facts
+    template = pages.get_template("dataset.html.j2" if version.dataset else "dataset_known.html.j2")
+    text = template.render(
+        version=version, others=others, facts=facts, plots=plots_of(facts) if facts else [],
+        tables=_tables(facts) if facts else [], licences=largest(facts.licences) if facts else [],
+        codes=codes_of(version),
+        takedown=takedown_link(repository, version.text), picture_of=partial(picture_of, version),
+        root="../", here="", **TOOLS,
+    )  # fmt: skip
+    return text.encode()
+
+
+def _files(pages: jinja2.Environment, version: Version, others: Sequence[Version], repository: str) -> Files:
+    yield version.page, _page(pages, version, others, repository)
+    for name, path in version.files().items():
+        yield f"{version.folder}/{name}", path
+    for plot in filter(is_drawn, plots_of(version.facts) if version.facts else []):
+        for sheet in (WIDE, NARROW):
+            yield picture_of(version, plot, sheet), plot.svg(sheet, f"{plot.title}: {version.text}")
+
+
+def _list(pages: jinja2.Environment, versions: Sequence[Version]) -> Files:
+    yield TOP, pages.get_template("datasets.html.j2").render(versions=versions, root="", here=TOP, **TOOLS).encode()
+
+
+def _made_from(version: Version) -> list[object]:
+    asked = [(one.table.key, one.table.sample_text, one.n_systems, one.n_earlier) for one in version.asked]
+    results = sorted(result.sha256 for result in version.results)
+    # The manifest has the hash of every other file.
+    folder = file_sha256(version.dataset.folder / MANIFEST) if version.dataset else ""
+    return [version.text, asked, results, folder, [exam.split for exam in version.exams]]
+
+
+def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
+    """One part a version, and the list of them."""
+    frame, versions = frame_of(edition), versions_of(edition)
+    for version in versions:
+        others = [other for other in versions if other.id.name == version.id.name and other is not version]
+        named = [(other.text, other.dataset is not None) for other in others]
+        key = key_of("dataset", frame, _made_from(version), named, can_draw())
+        yield SitePart(version.folder, key, partial(_files, pages, version, others, edition.repository))
+    key = key_of("datasets", frame, [_made_from(version) for version in versions])
+    yield SitePart("datasets", key, partial(_list, pages, versions))
