@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, _Entry] = {
     "rerun": _Entry("harness.commands.rerun", "a handed-in system run again, and held against its predictions"),
     "verify": _Entry("harness.commands.verify", "every number of the board made again from the repository"),
     "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
+    "serve": _Entry("leaderboard.serving.commands", "a local look at the site, built again while it is worked on"),
     "publish": _Entry("builder.results_commands", "results -> a dataset on the Hugging Face Hub"),
 }
 
