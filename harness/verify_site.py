@@ -53,17 +53,20 @@ def _files(site: Path, listed: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _cards(site: Path, results: Path) -> Iterator[Finding]:
-    """Each scorecard of the site must be the very file among the results, and so must the predictions beside it."""
+    """Each scorecard of the site must be the very file among the results; the predictions beside it that one, too, or,
+    where `edu-rag board --submissions` found them elsewhere, the file whose hash the scorecard holds.
+    """
     for path in sorted((site / "data").rglob(FILE_NAME)):
         file = path.relative_to(site).as_posix()
         try:
-            own = results_folder(results, read_scorecard(path))
+            card = read_scorecard(path)
+            own = results_folder(results, card)
         except EduRagError as error:
             yield _finding(site, file, str(each_fault(error)[0]))
             continue
-        for name in (FILE_NAME, COPY_NAME):
+        for name, sha256 in ((FILE_NAME, ""), (COPY_NAME, card.predictions_sha256)):
             shown, scored = path.with_name(name), own / name
-            if shown.is_file() and not (scored.is_file() and file_sha256(shown) == file_sha256(scored)):
+            if shown.is_file() and file_sha256(shown) not in (sha256, file_sha256(scored) if scored.is_file() else ""):
                 yield _finding(site, f"{PurePosixPath(file).parent}/{name}", "is not the file among the results")
 
 

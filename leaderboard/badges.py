@@ -17,16 +17,22 @@ REASON = 60
 SHORT = 16
 """Characters of a declared text in a row's badge."""
 TITLE = 90
+VERIFIED = "verified"
+"""What a row says of answers that a maintainers' run gave too."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Badge(NamedTuple):
-    """Words, what they mean, the manner ('' is quiet, else 'good' or 'warn'), and fewer words for a narrow column."""
+    """Words, what they mean, the manner ('' is quiet, else 'good' or 'warn'), and fewer words for a row of the board.
+
+    `on_row`: whether a row of the board shows it; a system's page shows every badge.
+    """
 
     text: str
     title: str
     manner: str = ""
     short: str = ""
+    on_row: bool = True
 
 
 def count_of(value: object, most: int = MAX_COUNT) -> int | None:
@@ -79,12 +85,14 @@ def rerun_badge(rerun: Mapping[str, Any]) -> Badge | None:
     when = f" on {day.group()}" if day else ""
     if rerun.get("own") is True:
         title = f"The maintainers ran this system themselves{when}: these are its answers"
-        return Badge("run by the maintainers", title, "good")
+        return Badge("run by the maintainers", title, "good", VERIFIED)
     if not n or n_same is None or n_same > n:
         return None
     title = f"The maintainers ran this system again{when}, on {n:,} questions: {n_same:,} answers were those handed in"
     same = f"re-run: {n_same:,} of {n:,}"
-    return Badge(f"{same} answers agree", title, "good" if n == n_same else "warn", f"{same} agree")
+    if n == n_same:
+        return Badge(f"{same} answers agree", title, "good", VERIFIED)
+    return Badge(f"{same} answers agree", title, "warn", f"{same} agree")
 
 
 def _origin(card: ScoreCard) -> Iterator[Badge]:
@@ -94,12 +102,13 @@ def _origin(card: ScoreCard) -> Iterator[Badge]:
     if card.system.runnable:
         yield Badge("runnable", "Handed in as a program that the harness runs")
     else:
-        yield Badge("predictions only", "Handed in as answers: nobody else can run it from what was handed in")
+        title = "Handed in as answers: nobody else can run it from what was handed in"
+        yield Badge("predictions only", title, on_row=False)
     if is_sandboxed(card.caps):
         words = caps_words(card.caps)
         title = "The harness made these answers in its sandbox, without a network"
         text = f"sandboxed: {', '.join(words[:2])}" if words else "sandboxed"
-        yield Badge(text, f"{title}: {'; '.join(words)}" if words else title, short="sandboxed")
+        yield Badge(text, f"{title}: {'; '.join(words)}" if words else title, on_row=False)
     elif card.caps:
         yield Badge("not sandboxed", "The harness made these answers without a sandbox: no cap was in force", "warn")
     rerun = rerun_badge(card.rerun)
@@ -136,20 +145,30 @@ def _cautions(card: ScoreCard, older: bool, clean: Clean | None) -> Iterator[Bad
     if card.counts.failed * 2 > card.counts.n:
         yield Badge("mostly failed", "Crashed, ran out of time or gave no usable line on most questions", "warn")
     if older:
-        yield Badge("older data", f"Scored on an older version of the dataset: {card.dataset}", "warn")
+        title = f"Scored on an older version of the dataset: {card.dataset}"
+        if card.made_on:
+            title = f"Its answers were given on an older version of the dataset: {clip(card.made_on, TITLE)}"
+        yield Badge("stale: older data", title, "warn", "stale")
 
 
 def badges_of(
-    card: ScoreCard, *, older: bool, clean: Clean | None, n_runs: int, resembles: Sequence[str]
+    card: ScoreCard,
+    *,
+    older: bool,
+    clean: Clean | None,
+    n_runs: int,
+    resembles: Sequence[str],
+    tells_runs: bool = True,
 ) -> list[Badge]:
-    """The badges of a row, what is of most weight first."""
+    """The badges of a system, what is of most weight first; `tells_runs`: whether its row tells its team's runs."""
     badges = [*_cautions(card, older, clean)]
     for name in resembles[:1]:
         title = f"Looks like another team's name on this board: {', '.join(clip(other, TITLE) for other in resembles)}"
         text = f"name resembles “{clip(name, REASON)}”"
-        badges.append(Badge(text, title, "warn", f"name resembles “{clip(name, SHORT)}”"))
+        badges.append(Badge(text, title, "warn", f"resembles “{clip(name, SHORT)}”"))
     badges += _origin(card)
     if n_runs > 1:
         title = "All that this team has handed in for this dataset: the more runs, the more luck in the best of them"
-        badges.append(Badge(f"{n_runs:,} runs by this team", title, short=f"{n_runs:,} runs by team"))
+        text, short = f"{n_runs:,} runs by this team", f"{n_runs:,} runs by team"
+        badges.append(Badge(text, title, short=short, on_row=tells_runs))
     return badges

@@ -71,13 +71,24 @@ def _rule_id(rule: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One scorecard with its place on disk. Invariants: names are plain; the predictions' hash is the scorecard's."""
+    """One scorecard with its place on disk, and the SHA-256 of its file.
+
+    Invariants: names are plain; the predictions' hash is the scorecard's.
+    """
 
     card: ScoreCard
     dataset: DatasetId
     scored_at: datetime | None
     scorecard: Path
+    sha256: str
     predictions: Path | None
+
+    @property
+    def predictions_print(self) -> str | None:
+        """The SHA-256 of its predictions, read from the file where the scorecard names none; None without a file."""
+        if self.predictions is None:
+            return None
+        return self.card.predictions_sha256 or file_sha256(self.predictions)
 
     @property
     def key(self) -> TableKey:
@@ -176,6 +187,7 @@ def _read(path: Path) -> Result:
         dataset=dataset,
         scored_at=_time_of(card.scored_at),
         scorecard=path,
+        sha256=file_sha256(path),
         predictions=predictions if predictions.is_file() else None,
     )
 

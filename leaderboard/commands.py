@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from leaderboard.collect import Group
     from leaderboard.present import Board
+    from leaderboard.site_parts import Written
 
 
 def _lines(board: Board) -> list[str]:
@@ -31,13 +34,65 @@ def _lines(board: Board) -> list[str]:
     return lines[1:]
 
 
-def _report(site: Path, files: list[str]) -> None:
+def _base_url(text: str) -> str:
+    """Where the site will stand, with one '/' at its end; empty where nobody said. Raises ConfigError."""
+    from edu_rag.errors import ConfigError
+    from edu_rag.look.links import safe_link
+
+    # Feed and sitemap put paths behind it.
+    if text and (not text.startswith(("https://", "http://")) or safe_link(text) is None or set("?#") & set(text)):
+        raise ConfigError("--url", f"{text[:80]!r} is no address of a folder on the web", "https://board.example.org/")
+    return text and text.rstrip("/") + "/"
+
+
+def _repository(text: str) -> str:
+    """The repository's web address without a '/' at its end; empty where nobody said. Raises ConfigError."""
+    from edu_rag.errors import ConfigError
+    from edu_rag.look.links import safe_link
+
+    # Reports of problems put a path and a question behind it.
+    if text and (not text.startswith(("https://", "http://")) or safe_link(text) is None or set("?#") & set(text)):
+        raise ConfigError("--repository", f"{text[:80]!r} is no web address", "https://code.example.org/team/project")
+    return text.rstrip("/")
+
+
+def _n_cores() -> int:
+    """Processes worth starting: more than four wait for the one that gives them their work."""
+    import os
+
+    return min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Path, ...]) -> list[Group]:
+    """The tables of a results folder, with the predictions that submissions hold of them; none of hidden splits."""
+    from edu_rag.progress import say
+    from leaderboard.collect import collect
+    from leaderboard.hidden import hidden_splits, is_hidden, without_predictions
+    from leaderboard.predictions import with_predictions
+
+    groups, hidden = collect(results), hidden_splits(datasets)
+    for group in groups:
+        if is_hidden(group.key, hidden):
+            say(f"{group.key.id} is of a hidden split: no question and no prediction of it is shown")
+    if not submissions:
+        return without_predictions(groups, hidden)
+    found = with_predictions(groups, submissions)
+    say(f"found the predictions of {found.n_found:,} of {found.n_lacking:,} ranked scorecard(s) among the submissions")
+    return without_predictions(found.groups, hidden)
+
+
+def _report(site: Path, written: Written) -> None:
     """Say what was written: the pages by name, the many by number."""
     from edu_rag.progress import say
 
+    files = sorted(written.hashes)
     for folder, what in (
         ("systems/", "page(s), one a system"),
         ("badges/", "badge(s) to link, one a system"),
+        ("plots/", "page(s) and picture(s) of plots"),
+        ("datasets/", "page(s), picture(s) and file(s) of datasets"),
+        ("questions/", "file(s) of questions"),
+        ("history/", "page(s), one a dataset version"),
         ("data/", "file(s) to download"),
         ("assets/", "asset(s)"),
     ):
@@ -45,13 +100,37 @@ def _report(site: Path, files: list[str]) -> None:
     for name in files:
         if "/" not in name:
             say(f"wrote {site / name}")
+    if written.n_new < len(written.parts):
+        say(f"{len(written.parts) - written.n_new:,} of {len(written.parts):,} parts are unchanged and were kept")
 
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="SITE", help="Folder of the site.")
 @click.option("--json", "as_json", is_flag=True, help="Print the board as JSON instead of a table.")
-def board(results: Path, out: Path, as_json: bool) -> None:
+@click.option(
+    "--dataset",
+    "datasets",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="A dataset folder: the site then shows its questions, pages and evidence. May be repeated.",
+)
+@click.option(
+    "--submissions",
+    "submissions",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="A folder of submissions: their predictions stand in for those not beside a scorecard. May be repeated.",
+)
+@click.option("--url", "base_url", default="", metavar="URL", help="Where the site will stand, for feed and sitemap.")
+@click.option("--repository", default="", metavar="URL", help="Web address of the repository, for reports of problems.")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes that make pages; as many as cores, at most 4.")
+def board(
+    results: Path, out: Path, as_json: bool, datasets: tuple[Path, ...], submissions: tuple[Path, ...], base_url: str,
+    repository: str, workers: int | None,
+) -> None:  # fmt: skip
     """Write a static site from every scorecard.json below RESULTS, and print the table.
 
     The site needs no server: open SITE/index.html, or put the folder on any web host. It is written beside its place
@@ -61,22 +140,32 @@ def board(results: Path, out: Path, as_json: bool) -> None:
     \b
     Example:
       edu-rag board results --out site
+      edu-rag board leaderboard/results --submissions submissions --dataset tqa-val --out site
       edu-rag board results --out site --json | jq '.tables[0].rows[0].score'
     """
-    from leaderboard.collect import collect
-    from leaderboard.export import board_values, export
+    from leaderboard.build import fill
+    from leaderboard.edition import Edition
+    from leaderboard.errata import errata_beside
+    from leaderboard.exams import open_exams
+    from leaderboard.export import board_values
     from leaderboard.present import present
-    from leaderboard.render import render
-    from leaderboard.site import check_target, write_site
+    from leaderboard.site import check_apart, check_target, write_site
 
     check_target(out, results)
-    shown = present(collect(results))
-
-    def fill(folder: Path) -> None:
-        render(shown, folder)
-        export(shown, folder)
-
-    _report(out, write_site(out, results, fill))
+    for given in (*datasets, *submissions):
+        check_apart(out, given)
+    groups = _collected(results, submissions, datasets)
+    shown = present(groups)
+    edition = Edition(
+        board=shown,
+        groups=groups,
+        exams=open_exams(datasets),
+        base_url=_base_url(base_url),
+        repository=_repository(repository),
+        errata=errata_beside(results),
+        workers=workers or _n_cores(),
+    )
+    _report(out, write_site(out, results, partial(fill, edition)))
     if as_json:
         import json
 

@@ -8,13 +8,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from edu_rag.results import ScoreCard
+from leaderboard.probes import probes_of
+from leaderboard.retrieved import retrieved_of
 
 MAX_ROWS = 200
 TITLES: Mapping[str, str] = {
-    "attribution": "Questions without a right answer, by cause",
-    "retrieval": "What it cites, against the evidence",
+    "retrieval": "What it cites",
+    "probes": "Probes, in detail",
     "confidence": "How well it knows what it knows",
-    "probes": "Probes",
     "cost": "Cost",
     "judges": "Judges of free text",
     "caps": "What the sandbox enforced",
@@ -39,16 +40,15 @@ WORDS: Mapping[str, str] = {
     "cpu_s": "CPU seconds a question", "n_same": "same answers", "made_at": "when", "own": "these are its answers",
     "mean": "mean", "source": "source", "success": "Success", "P": "Precision", "R": "Recall",
 }  # fmt: skip
-CAUSES: Mapping[str, str] = {
-    "failed": "the system crashed, ran out of time, or left the question out",
-    "flagged_broken": "the question cannot be answered as it stands",
-    "unparseable": "the answer names no single choice",
-    "no_evidence": "the dataset has no evidence for it",
-    "over_abstained": "it abstained with evidence in its hands",
-    "not_retrieved": "the dataset has evidence, the system cited none of it",
-    "not_used": "evidence was cited, and the answer is wrong",
+UNKNOWN: Mapping[str, str] = {
+    "attribution": "where its points go",
+    "retrieval": "how well it finds evidence",
+    "probes": "how it fares under other conditions (probes)",
+    "confidence": "how well it knows what it knows",
+    "cost": "what it costs",
+    "rerun": "whether it gives the same answers again",
 }
-"""The harness's causes and their meanings, under the names that `edu-rag explain --lost` takes."""
+"""Fields of a scorecard that may be empty, and what is not known then."""
 _AT = re.compile(r"(P|R|success|MAP|NDCG)@(\d{1,4})\Z")
 
 
@@ -81,25 +81,15 @@ def _rows(values: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]
         yield " · ".join(name for name in names if name), _shown(values)
 
 
-def _with_intervals(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Metrics with their intervals behind them; an interval of no metric keeps a row of its own."""
-    metrics, intervals = values.get("metrics"), values.get("intervals")
-    if not isinstance(metrics, Mapping) or not isinstance(intervals, Mapping):
-        return values
-    joined = {
-        name: f"{_shown(value)} [{_shown(intervals[name])}]" if name in intervals else value
-        for name, value in metrics.items()
-    }
-    alone = {name: interval for name, interval in intervals.items() if name not in metrics}
-    return {**values, "metrics": joined, "intervals": alone}
-
-
 def details_of(card: ScoreCard) -> list[Detail]:
-    """A table for each field of the scorecard that says something; at most MAX_ROWS rows each."""
+    """A table for each field that says more than the page's own tables; at most MAX_ROWS rows each."""
     fields: dict[str, Any] = {name: getattr(card, name) for name in TITLES}
-    fields["attribution"] = {
-        f"{cause}: {CAUSES[cause]}" if cause in CAUSES else cause: n for cause, n in card.attribution.items()
-    }
-    fields["retrieval"] = _with_intervals(card.retrieval)
+    fields["retrieval"] = retrieved_of(card.retrieval).rest
+    fields["probes"] = probes_of(card.probes).rest
     tables = ((title, tuple(islice(_rows(fields[name]), MAX_ROWS))) for name, title in TITLES.items())
     return [Detail(title, rows) for title, rows in tables if rows]
+
+
+def unknown_of(card: ScoreCard) -> list[str]:
+    """What this scorecard does not say, in words."""
+    return [words for name, words in UNKNOWN.items() if not getattr(card, name)]

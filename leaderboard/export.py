@@ -1,25 +1,29 @@
-"""The board as data: board.json, board.csv that no spreadsheet runs, and each system's files to download."""
+"""The board as data: board.json and board.parquet with the texts as they are, board.csv that no spreadsheet runs."""
 
 from __future__ import annotations
 
 import csv
 import io
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from edu_rag.look.texts import JOINERS, one_line
 from edu_rag.results import OUTCOMES
 from leaderboard.badges import count_of, is_sandboxed
+from leaderboard.cost import mean_of
 from leaderboard.present import Board, Row, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FORMAT = "edu-rag-board-v1"
 RATE_NAMES = (
     "score", "accuracy", "hallucination", "missing", "accuracy_given_attempted", "attempt_rate", "strict_score",
 )  # fmt: skip
+COUNT_COLUMNS = frozenset({
+    "rank_first", "rank_last", "n", *OUTCOMES, "overlap_declared", "clean_n", "clean_rank_first", "clean_rank_last",
+    "rerun_n", "rerun_same", "team_runs",
+})  # fmt: skip
+COSTS = ("cost_usd", "input_tokens", "output_tokens")
 # The last four are full-width: some spreadsheets read them as the first four.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -58,13 +62,15 @@ def _row_values(table: Table, row: Row) -> dict[str, Any]:
         "dataset": card.dataset, "split": card.split, "sample": card.sample,
         "rank_first": row.rank.first, "rank_last": row.rank.last,
         "slug": system.slug, "name": system.name, "team": system.team,
-        "blind": system.blind, "runnable": system.runnable, "older_dataset": row.older,
+        "blind": system.blind, "runnable": system.runnable, "open": row.is_open, "licence": system.licence,
+        "models": list(system.models), "older_dataset": row.older,
         "withdrawn": system.withdrawn, **_clean_values(row), **_rerun_values(row), "sandboxed": is_sandboxed(card.caps),
         "team_runs": row.n_runs, "resembles": " | ".join(row.resembles),
         "n": counts.n, **{outcome: getattr(counts, outcome) for outcome in OUTCOMES},
         **{name: rates[name] for name in RATE_NAMES},
         "score_low": low, "score_high": high, "interval_method": card.interval_method,
         "median_latency_s": row.median_latency_s, "latency_measured": row.latency_measured,
+        **{f"mean_{name}": mean_of(card.cost, name) for name in COSTS},
         "answers_rule": card.answers_rule, "harness": card.harness,
         "scored_at": time_text(row), "predictions_sha256": card.predictions_sha256,
         "system_sha256": card.system_sha256, "page": row.page, "badge": row.badge, "scorecard": row.scorecard,
@@ -102,12 +108,18 @@ def csv_text(text: str) -> str:
 def _cell(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        return csv_text(" | ".join(value))
     return csv_text(value) if isinstance(value, str) else value
+
+
+def _all_rows(board: Board) -> list[dict[str, Any]]:
+    return [_row_values(table, row) for table in board.tables for row in table.rows]
 
 
 def board_csv(board: Board) -> bytes:
     """One line a row of every table, with a header."""
-    rows = [_row_values(table, row) for table in board.tables for row in table.rows]
+    rows = _all_rows(board)
     stream = io.StringIO(newline="")
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow(rows[0])
@@ -115,23 +127,28 @@ def board_csv(board: Board) -> bytes:
     return stream.getvalue().encode("utf-8")
 
 
-def _copies(board: Board) -> Iterator[tuple[Path, str]]:
-    for table in board.tables:
-        for row in table.rows:
-            yield row.result.scorecard, row.scorecard
-            if row.result.predictions is not None and row.predictions is not None:
-                yield row.result.predictions, row.predictions
-            for run in row.earlier:
-                yield run.result.scorecard, run.page
+def _parquet_type(name: str, value: object) -> pa.DataType:
+    """The type of a column, which no value of a board may change: from its name, and from what is never null."""
+    import pyarrow as pa
+
+    if isinstance(value, bool):
+        return pa.bool_()
+    if isinstance(value, list):
+        return pa.list_(pa.string())
+    if name in COUNT_COLUMNS:
+        return pa.int64()
+    if name in RATE_NAMES or name.endswith(("score", "_low", "_high")) or name.startswith(("mean_", "median_")):
+        return pa.float64()
+    return pa.string()
 
 
-def export(board: Board, site: Path) -> None:
-    """Write board.json, board.csv and the copies of scorecards and predictions into a site folder."""
-    values = msgspec.json.encode(board_values(board))
-    (site / "board.json").write_bytes(msgspec.json.format(values, indent=2) + b"\n")
-    (site / "board.csv").write_bytes(board_csv(board))
-    for source, name in _copies(board):
-        target = site / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Contents only: the mode and times of the source are no part of the site.
-        shutil.copyfile(source, target)
+def board_parquet(board: Board) -> bytes:
+    """The rows of board.json as Parquet; the same board gives the same bytes under one version of pyarrow."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = _all_rows(board)
+    schema = pa.schema([(name, _parquet_type(name, value)) for name, value in rows[0].items()])
+    stream = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows, schema), stream, compression="zstd", version="2.6")
+    return stream.getvalue()

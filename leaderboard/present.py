@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
 from edu_rag.results import Counts, Slice
 from leaderboard.badges import Badge, badges_of
 from leaderboard.clean import Clean, clean_of, fewest_clean
-from leaderboard.collect import Group, Result, TableKey
+from leaderboard.collect import FIRST_RULE, Group, Result, TableKey
+from leaderboard.cost import Cost, cost_of, latency_of
+from leaderboard.facets import is_open, kinds_of, models_of
 from leaderboard.rank import Rank, detectable_sentence, rank
-from leaderboard.teams import Lookalikes, Tries, tries_by, tries_of
+from leaderboard.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 
 FEW_VALUES = 12
 """An attribute with more values than this is folded away on a system's page."""
-MAX_LATENCY_S = 1e6
 MAX_RUNS = 100
 """Results of a team that a page lists; all are counted."""
 
@@ -63,6 +63,7 @@ class Row:
     badge: str
     resembles: Sequence[str]
     n_runs: int
+    tells_runs: bool
     n_results: int
     runs: Sequence[Run]
     bar: IntervalBar
@@ -93,6 +94,26 @@ class Row:
         return self.result.card.counts
 
     @property
+    def kinds(self) -> list[str]:
+        """Its kinds, of facets.KINDS."""
+        return kinds_of(self.result.card.system)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is open, by facets.OPEN_RULE."""
+        return is_open(self.result.card.system)
+
+    @property
+    def models(self) -> list[str]:
+        """The models that its team names, clipped."""
+        return models_of(self.result.card.system)
+
+    @property
+    def cost(self) -> Cost | None:
+        """What a question costs, where that is known."""
+        return cost_of(self.result.card.cost)
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The score's 95 % interval, where the scorecard has one."""
         return self.result.card.intervals.get("score")
@@ -108,6 +129,11 @@ class Table:
     sample_text: str
     rows: Sequence[Row]
     detectable: str
+
+    @property
+    def rule(self) -> str:
+        """The rules by which answers were read, where they are not the first ones."""
+        return "" if self.key.answers_rule == FIRST_RULE else self.key.answers_rule
 
     @property
     def has_overlap(self) -> bool:
@@ -126,8 +152,8 @@ class Table:
 
     @property
     def has_tries(self) -> bool:
-        """Whether a team has more than one run."""
-        return any(row.n_runs > 1 for row in self.rows)
+        """Whether a row tells that its team has more than one run."""
+        return any(row.tells_runs for row in self.rows)
 
     @property
     def blind(self) -> list[Row]:
@@ -157,15 +183,6 @@ def sample_text(key: TableKey, n: int) -> str:
         f"a sample of {questions}, drawn from the questions alone: stratified by kind and number of choices, "
         f"seed {match.group(2)}"
     )
-
-
-def latency_of(cost: Mapping[str, Any]) -> tuple[float | None, bool]:
-    """Median seconds a question, and whether the harness measured them itself (else they are declared)."""
-    latency = cost.get("latency_s")
-    value = latency.get("median") if isinstance(latency, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MAX_LATENCY_S:
-        return None, False
-    return float(value), latency.get("source") == "measured" if isinstance(latency, Mapping) else False
 
 
 def _slice_row(part: Slice) -> SliceRow:
@@ -203,10 +220,14 @@ class _Whole:
         results = [result for group in groups for result in (*group.results, *group.earlier)]
         self._tries = tries_of(results)
         self._lookalikes = Lookalikes(result.card.system for result in results)
+        self._tellers = set().union(*(tellers(group.results) for group in groups))
         self._replaced = {result.scorecard for group in groups for result in group.earlier}
 
     def tries(self, result: Result) -> Tries:
         return tries_by(self._tries, result)
+
+    def tells_runs(self, result: Result) -> bool:
+        return result.scorecard in self._tellers and self.tries(result).n_runs > 1
 
     def resembles(self, result: Result) -> list[str]:
         return self._lookalikes.of(result.card.system)
@@ -222,16 +243,17 @@ def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: 
     older = result.dataset.version != max(other.dataset.version for other in group.results) or bool(card.made_on)
     data = f"data/{table}/{slug}"
     latency, measured = latency_of(card.cost)
-    tries, resembles = whole.tries(result), whole.resembles(result)
+    tries, resembles, tells = whole.tries(result), whole.resembles(result), whole.tells_runs(result)
     earlier = sorted((one for one in group.earlier if one.card.system.slug == slug), key=lambda r: r.age, reverse=True)
     return Row(
         result=result,
         rank=place,
         clean=clean,
-        badges=badges_of(card, older=older, clean=clean, n_runs=tries.n_runs, resembles=resembles),
+        badges=badges_of(card, older=older, clean=clean, n_runs=tries.n_runs, resembles=resembles, tells_runs=tells),
         badge=f"badges/{table}/{slug}.svg",
         resembles=resembles,
         n_runs=tries.n_runs,
+        tells_runs=tells,
         n_results=len(tries.results),
         runs=[whole.run(one) for one in tries.results[:MAX_RUNS]],
         bar=interval_bar(card.counts.score, card.intervals.get("score")),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import jinja2
 
-from edu_rag.look.templates import environment, look_css
+from edu_rag.look.templates import environment
 from edu_rag.look.texts import one_line
 from leaderboard.badges import LOWER, caps_words, is_sandboxed, rerun_badge
 from leaderboard.details import details_of
+from leaderboard.edition import Edition
 from leaderboard.export import RATE_NAMES
-from leaderboard.present import Board
+from leaderboard.questions.places import first_page
+from leaderboard.social import social_address
 
 HERE = Path(__file__).resolve().parent
-ASSETS = ("board.js", "icon.svg")
 MAX_BLIND = 10
 """Blind systems that the sentence under a table names: whoever hands one in chooses to be named there."""
 OUTCOME_MEANINGS = {
@@ -44,7 +46,15 @@ RATE_FRACTIONS = {
 }
 
 
-def _environment() -> jinja2.Environment:
+class Nav(NamedTuple):
+    """A line of the navigation that every page has: where it leads from the site's top, and its words."""
+
+    href: str
+    words: str
+
+
+def environment_of(edition: Edition) -> jinja2.Environment:
+    """The templates of the site's pages, with what all of them say: the navigation and the footer."""
     made = environment(HERE / "templates")
     made.globals.update(
         LOWER=LOWER,
@@ -58,25 +68,21 @@ def _environment() -> jinja2.Environment:
         is_sandboxed=is_sandboxed,
         rerun_badge=rerun_badge,
     )
+    made.globals.update(board=edition.board, edition=edition, NAV=nav_of(edition), SOCIAL=social_address(edition))
     made.filters["one_line"] = one_line
     return made
 
 
-def render(board: Board, site: Path) -> None:
-    """Write index.html, a page a system, and the assets into a site folder."""
-    made = _environment()
-    index = made.get_template("index.html.j2").render(board=board, root="")
-    (site / "index.html").write_text(index, encoding="utf-8", newline="\n")
-    page, badge = made.get_template("system.html.j2"), made.get_template("badge.svg.j2")
-    for table in board.tables:
-        for folder in ("systems", "badges"):
-            (site / folder / table.key.id).mkdir(parents=True)
-        for row in table.rows:
-            text = page.render(board=board, table=table, row=row, root="../../")
-            (site / row.page).write_text(text, encoding="utf-8", newline="\n")
-            (site / row.badge).write_text(badge.render(table=table, row=row), encoding="utf-8", newline="\n")
-    (site / "assets").mkdir()
-    for name in ASSETS:
-        (site / "assets" / name).write_bytes((HERE / "assets" / name).read_bytes())
-    own = (HERE / "assets" / "style.css").read_text(encoding="utf-8")
-    (site / "assets" / "style.css").write_text(look_css() + own, encoding="utf-8", newline="\n")
+def nav_of(edition: Edition) -> list[Nav]:
+    """The pages that stand at the top of the site, in reading order."""
+    questions = first_page(edition)
+    asked = [] if questions is None else [Nav(questions, "Questions")]
+    pairs = [Nav("compare.html", "Compare")] if any(len(table.rows) > 1 for table in edition.board.tables) else []
+    first = [Nav("index.html", "Board"), Nav("plots.html", "Plots")]
+    return [*first, *pairs, *asked, Nav("datasets.html", "Datasets"), Nav("history.html", "History")]
+
+
+def frame_of(edition: Edition) -> list[object]:
+    """What stands around every page, as the key of a page needs it."""
+    board = edition.board
+    return [nav_of(edition), board.dataset_ids, board.harnesses, edition.base_url, edition.repository]

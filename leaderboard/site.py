@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import read_json, write_json
 from edu_rag.progress import say
+from leaderboard.site_parts import Earlier, Written
 from leaderboard.swap import building, put_in_place
 
 MARKER = "site.json"
@@ -20,8 +21,8 @@ def _files(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
 
 
-def _listed(site: Path) -> set[str]:
-    """The files that our marker lists. Raises ConfigError where the folder is not a site of ours."""
+def _marker(site: Path) -> dict[str, Any]:
+    """Our marker. Raises ConfigError where the folder is not a site of ours."""
     not_ours = ConfigError(site, "is not empty and no site that `edu-rag board` wrote", "name another --out")
     if not (site / MARKER).is_file():
         raise not_ours
@@ -31,32 +32,53 @@ def _listed(site: Path) -> set[str]:
         raise not_ours from None
     if not isinstance(marker, dict) or marker.get("format") != FORMAT or not isinstance(marker.get("files"), dict):
         raise not_ours
-    return {MARKER, *marker["files"]}
+    return marker
+
+
+def _earlier(site: Path) -> Earlier | None:
+    """The edition that stands, as far as the next one may take parts from it."""
+    if not site.is_dir() or not any(site.iterdir()):
+        return None
+    marker = _marker(site)
+    parts = marker.get("parts")
+    return Earlier(site, parts, marker["files"]) if _are_parts(parts) else None
+
+
+def _are_parts(parts: object) -> TypeGuard[Mapping[str, Mapping[str, Any]]]:
+    """Whether a marker's parts can be read: an older rule's, or somebody's edits, are made anew."""
+    return isinstance(parts, dict) and all(
+        isinstance(part, dict)
+        and isinstance(part.get("files"), list)
+        and all(isinstance(f, str) for f in part["files"])
+        for part in parts.values()
+    )
+
+
+def check_apart(site: Path, given: Path) -> None:
+    """Raise ConfigError where the site would lie in a folder that it is made from, or the other way round."""
+    here, there = site.resolve(), given.resolve()
+    if here == there or here in there.parents or there in here.parents:
+        raise ConfigError(site, f"the site and {given}, which it is made from, lie in one another", "keep them apart")
 
 
 def check_target(site: Path, results: Path) -> None:
     """Raise ConfigError unless the folder is absent, empty, or a site of ours without anybody else's files."""
-    here, there = site.resolve(), results.resolve()
-    if here == there or here in there.parents or there in here.parents:
-        raise ConfigError(site, f"the site and the results {results} lie in one another", "keep them side by side")
+    check_apart(site, results)
     if site.is_symlink() or (site.exists() and not site.is_dir()):
         raise ConfigError(site, "is there already and is no folder", "name another --out")
     if not site.is_dir() or not any(site.iterdir()):
         return
-    ours = _listed(site)
+    ours = {MARKER, *_marker(site)["files"]}
     strange = [name for name in _files(site) if name not in ours]
     if strange:
         named = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
         raise ConfigError(site, f"holds files that are not ours and would be lost: {named}", "move them elsewhere")
 
 
-def _write_marker(folder: Path) -> None:
-    hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _files(folder)}
-    write_json(folder / MARKER, {"format": FORMAT, "files": hashes})
-
-
-def write_site(site: Path, results: Path, fill: Callable[[Path], None], tell: Callable[[str], None] = say) -> list[str]:
-    """Let `fill` write into a new folder, then put it at `site` in one step; return the paths of its files.
+def write_site(
+    site: Path, results: Path, fill: Callable[[Path, Earlier | None], Written], tell: Callable[[str], None] = say
+) -> Written:
+    """Let `fill` write into a new folder, then put it at `site` in one step; return what was written.
 
     Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError where `site` must not
     be replaced, or its folder cannot be written.
@@ -65,12 +87,11 @@ def write_site(site: Path, results: Path, fill: Callable[[Path], None], tell: Ca
     site = site.resolve()
     try:
         with building(site, MARKER) as new:
-            fill(new)
-            _write_marker(new)
-            files = _files(new)
+            written = fill(new, _earlier(site))
+            write_json(new / MARKER, {"format": FORMAT, "files": written.hashes, "parts": written.parts})
             put_in_place(new, site, lambda: check_target(site, results), tell)
     except OSError as error:
         raise ConfigError(
             site, f"cannot be written: {error.strerror or error}", "give a folder you may write"
         ) from None
-    return files
+    return written

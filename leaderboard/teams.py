@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+from edu_rag.board_file import read_board_file
 from edu_rag.look.lookalikes import lookalikes, name_key
 from edu_rag.results import SystemFacts
 from leaderboard.collect import Result
@@ -52,6 +55,25 @@ def tries_of(results: Iterable[Result]) -> Mapping[Key, Tries]:
         )
         for key, own in found.items()
     }
+
+
+@cache
+def _baselines_key() -> str:
+    """The team under which the project's own systems stand, as the maintainers' file says."""
+    return name_key(read_board_file(Path(__file__).with_name("board.toml")).baselines_team)
+
+
+def tellers(results: Iterable[Result]) -> set[Path]:
+    """The scorecards, best first, whose rows tell how many runs their team has: each team's best one.
+
+    There the luck of many runs lies; said on every row it would say no more. The project's own baselines are no
+    contestants, and tell nothing.
+    """
+    best: dict[str, Path] = {}
+    for result in results:
+        best.setdefault(_team_key(result.card.system), result.scorecard)
+    best.pop(_baselines_key(), None)
+    return set(best.values())
 
 
 def tries_by(found: Mapping[Key, Tries], result: Result) -> Tries:

@@ -154,6 +154,16 @@ def test_site_and_results_may_not_lie_in_one_another(tmp_path: Path) -> None:
             build(tmp_path / "results", site)
 
 
+@pytest.mark.parametrize("word", ["--dataset", "--submissions"])
+def test_the_site_may_not_lie_in_what_it_is_made_from(tmp_path: Path, word: str) -> None:
+    made.write_card(tmp_path / "results", made.card_of())
+    (tmp_path / "given").mkdir()
+    words = [str(tmp_path / "results"), word, str(tmp_path / "given"), "--out", str(tmp_path / "given" / "site")]
+    found = CliRunner().invoke(command, words)
+    assert "lie in one another" in str(found.exception)
+    assert not any((tmp_path / "given").iterdir())
+
+
 def test_a_file_or_a_link_in_the_place_of_the_site_is_refused(tmp_path: Path) -> None:
     made.write_card(tmp_path / "results", made.card_of())
     (tmp_path / "file").write_text("mine", encoding="utf-8")
@@ -183,3 +193,14 @@ def test_what_a_rebuild_no_longer_has_is_gone_from_the_site(tmp_path: Path) -> N
     path.unlink()
     build(tmp_path / "results", tmp_path / "site")
     assert [page.name for page in (tmp_path / "site/systems/tqa.v1.val").iterdir()] == ["one.html"]
+
+
+@pytest.mark.parametrize(
+    "address", ["code.example/bench", "javascript:alert(1)", "https://code.example/b?a", "ftp://x/"]
+)
+def test_a_repository_that_is_no_web_address_is_refused(tmp_path: Path, address: str) -> None:
+    made.write_card(tmp_path / "results", made.card_of("one"))
+    words = [str(tmp_path / "results"), "--out", str(tmp_path / "site"), "--repository", address]
+    found = CliRunner().invoke(command, words)
+    assert isinstance(found.exception, ConfigError)
+    assert str(found.exception).startswith("--repository: ")

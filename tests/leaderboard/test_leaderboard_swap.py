@@ -12,8 +12,10 @@ import pytest
 from killed_builds import WAYS, play
 
 from edu_rag.errors import ConfigError
+from edu_rag.manifest import file_sha256
 from leaderboard import swap
 from leaderboard.site import write_site
+from leaderboard.site_parts import Earlier, Written
 
 Fill = Callable[[Path], None]
 
@@ -30,7 +32,13 @@ def filled(text: str) -> Fill:
 def publish(folder: Path, text: str, fill: Fill | None = None) -> list[str]:
     """One build; what it told."""
     told: list[str] = []
-    write_site(folder / "site", folder / "results", fill or filled(text), told.append)
+
+    def all_written(new: Path, _earlier: Earlier | None) -> Written:
+        (fill or filled(text))(new)
+        files = (path for path in new.rglob("*") if path.is_file())
+        return Written({path.relative_to(new).as_posix(): file_sha256(path) for path in files}, {}, 1)
+
+    write_site(folder / "site", folder / "results", all_written, told.append)
     return told
 
 

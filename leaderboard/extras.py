@@ -1,0 +1,22 @@
+"""What a site lacks where the extra `board` is not installed: said once, with the remedy; the numbers are all there."""
+
+from __future__ import annotations
+
+from edu_rag.errors import MissingExtraError
+from edu_rag.look.plots import can_draw
+from leaderboard.edition import Edition
+from leaderboard.questions.search import can_search
+
+REMEDY = "pip install 'edu-rag-bench[board]'"
+
+
+def missing_extra(edition: Edition) -> MissingExtraError | None:
+    """What the pages of an edition do without, and how to get it; None where nothing is missing."""
+    lacks = [] if can_draw() else [("no plot is drawn", "matplotlib")]
+    if edition.exams and not can_search():
+        lacks.append(("questions cannot be searched by text", "pagefind-bin"))
+    if not lacks:
+        return None
+    told, packages = (" and ".join(words) for words in zip(*lacks, strict=True))
+    verb = "is" if len(lacks) == 1 else "are"
+    return MissingExtraError("edu-rag board", f"{told}: {packages} {verb} not installed", REMEDY)

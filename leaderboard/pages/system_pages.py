@@ -1,0 +1,100 @@
+"""A page, a badge and the downloads of every system of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import jinja2
+
+from leaderboard.again import FOLDER, drawn_sample, is_bundled, steps_of
+from leaderboard.details import unknown_of
+from leaderboard.edition import Edition
+from leaderboard.losses import losses_of
+from leaderboard.pages.board_page import TableLinks, links_of
+from leaderboard.pages.compare_page import neighbour_links
+from leaderboard.past import MAX_SHOWN, PastResult, past_in, past_of
+from leaderboard.present import Row, Table
+from leaderboard.probes import probes_of
+from leaderboard.render import frame_of
+from leaderboard.retrieved import retrieved_of
+from leaderboard.site_parts import SitePart, key_of
+
+TOOLS = {
+    "losses_of": losses_of, "retrieved_of": retrieved_of, "probes_of": probes_of, "steps_of": steps_of,
+    "is_bundled": is_bundled, "unknown_of": unknown_of, "FOLDER": FOLDER, "MAX_PAST": MAX_SHOWN,
+    "drawn_sample": drawn_sample,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemLinks:
+    """Where a system's page leads: neighbours in rank with the comparison, plots, questions, the table's downloads."""
+
+    neighbours: Sequence[tuple[Row, str]]
+    plots: str
+    questions: str | None
+    data: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sheet:
+    """What a system's page is made from."""
+
+    table: Table
+    row: Row
+    past: Sequence[PastResult]
+    links: SystemLinks
+
+    @property
+    def made_from(self) -> list[object]:
+        """The scorecard's hash, the predictions', and what the row says that only the whole board knows."""
+        row, links = self.row, self.links
+        runs = [(run.page, run.result.sha256) for run in (*row.runs, *row.earlier)]
+        past = [(one.page, one.result.sha256) for one in self.past]
+        near = [(other.name, address) for other, address in links.neighbours]
+        whole = [
+            row.rank,
+            row.clean,
+            row.badges,
+            row.resembles,
+            row.n_runs,
+            row.n_results,
+            row.older,
+            len(self.table.rows),
+        ]
+        own = [self.table.key, row.result.sha256, row.result.predictions_print, row is self.table.rows[0]]
+        return [*own, *whole, runs, past, near, links.plots, links.questions]
+
+
+def _links(table: Table, row: Row, leads: TableLinks) -> SystemLinks:
+    return SystemLinks(
+        neighbours=neighbour_links(table, row) if len(table.rows) > 1 else [],
+        plots=leads.plots, questions=leads.questions, data=leads.data,
+    )  # fmt: skip
+
+
+def _files(pages: jinja2.Environment, sheet: _Sheet) -> Iterator[tuple[str, bytes | Path]]:
+    row, system = sheet.row, pages.get_template("system.html.j2", globals=TOOLS)
+    shown = system.render(table=sheet.table, row=row, past=sheet.past, links=sheet.links, root="../../", here="")
+    yield row.page, shown.encode()
+    yield row.badge, pages.get_template("badge.svg.j2").render(table=sheet.table, row=row).encode()
+    yield row.scorecard, row.result.scorecard
+    if row.result.predictions is not None and row.predictions is not None:
+        yield row.predictions, row.result.predictions
+    for run in row.earlier:
+        yield run.page, run.result.scorecard
+
+
+def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
+    """One part a row of a table."""
+    frame, past, leads = frame_of(edition), past_of(edition.groups), links_of(edition)
+    for table in edition.board.tables:
+        for row in table.rows:
+            slug = row.result.card.system.slug
+            links = _links(table, row, leads[table.key.id])
+            sheet = _Sheet(table=table, row=row, past=past_in(past[slug], table.key.name), links=links)
+            name = f"systems/{table.key.id}/{slug}"
+            yield SitePart(name, key_of(frame, sheet.made_from), partial(_files, pages, sheet))

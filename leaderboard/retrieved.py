@@ -1,0 +1,99 @@
+"""What a system cites against the evidence, as a table of metrics by how many passages are looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+METRICS: Mapping[str, str] = {
+    "P": "Precision", "R": "Recall", "success": "Success", "MAP": "MAP", "NDCG": "NDCG", "MRR": "MRR",
+}  # fmt: skip
+MEANINGS: Mapping[str, str] = {
+    "P": "share of the first k passages that hold evidence",
+    "R": "share of the evidence that the first k passages hold",
+    "success": "questions with evidence among the first k",
+    "MAP": "mean average precision",
+    "NDCG": "normalised discounted cumulative gain",
+    "MRR": "mean reciprocal rank of the first passage with evidence",
+}
+MAX_DEPTHS = 8
+_NAME = re.compile(r"(P|R|success|MAP|NDCG)@([1-9]\d{0,3})\Z")
+
+
+class Measured(NamedTuple):
+    """A metric's value with its 95 % interval, where the scorecard has one."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+
+class Metric(NamedTuple):
+    """A row: a metric, what it means, and its values by depth; None where one is missing."""
+
+    words: str
+    meaning: str
+    values: Sequence[Measured | None]
+
+
+class Retrieved(NamedTuple):
+    """The metrics by depth; a depth of 0 stands for all passages. `rest`: what else the scorecard says."""
+
+    depths: Sequence[int]
+    rows: Sequence[Metric]
+    rest: Mapping[str, Any]
+
+
+def number_of(value: object, low: float, high: float) -> float | None:
+    """A number within the bounds; None for whatever else a file may hold in its place."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        return None
+    return float(value)
+
+
+def interval_of(value: object, low: float, high: float) -> tuple[float, float] | None:
+    """A pair of numbers within the bounds."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    first, last = (number_of(end, low, high) for end in value)
+    return None if first is None or last is None else (first, last)
+
+
+def _place(name: str) -> tuple[str, int] | None:
+    """A metric and its depth, from `NDCG@10`; None where we do not know it."""
+    if name == "MRR":
+        return name, 0
+    match = _NAME.match(name)
+    return (match[1], int(match[2])) if match else None
+
+
+def _without(values: Mapping[str, Any], part: str, names: set[str]) -> dict[str, Any]:
+    inner = values.get(part)
+    if not isinstance(inner, Mapping):
+        return dict(values)
+    kept = {name: value for name, value in inner.items() if name not in names}
+    return {name: value for name, value in values.items() if name != part} | ({part: kept} if kept else {})
+
+
+def retrieved_of(retrieval: Mapping[str, Any]) -> Retrieved:
+    """The table of `ScoreCard.retrieval`; without rows where it holds no metric that we know."""
+    metrics, intervals = retrieval.get("metrics"), retrieval.get("intervals")
+    metrics = metrics if isinstance(metrics, Mapping) else {}
+    intervals = intervals if isinstance(intervals, Mapping) else {}
+    found: dict[tuple[str, int], Measured] = {}
+    used: set[str] = set()
+    for name, value in metrics.items():
+        place, known = _place(str(name)), number_of(value, 0, 1)
+        if place is not None and known is not None:
+            found[place] = Measured(known, interval_of(intervals.get(name), 0, 1))
+            used.add(name)
+    depths = sorted({depth for _, depth in found}, key=lambda depth: (depth == 0, depth))
+    if len(depths) > MAX_DEPTHS:
+        return Retrieved([], [], retrieval)
+    rows = [
+        Metric(words, MEANINGS[name], [found.get((name, depth)) for depth in depths])
+        for name, words in METRICS.items()
+        if any(metric == name for metric, _ in found)
+    ]
+    shown = {name for name in used if name not in intervals or interval_of(intervals[name], 0, 1) is not None}
+    return Retrieved(depths, rows, _without(_without(retrieval, "metrics", used), "intervals", shown))

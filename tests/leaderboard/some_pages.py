@@ -1,0 +1,26 @@
+"""A site of some kinds of pages alone: what a test does not look at need not be built."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from leaderboard.collect import collect
+from leaderboard.edition import Edition
+from leaderboard.pages import assets, board_page, system_pages
+from leaderboard.present import present
+from leaderboard.render import environment_of
+from leaderboard.site_parts import write_parts
+
+BOARD = (board_page, system_pages, assets)
+
+
+def build_some(results: Path, site: Path, kinds: tuple[Any, ...] = BOARD, **given: Any) -> Path:
+    """Write the pages of these kinds into an empty or absent folder; `given` goes to Edition."""
+    groups = collect(results)
+    edition = Edition(board=present(groups), groups=groups, **given)
+    pages = environment_of(edition)
+    site.mkdir(parents=True, exist_ok=True)
+    write_parts(chain.from_iterable(kind.parts(edition, pages) for kind in kinds), site)
+    return site
