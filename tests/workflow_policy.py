@@ -79,14 +79,16 @@ JUDGE = (
 )
 SCORE = (
     'python3 -I -m venv "$RUNNER_TEMP/edu-rag"',
-    """"$RUNNER_TEMP/edu-rag/bin/python" -I -m pip install --quiet --constraint constraints.txt '.[build]'""",
+    """"$RUNNER_TEMP/edu-rag/bin/python" -I -m pip install --quiet --constraint constraints.txt '.[board,build]'""",
     'echo "$RUNNER_TEMP/edu-rag/bin" >> "$GITHUB_PATH"',
     'edu-rag dataset fetch --board leaderboard/board.toml --out "$RUNNER_TEMP/data" | tee "$RUNNER_TEMP/datasets"',
     *DATASETS,
     *TOKEN,
     "all=yes",
     'edu-rag score --all submissions "${datasets[@]}" --out leaderboard/results || all=no',
-    'edu-rag board leaderboard/results --out "$RUNNER_TEMP/site"',
+    'edu-rag board leaderboard/results --submissions submissions "${datasets[@]}" --out "$RUNNER_TEMP/site" '
+    '--url "https://$GITHUB_REPOSITORY_OWNER.github.io/${GITHUB_REPOSITORY#*/}" '
+    '--repository "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"',
     "again=yes",
     'edu-rag verify --results leaderboard/results --submissions submissions "${datasets[@]}" '
     '--site "$RUNNER_TEMP/site" || again=no',

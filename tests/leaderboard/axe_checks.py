@@ -1,0 +1,54 @@
+"""Accessibility of a page, as axe-core finds it in the browser."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from real_browser import PATIENCE_MS
+
+WINDOWS = ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark"))
+"""Widths and colour schemes that every kind of page is looked at in."""
+_RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.map(
+  (rule) => `${rule.id}: ${rule.nodes.length} of ${rule.nodes.slice(0, 3).map((node) => node.target).join(' , ')}`)"""
+
+
+@cache
+def _axe() -> str:
+    return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+
+
+def violations(page: Any) -> list[str]:
+    """Every rule that an open page breaks, with the first elements that break it."""
+    page.evaluate(_axe())
+    return list(page.evaluate(_RUN))
+
+
+def page_violations(
+    browser: Any, path: Path | str, *, scripts: bool = True, windows: Any = WINDOWS
+) -> dict[str, list[str]]:
+    """The violations of a page by window, those without any left out; all of its folded parts are opened first.
+
+    `path`: a file, or an address of a server, which pages need that read files of the site.
+    `scripts`: whether the page's own scripts run. They are kept from it by the wire, since axe itself is a script.
+    """
+    found: dict[str, list[str]] = {}
+    address = path if isinstance(path, str) else path.as_uri()
+    # Our policy forbids scripts from elsewhere; the browser's own tools may pass it.
+    context = browser.new_context(bypass_csp=True)
+    if not scripts:
+        context.route("**/*.js", lambda route: route.abort())
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(address, wait_until="networkidle")
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    for width, scheme in windows:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        broken = violations(page)
+        if broken:
+            found[f"{address.rpartition('/')[2]}, {width} px, {scheme}"] = broken
+    context.close()
+    return found

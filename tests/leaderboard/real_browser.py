@@ -1,0 +1,47 @@
+"""Pages opened in Debian's Chromium, with everything that goes wrong in them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+PATIENCE_MS = 180_000
+"""A busy machine is slow, and no fault of the page."""
+
+
+def launched() -> Iterator[Any]:
+    """A browser, closed at the end; the test is skipped, loudly, where there is none."""
+    if CHROMIUM is None:
+        pytest.skip("NOT RUN: no chromium on this machine (Debian: apt-get install chromium)")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.skip("NOT RUN: playwright is not installed (pip install playwright)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+def opened(browser: Any, path: Path | str, **options: Any) -> tuple[Any, list[str]]:
+    """A page and the list into which its console messages, errors and foreign requests go; options of the context."""
+    page = browser.new_context(**options).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    troubles: list[str] = []
+    page.on("console", lambda message: troubles.append(message.text))
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    # ERR_ABORTED: the icon of a page that the test left while it loaded. What is missing or forbidden fails otherwise.
+    page.on("requestfailed", lambda r: None if r.failure == "net::ERR_ABORTED" else troubles.append(r.url))
+    page.on("request", lambda request: None if request.url.startswith("file:") else troubles.append(request.url))
+    page.goto(path if isinstance(path, str) else path.as_uri())
+    return page, troubles

@@ -1,0 +1,133 @@
+"""The whole site by keyboard: every control is reached by Tab and shows it, and does what a click does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from real_browser import opened
+from site_server import served
+from whole_site import build_whole, kinds
+
+MANY = 400
+"""Steps after which a page is left: nobody walks on by Tab alone."""
+CONTROLS = """() => {
+  const every = document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]');
+  const seen = (e) => e.checkVisibility({visibilityProperty: true}) && !e.disabled && e.tabIndex >= 0;
+  window.controls = [...every].filter(seen);
+  return controls.map((e) => `${e.localName} ${(e.textContent || e.name).trim().slice(0, 40)}`);
+}"""
+FOCUSED = """() => {
+  const e = document.activeElement, style = getComputedStyle(e);
+  const marked = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 || style.boxShadow !== 'none';
+  return [controls.indexOf(e), marked, e.localName];
+}"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_whole(tmp_path_factory.mktemp("keyboard"))
+
+
+@pytest.fixture(scope="module")
+def base(site: Path) -> Iterator[str]:
+    with served(site) as address:
+        yield address
+
+
+def ready(browser: Any, address: str) -> Any:
+    page, _ = opened(browser, address, viewport={"width": 1280, "height": 900})
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+def said(page: Any) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def tabbed_to(page: Any, selector: str) -> None:
+    """Press Tab until the first such element has the focus."""
+    for _ in range(MANY):
+        page.keyboard.press("Tab")
+        if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{selector} is not reached by Tab")
+
+
+def test_every_control_of_every_kind_of_page_is_reached_by_tab_and_shows_its_focus(
+    browser: Any, site: Path, base: str
+) -> None:
+    faults: dict[str, list[str]] = {}
+    for kind, path in kinds(site).items():
+        page = ready(browser, base + path.relative_to(site).as_posix())
+        names = page.evaluate(CONTROLS)
+        assert names, kind
+        reached, unmarked = set(), []
+        for _ in range(min(MANY, len(names) + 3)):
+            page.keyboard.press("Tab")
+            number, marked, element = page.evaluate(FOCUSED)
+            reached.add(number)
+            unmarked += [] if marked or element == "body" else [f"no mark: {element}"]
+        missed = [f"missed: {name}" for at, name in enumerate(names[: MANY - 3]) if at not in reached]
+        if missed or unmarked:
+            faults[kind] = [*missed[:5], *unmarked[:5]]
+        page.context.close()
+    assert faults == {}
+
+
+def test_the_first_tab_skips_to_the_content(browser: Any, base: str) -> None:
+    page = ready(browser, f"{base}index.html")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.context.close()
+
+
+def test_the_board_is_filtered_sorted_and_its_columns_chosen_without_a_mouse(browser: Any, base: str) -> None:
+    page = ready(browser, f"{base}index.html")
+    tabbed_to(page, "input[type=search], input[name=q]")
+    page.keyboard.type("llama")
+    tabbed_to(page, "select[name=kind]")
+    page.keyboard.type("runnable")
+    tabbed_to(page, ".chooser summary")
+    page.keyboard.press("Enter")
+    tabbed_to(page, ".chooser input[value=strict_score]")
+    page.keyboard.press("Space")
+    page.keyboard.press("Escape")
+    tabbed_to(page, "th[data-column=score] button")
+    page.keyboard.press("Enter")
+    assert {"q", "kind", "columns", "sort"} <= set(said(page))
+    assert page.locator("th[data-column=score]").first.get_attribute("aria-sort") in ("ascending", "descending")
+    tabbed_to(page, "table.board tbody th a")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/systems/**")
+    page.context.close()
+
+
+def test_two_systems_are_chosen_and_compared_without_a_mouse(browser: Any, base: str) -> None:
+    page = ready(browser, f"{base}compare.html?table=quiz.v1.val&a=alpha&b=beta")
+    page.wait_for_selector("#verdict h2")
+    before = page.locator("#verdict h2").inner_text()
+    tabbed_to(page, "#choose-b")
+    page.keyboard.type("g")
+    page.wait_for_function("(before) => document.querySelector('#verdict h2').innerText !== before", arg=before)
+    assert said(page)["b"] == ["gamma"]
+    page.context.close()
+
+
+def test_a_question_is_found_and_opened_without_a_mouse(browser: Any, base: str) -> None:
+    page = ready(browser, f"{base}questions/quiz-v1-val/index.html")
+    tabbed_to(page, "input[type=search], input[name=q]")
+    page.keyboard.type("volcano")
+    page.wait_for_url("**q=volcano*")
+    page.locator(".count", has_text="6 questions of").wait_for()
+    tabbed_to(page, ".found a")
+    page.keyboard.press("Enter")
+    page.locator("article:target").wait_for()
+    tabbed_to(page, "details.pages summary")
+    page.keyboard.press("Enter")
+    page.locator("details.pages[open] blockquote").first.wait_for()
+    page.context.close()
