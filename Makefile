@@ -15,8 +15,8 @@ test: .venv/.ready-dev ## run all tests
 	@.ci/environment system
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-site: .venv/.ready-demo ## the board of the committed results, in site/
-	$(BIN)/edu-rag board leaderboard/results --out site
+site: .venv/.ready-demo ## the board of the committed results, in site/; SITE_FLAGS="--dataset DIR" shows its questions
+	$(BIN)/edu-rag board leaderboard/results --submissions submissions --out site $(SITE_FLAGS)
 
 lint: .venv/.ready-dev ## style, types, import contracts
 	$(BIN)/ruff check .

@@ -19,6 +19,8 @@ MARK = ".edu-rag-demo"
 LIGHT_SYSTEMS = (
     "blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-random", "blind-longest", "bm25-overlap",
 )  # fmt: skip
+PROBED = "bm25-overlap"
+"""The one that is also asked without pages and with the evidence alone: the board's ladder of ceilings."""
 MODEL_SYSTEMS = ("sbert-overlap", "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2")
 
 
@@ -60,6 +62,9 @@ def _run_and_score(slug: str, out: Path, sandbox: Sequence[str]) -> None:
         submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
     )
     _edu_rag("run", submission, "--dataset", out / "dataset", "--no-cache", *sandbox)
+    if slug == PROBED:
+        probes = ("--probe", "no-context", "--probe", "evidence-only")
+        _edu_rag("probe", submission, "--dataset", out / "dataset", "--no-cache", *probes, *sandbox)
     _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--brief")
 
 
@@ -99,8 +104,9 @@ def demo(light: bool, out: Path) -> None:
     sandbox = _sandbox_words()
     for slug in systems:
         _run_and_score(slug, out, sandbox)
-    _edu_rag("board", out / "results", "--out", out / "site")
+    _edu_rag("board", out / "results", "--dataset", out / "dataset", "--out", out / "site")
     say(f"\nDone in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
     submission, dataset = out / "submissions" / systems[-1], out / "dataset"
     command = "edu-rag" if shutil.which("edu-rag") else sys.argv[0]  # an environment that is not activated
+    say(f"Compare two systems there, and search the questions: {command} serve {out / 'site'}")
     say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}")
