@@ -203,7 +203,7 @@ def report(builds: Sequence[tuple[str, Build]], site: Path, given: argparse.Name
     """What was measured, as Markdown."""
     found = sizes(site)
     known = f"{given.lessons:,} lessons" if given.lessons else "lessons not known"
-    yield f"{given.systems:,} systems, {given.questions:,} questions ({known}), {given.workers} processes; "
+    yield f"{given.systems:,} systems, {given.questions:,} questions ({known}), {given.workers} processes;"
     yield f"{len(found):,} files of {sum(found) / 1e6:,.0f} MB. Goals: {GOAL_S} s on 2 cores, {GOAL_MB:,} MB."
     yield ""
     yield "| build | wall s | CPU s | peak MB, all processes | parts that were kept |"
