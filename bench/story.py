@@ -268,7 +268,12 @@ def _program(path: Path, line: str) -> None:
 def _runner(temp: Path) -> dict[str, str]:
     """What a runner gives every step."""
     files = {"GITHUB_STEP_SUMMARY": temp / "summary.md", "GITHUB_OUTPUT": temp / "output"}
-    return {"RUNNER_TEMP": str(temp), **{name: str(path) for name, path in files.items()}}
+    names = {
+        "GITHUB_SERVER_URL": "https://code.example.org",
+        "GITHUB_REPOSITORY": "team/project",
+        "GITHUB_REPOSITORY_OWNER": "team",
+    }
+    return {"RUNNER_TEMP": str(temp), **names, **{name: str(path) for name, path in files.items()}}
 
 
 def steps(file: str, job: str) -> list[Mapping[str, Any]]:
