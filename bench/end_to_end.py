@@ -22,6 +22,8 @@ from pathlib import Path
 
 N_HOSTS = 60
 LATENCY_S = 0.2
+SITES = ("openstax-physics", "siyavula")
+"""The figures that are published rest on these two sites; the data has more of them now."""
 _TITLE = re.compile(rb"<title[^>]*>([^<]{3,200})", re.IGNORECASE)
 
 
@@ -31,7 +33,7 @@ def pages_of(data: Path) -> list[bytes]:
         *sorted((data / "extraction/aeb/html").glob("*.gz")),
         *sorted((data / "extraction/wcxb-dev/html").glob("*.gz")),
     ]
-    plain = sorted((data / "web").rglob("*.html"))
+    plain = sorted(path for site in SITES for path in (data / "web" / site).rglob("*.html"))
     return [gzip.decompress(path.read_bytes()) for path in packed] + [path.read_bytes() for path in plain]
 
 

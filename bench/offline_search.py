@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from real_build import two_sites
+
 from builder.crawl.searching import query_of
 from builder.questions import read_questions
 from builder.search import SearchEngine
@@ -92,12 +94,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--questions", type=int, default=500)
     options = parser.parse_args()
-    sites = read_sites(options.data / "web", HOSTS)
-    texts = {url: f"{title} {text}".lower() for site in sites for url, title, text in indexed_pages(site)}
-    items, golds = known_items(texts), gold_questions(options.data, options.questions)
     with tempfile.TemporaryDirectory() as folder:
+        web = two_sites(Path(folder), options.data)
+        sites = read_sites(web, HOSTS)
+        texts = {url: f"{title} {text}".lower() for site in sites for url, title, text in indexed_pages(site)}
+        items, golds = known_items(texts), gold_questions(options.data, options.questions)
         path = Path(folder) / "pages.zim"
-        folder_config = FolderConfig(sites=str(options.data / "web"), hosts=HOSTS)
+        folder_config = FolderConfig(sites=str(web), hosts=HOSTS)
         zim_config = ZimConfig(files=(str(path),), hosts={path.name: ZIM_HOST})
 
         def packed() -> SearchEngine:

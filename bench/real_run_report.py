@@ -16,16 +16,6 @@ ROOT = Path(__file__).resolve().parents[1]
 HEAD = Path(__file__).with_name("real_run_head.md")
 PAPER = {"pages per question": "3.89", "characters per page": "8,285"}
 """EDU-RAG, Table 4."""
-KEY = """\
-In the file that this run starts from, the key is out of step with the choices: b and c, d and e, f and g are
-exchanged wherever a question has both ({n:,} answers; true/false is not touched). One sees it by eye ("When a rock
-falls from a cliff face, the agent of erosion is usually": gold water, and gravity is the next choice), and the table
-below shows it: with the letters exchanged back, the same answers of the systems that read are right more often, a
-little in multiple choice for the small ones, much in matching and for the 1.5B model. That every such question is
-affected is inferred from this and from reading some thirty of them, not checked against the source. The results above
-use the mended key (`bench/mend_tqa_key.py`; dataset version 2.0.0, since gold changed); version 1.0.0 is the file as
-handed to us. Choices that name letters ("both a and b") may still mean the other order, and systems saw the choices
-in the file's order. (A generated letter of the smallest model is noise under either key.)"""
 PAIRS = (
     ("edu-rag-paper-smollm2", "edu-rag-vanilla-smollm2"),
     ("edu-rag-paper-gemma3", "edu-rag-vanilla-gemma3"),
@@ -95,33 +85,6 @@ def _compare(first: Path, second: Path) -> dict[str, Any]:
     return told
 
 
-def _cards(results: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Scorecards by table and slug."""
-    return {path.parts[-3:-1]: json.loads(path.read_text()) for path in sorted(results.rglob("scorecard.json"))}
-
-
-def _accuracy(card: Mapping[str, Any], kind: str) -> str:
-    for part in card["slices"]:
-        if (part["attribute"], part["value"]) == ("kind", kind):
-            return f"{part['counts']['correct'] / sum(part['counts'].values()):.3f}"
-    return "–"
-
-
-def key_table(out: Path) -> str:
-    """Accuracy of the same answers under the key as handed and the mended key, for each system that reads something."""
-    handed, mended = _cards(out / "results-as-handed"), _cards(out / "results")
-    rows = []
-    for (name, slug), card in sorted(handed.items(), key=lambda item: item[0][1]):
-        if not card["system"]["blind"]:
-            both = [
-                (_accuracy(card, kind), _accuracy(mended[name, slug], kind)) for kind in ("multiple_choice", "matching")
-            ]
-            rows.append([f"`{slug}`", f"{sum(card['counts'].values()):,}", *(f"{old} → {new}" for old, new in both),
-                         _accuracy(card, "true_false")])  # fmt: skip
-    head = ("system", "n", "multiple choice: handed → mended", "matching: handed → mended", "true/false (unchanged)")
-    return table(head, rows)
-
-
 def crawl_table(sources: Mapping[str, Any]) -> str:
     """The crawl's figures, those of EDU-RAG's Table 4 beside the paper's."""
     rows: list[tuple[str, str, str]] = [
@@ -150,14 +113,13 @@ def _machine() -> str:
 def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
     """Write real-run.md, and the board of the whole split into README.md between its marks."""
     manifest = json.loads((out / "dataset" / "manifest.json").read_text())
-    n_changed = json.loads((out / "mended.json").read_text())
     board = json.loads((out / "site" / "board.json").read_text())
     tables = [(_title(values), board_table(values["rows"])) for values in board["tables"]]
     content = manifest["content_sha256"][:8]
     parts = [
         HEAD.read_text(encoding="utf-8").rstrip(), "## Results",
         f"Dataset `{manifest['name']}@{manifest['version']}#{content}`.", *(part for pair in tables for part in pair),
-        "## The key", KEY.format(n=n_changed), key_table(out), "## Tests between systems",
+        "## Tests between systems",
         "Each test stands by itself; the ranks above are corrected for testing all pairs (Holm).",
         comparisons(out / "results"),
         "## The crawl", crawl_table(manifest["sources"]),

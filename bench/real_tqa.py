@@ -21,7 +21,7 @@ import sys
 import time
 from pathlib import Path
 
-from mend_tqa_key import mend
+from real_build import HOSTS, two_sites
 from real_run_report import write_report
 
 from edu_rag.dataset import Dataset
@@ -40,7 +40,6 @@ SMALL_MODELS = (
 )  # fmt: skip
 LETTERS = ("edu-rag-vanilla-smollm2-letter", "edu-rag-paper-smollm2-letter")
 LARGE_MODELS = ("edu-rag-vanilla-qwen1b", "edu-rag-paper-qwen1b")
-HOSTS = {"siyavula": "www.mstworkbooks.co.za", "openstax-physics": "physics.school-reader.example"}
 
 
 class Run:
@@ -48,8 +47,7 @@ class Run:
 
     def __init__(self, out: Path, models: Path) -> None:
         self.out = out
-        self.dataset, self.as_handed = out / "dataset", out / "dataset-as-handed"
-        self.results, self.results_as_handed = out / "results", out / "results-as-handed"
+        self.dataset, self.results = out / "dataset", out / "results"
         self.times_file = out / "times.json"
         self.times: dict[str, float] = json.loads(self.times_file.read_text()) if self.times_file.exists() else {}
         self.environment = {**os.environ, "EDU_RAG_MODELS": str(models), "HF_HUB_OFFLINE": "1"}
@@ -66,21 +64,15 @@ class Run:
         self.times_file.write_text(json.dumps(self.times, indent=1))
 
     def build(self, data: Path) -> None:
-        """All 2,524 validation questions with the mended key, and once more with the key as it was handed to us."""
-        handed, mended = data / "tqa/val/questions.jsonl", self.out / "questions.jsonl"
-        (self.out / "mended.json").write_text(str(mend(handed, mended)))
-        self._build("build", mended, self.dataset, "2.0.0", data)
-        self._build("build as handed", handed, self.as_handed, "1.0.0", data)
-
-    def _build(self, name: str, questions: Path, dataset: Path, number: str, data: Path) -> None:
-        """One dataset from the two sites, served under their own host names."""
+        """All 2,524 validation questions and the two sites, served under their own host names."""
         hosts = "".join(f'{json.dumps(folder)} = "{host}"\n' for folder, host in HOSTS.items())
-        config = self.out / f"{dataset.name}.toml"
+        config = self.out / "dataset.toml"
         config.write_text(
-            f'name = "tqa-val"\nversion = "{number}"\n[search]\nengine = "folder"\n'
-            f"[search.folder]\nsites = {json.dumps(str(data / 'web'))}\n[search.folder.hosts]\n{hosts}"
+            f'name = "tqa-val"\nversion = "2.0.0"\n[search]\nengine = "folder"\n'
+            f"[search.folder]\nsites = {json.dumps(str(two_sites(self.out, data)))}\n[search.folder.hosts]\n{hosts}"
         )
-        self.stage(name, "build", "--questions", questions, "--out", dataset, config)
+        questions = data / "tqa/val/questions.jsonl"
+        self.stage("build", "build", "--questions", questions, "--out", self.dataset, config)
 
     def run(self, slug: str, sample: int | None) -> None:
         """Ask one system all questions, or those of the seeded sample."""
@@ -108,15 +100,6 @@ class Run:
         if len(lines) != len(wanted):
             raise SystemExit(f"{slug}: the sample of {sample} does not lie inside the one of {asked}")
         (folder / f"val-{Sample(sample, SEED).name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-    def score_as_handed(self, slug: str, asked: int | None) -> None:
-        """Score the same answers by the key as it was handed to us: the questions that a system saw are the same."""
-        predictions = self.out / "submissions" / slug / "predictions"
-        (predictions / "tqa-val-1.0.0").mkdir(exist_ok=True)
-        for path in (predictions / "tqa-val-2.0.0").glob("*.jsonl"):
-            shutil.copy(path, predictions / "tqa-val-1.0.0")
-        words = ("score", self.out / "submissions" / slug, "--dataset", self.as_handed, *_sample(asked))
-        self.stage(f"score {slug} as handed", *words, "--out", self.results_as_handed, "--brief")
 
 
 def _sample(n: int | None) -> tuple[str, ...]:
@@ -161,7 +144,6 @@ def main() -> None:
     ):  # fmt: skip
         for slug in slugs:
             if f"run {slug}" in run.times:
-                run.score_as_handed(slug, asked)
                 for sample in dict.fromkeys(samples):
                     run.score(slug, sample, asked)
     run.times.pop("board", None)

@@ -22,8 +22,6 @@ PAIRS = Path(__file__).with_name("pairs.jsonl")
 SECOND = Path(__file__).with_name("second_pass.jsonl")
 FOLDERS = {"www.mstworkbooks.co.za": "siyavula", "physics.school-reader.example": "openstax-physics"}
 LABELS = ("supports", "partly", "no")
-EXCHANGED = {"b": "c", "c": "b", "d": "e", "e": "d", "f": "g", "g": "f"}
-"""The mended key of bench/mend_tqa_key.py: the validation file's letters are exchanged against its choices."""
 
 
 class Judged(NamedTuple):
@@ -75,14 +73,9 @@ def read_pairs(path: Path = PAIRS) -> list[Pair]:
 
 
 def read_tqa(path: Path) -> tuple[dict[str, Question], dict[str, Gold]]:
-    """The TQA validation questions by id, and their golds by the mended key."""
+    """The TQA validation questions and their golds, both by question id."""
     questions, golds = read_questions([path], None)
-    by_id = {question.question_id: question for question in questions}
-    mended = {}
-    for gold in golds:
-        other = EXCHANGED.get(gold.answer or "", "")
-        mended[gold.question_id] = replace(gold, answer=other) if other in by_id[gold.question_id].choices else gold
-    return by_id, mended
+    return {item.question_id: item for item in questions}, {item.question_id: item for item in golds}
 
 
 def _page(pair: Pair, web: Path) -> WebPage:

@@ -369,7 +369,7 @@ def test_attribution_adds_up_to_the_questions_that_are_not_correct(exam: Exam, g
         replace(card, attribution={"no_evidence": 2})
 
 
-REAL = [("bad_student", 852, 0), ("jiwanchung_mc_baseline", 1012, 7)]
+REAL = [("bad_student", 881, 0), ("jiwanchung_mc_baseline", 1012, 7)]
 
 
 @pytest.mark.parametrize(("name", "n_right", "n_past_last"), REAL)
