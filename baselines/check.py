@@ -1,4 +1,4 @@
-"""Everything wrong with a recipe, told before any model is loaded: `python -m baselines.check FOLDER`.
+"""Everything wrong with a recipe, told before any model is loaded: `python -P -m baselines.check FOLDER`.
 
 `edu-rag check` reads a submission as the harness does, which knows no parts; this reads its table [parts].
 """
@@ -16,6 +16,7 @@ from baselines.parts import Kind, factory_of
 from baselines.prompt import load_prompt
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from edu_rag.safe_path import leave_out_current_folder
 
 NEEDS_RETRIEVER = ("expand", "rerank", "classify", "graph")
 
@@ -85,7 +86,7 @@ def check(recipe: Recipe) -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Check the recipe of a submission folder, or of a submission.toml; print every fault."""
-    parser = argparse.ArgumentParser(prog="python -m baselines.check", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -P -m baselines.check", description=__doc__)
     parser.add_argument("submission", type=Path, metavar="FOLDER", help="a submission with a table [parts]")
     given: Path = parser.parse_args(words).submission
     try:
@@ -105,4 +106,5 @@ def _names(recipe: Recipe) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    leave_out_current_folder()
     raise SystemExit(main())

@@ -7,6 +7,7 @@ of the pages. The dataset is the same as without it. Tasks that are done are not
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -24,6 +25,7 @@ from builder.store.reader import StoreReader
 from edu_rag import __version__
 from edu_rag.errors import ConfigError, DataError, MissingExtraError
 from edu_rag.jsonl import write_file
+from edu_rag.safe_path import guard_children
 
 PAGES_FILE, SETTINGS_FILE = "pages.jsonl", "settings.msgpack"
 _LENGTH_BYTES = 8
@@ -105,7 +107,8 @@ def _ray(task: PageTask, config: ScaleConfig, workers: int, logs: str) -> Any:
 
     if not ray.is_initialized():
         n_cpus = workers if config.ray_address is None else None  # a cluster that is there has its own number
-        ray.init(address=config.ray_address, num_cpus=n_cpus, include_dashboard=False, log_to_driver=False)
+        with contextlib.chdir("/"):  # Ray puts the current folder first on its workers' module search path
+            ray.init(address=config.ray_address, num_cpus=n_cpus, include_dashboard=False, log_to_driver=False)
     return RayPipelineExecutor(
         [task], tasks=config.tasks, workers=workers, logging_dir=logs, mem_per_cpu_gb=config.mem_per_cpu_gb
     )
@@ -170,6 +173,7 @@ def scaled_results(
 
     Raises MissingExtraError without datatrove, DataError while tasks are not done (Slurm's run on their own).
     """
+    guard_children()
     folder = _prepared(store.absolute(), pages, settings, config.tasks)
     task = PageTask(store=str(store.absolute()), folder=str(folder))
     # Read when datatrove's logger is imported, here and in the processes that it starts: our stages talk already.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edu_rag.errors import EduRagError, MissingExtraError
+from edu_rag.safe_path import spawning
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -130,14 +131,12 @@ def _cannot_start(why: object) -> MissingExtraError:
 
 
 def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> ProcessPool:
-    import multiprocessing
-
     from pebble import ProcessPool
 
     # Not fork: the caller may hold threads and sockets that no parser of hostile pages should inherit.
     return ProcessPool(
         max_workers=workers, max_tasks=JOBS_PER_WORKER, initializer=_start, initargs=(prepare, memory_bytes),
-        context=multiprocessing.get_context("spawn"),
+        context=spawning(),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import click
 
 from edu_rag import __version__
 from edu_rag.errors import EduRagError
+from edu_rag.safe_path import leave_out_current_folder
 
 
 class _Entry(NamedTuple):
@@ -109,6 +110,7 @@ def root() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line. Our own errors print as one line and exit 1; wrong usage exits 2."""
+    leave_out_current_folder()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # Latin-1 terminals have no "…", which is no reason to die
     atexit.register(gc.freeze)  # else the interpreter walks all that is left, record by record, before it ends

@@ -1,6 +1,6 @@
 """What computes the vectors: PyTorch, or ONNX Runtime on weights of 32 bits (the same vectors) or 8 bits (others).
 
-All have one interface. ONNX Runtime reads what `python -m baselines.retrieve.export` wrote before the run, since a
+All have one interface. ONNX Runtime reads what `python -P -m baselines.retrieve.export` wrote before the run, since a
 system in the sandbox can neither fetch a model nor keep one.
 """
 

@@ -1,4 +1,4 @@
-"""Exports an encoder to ONNX: `python -m baselines.retrieve.export NAME [--to DIR]`, before any run.
+"""Exports an encoder to ONNX: `python -P -m baselines.retrieve.export NAME [--to DIR]`, before any run.
 
 Writes DIR/onnx/NAME/ (DIR: $EDU_RAG_MODELS): `fp32.onnx` and `int8.onnx` from tokens to unit vectors, with the
 encoder's own pooling inside; `tokenizer.json`, which cuts and pads as the encoder does; `encoder.json` with hashes.
@@ -24,6 +24,7 @@ from baselines.retrieve.exported import SETTINGS, TOKENISER, Settings, folder_of
 from edu_rag.errors import ConfigError, EduRagError, MissingExtraError, SubmissionError
 from edu_rag.manifest import file_sha256
 from edu_rag.progress import say
+from edu_rag.safe_path import leave_out_current_folder
 
 if TYPE_CHECKING:
     import torch
@@ -142,7 +143,9 @@ def export(name: str, models: Path) -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -m baselines.retrieve.export", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -P -m baselines.retrieve.export",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument("name", metavar="NAME", help="encoder: a name, a folder or a hub id")
     parser.add_argument("--to", type=Path, metavar="DIR", help="folder of models (default: $EDU_RAG_MODELS)")
@@ -159,4 +162,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    leave_out_current_folder()
     sys.exit(main())

@@ -19,7 +19,7 @@ MEMORY_BYTES = 256 << 20
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 _AT_ONCE = 500
 """Keys asked for in one statement; SQLite before 3.32 takes 999 at most."""
-_REMEDY = "fill it anew with python -m baselines.retrieve.warm"
+_REMEDY = "fill it anew with python -P -m baselines.retrieve.warm"
 Vectors = dict[bytes, bytes]
 """Key -> float32 bytes. float32, because a vector read back must equal the computed one: halves let near ties swap."""
 

@@ -1,7 +1,7 @@
 """Computes the vectors of a dataset's passages before any run, into a file that shows inside the sandbox.
 
-    python -m baselines.retrieve.warm DATASET [--encoder NAME] [--back-end NAME] [--chunk CHUNK] [--to DIR]
-    python -m baselines.retrieve.warm --copy FILE [--to DIR]
+    python -P -m baselines.retrieve.warm DATASET [--encoder NAME] [--back-end NAME] [--chunk CHUNK] [--to DIR]
+    python -P -m baselines.retrieve.warm --copy FILE [--to DIR]
 
 The first encodes all passages that the chunker cuts from the dataset's pages (CHUNK as in a recipe: `sentences`, or
 `{ name = "windows", tokens = 128, overlap = 0 }`), and adds their vectors to DIR/embeddings.sqlite. What is computed is
@@ -23,6 +23,7 @@ from baselines.recipe import Choice, name_and_settings
 from baselines.retrieve.vectors import FILE, publish, rows_of
 from edu_rag.errors import ConfigError, EduRagError
 from edu_rag.progress import Stage, say
+from edu_rag.safe_path import leave_out_current_folder
 from edu_rag.serve import SystemPage, SystemQuestion
 
 AT_ONCE = 256
@@ -72,7 +73,7 @@ def compute(texts: Sequence[str], encoder: str, back_end: str) -> dict[bytes, by
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m baselines.retrieve.warm", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+        prog="python -P -m baselines.retrieve.warm", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("dataset", nargs="?", type=Path, metavar="DATASET", help="dataset folder whose pages are cut")
     parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="name, folder or hub id (default: %(default)s)")
@@ -118,4 +119,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    leave_out_current_folder()
     sys.exit(main())

@@ -18,6 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from edu_rag.errors import ConfigError
+from edu_rag.safe_path import spawning
 from leaderboard.questions.briefing import Briefing
 
 AHEAD = 3
@@ -60,8 +61,7 @@ class Crew:
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # Not fork: libraries that draw and read tables have threads by now.
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, context, _begin, (self._briefing,))
+            self._pool = ProcessPoolExecutor(self._workers, spawning(), _begin, (self._briefing,))
         return self._pool
 
     def each(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Generator[Made, None, None]:

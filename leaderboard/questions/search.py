@@ -45,7 +45,7 @@ def text_of(question: Question) -> str:
 def _run(folder: Path) -> None:
     # Run inside the temporary folder: pagefind reads a configuration file from the current one.
     options = ("--site", "in", "--output-path", "out", "--force-language", "en", "--silent")
-    command = [sys.executable, "-m", PACKAGE, *options]
+    command = [sys.executable, "-P", "-m", PACKAGE, *options]
     # Ours all of it: the questions are in files, none of their text is in the command.
     done = subprocess.run(  # noqa: S603
         command, cwd=folder, capture_output=True, text=True, timeout=MAX_SECONDS, check=False

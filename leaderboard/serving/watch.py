@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -101,11 +102,19 @@ def watching_handler(builds: Builds) -> type[SiteHandler]:
     return Handler
 
 
+def _own_code_first() -> dict[str, str]:
+    """Our environment, in which a build finds this very checkout; the current folder is not on its path."""
+    home = _CODE.parent
+    if home.name in ("site-packages", "dist-packages"):
+        return dict(os.environ)
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))}
+
+
 class Builder:
     """Builds a site in a process of its own, which has the newest code; `stop` ends one that runs."""
 
     def __init__(self, arguments: Sequence[str], site: Path) -> None:
-        self._command = [sys.executable, "-m", "edu_rag", "board", *arguments, "--out", str(site)]
+        self._command = [sys.executable, "-P", "-m", "edu_rag", "board", *arguments, "--out", str(site)]
         self._process: subprocess.Popen[str] | None = None
         self._turn = Lock()
 
@@ -114,7 +123,7 @@ class Builder:
         with self._turn:
             self._process = process = subprocess.Popen(  # noqa: S603  # our own command line
                 self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                errors="replace",
+                errors="replace", env=_own_code_first(),
             )  # fmt: skip
             said = process.communicate()[1]
         return "" if process.returncode == 0 else said.strip() or "the build ended without a word"

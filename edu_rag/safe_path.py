@@ -1,0 +1,53 @@
+"""Keeps modules of the current folder from being imported: by us, and by every Python that we start.
+
+`python -c` and `python -m` put the current folder first on the module search path, and multiprocessing starts its
+workers with `-c`: started in a stranger's folder, they would run its `multiprocessing.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnContext
+
+_HOME = Path(__file__).resolve().parents[1]
+
+
+def guard_children() -> None:
+    """Make every Python started from now on leave the current folder out, as `python -P` does.
+
+    An option on the command line would not reach the children of libraries (datatrove, Ray, resource trackers), so
+    this sets the variable that they inherit. An empty entry of PYTHONPATH also means the current folder: it goes too.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+    given = os.environ.get("PYTHONPATH")
+    if given is not None:
+        kept = os.pathsep.join(filter(None, given.split(os.pathsep)))
+        if kept:
+            os.environ["PYTHONPATH"] = kept
+        else:
+            del os.environ["PYTHONPATH"]
+
+
+def leave_out_current_folder() -> None:
+    """Do so for the children and in this process: for the start of a program, before it imports its commands.
+
+    A checkout that is started inside (`python -m edu_rag` without an installation) stays on the path.
+    """
+    guard_children()
+    here = Path.cwd()
+    if not sys.flags.safe_path and here != _HOME:
+        first = sys.path[:1]
+        sys.path[:] = [entry for entry in sys.path if entry and not (entry in first and Path(entry) == here)]
+
+
+def spawning() -> SpawnContext:
+    """Multiprocessing's way to start fresh workers, which never import from the current folder."""
+    import multiprocessing
+
+    guard_children()
+    return multiprocessing.get_context("spawn")

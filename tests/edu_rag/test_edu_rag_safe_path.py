@@ -1,0 +1,218 @@
+"""No command imports a module of the current folder, here or in a process that it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import click
+import pytest
+
+from edu_rag.__main__ import root
+from edu_rag.safe_path import guard_children, spawning
+
+ROOT = Path(__file__).resolve().parents[2]
+MINI = ROOT / "edu_rag" / "mini"
+QUESTIONS = str(MINI / "questions.jsonl")
+SHADOW = """
+import os
+os.write(os.open({marks!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666), (__name__ + "\\n").encode())
+"""
+SCRIPT = "import sys\nfrom edu_rag.__main__ import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
+"""What pip makes of the entry point in pyproject.toml."""
+LIMIT_S = 300
+SYSTEM = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "answer": "a"}), flush=True)
+"""
+SCORED = ("--dataset", "{data}/dataset")
+COMMANDS: Mapping[str, Sequence[str]] = {
+    "demo": ("--light", "--out", "{out}"),
+    "build": ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", str(MINI / "build.toml")),
+    "replay": ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2"),
+    "dataset audit": ("{data}/dataset", "--store", "{data}/dataset.crawl"),
+    "dataset card": ("{data}/dataset",),
+    "dataset check": ("{data}/dataset",),
+    "dataset diff": ("{data}/dataset", "{data}/dataset"),
+    "dataset export": ("{data}/dataset", "--kind", "corpus", "--out", "{out}"),
+    "dataset fetch": ("--board", str(ROOT / "leaderboard" / "board.toml"), "--out", "{out}", "--only", "edu-rag-mini"),
+    "dataset push": ("{data}/dataset", "nobody/nothing"),  # without --yes it says what it would do
+    "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
+    "new": ("my-new-system", "--in", "{out}"),
+    "check": ("{data}/submissions/my-system", *SCORED),
+    "run": ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache", "--unsafe-no-sandbox"),
+    "sandbox": (),
+    "probe": ("{data}/submissions/my-system", *SCORED, "--probe", "no-context", "--fresh", "--no-cache",
+              "--unsafe-no-sandbox"),
+    "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
+    "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
+    "compare": ("{data}/submissions/my-system", "{data}/submissions/blind-a", *SCORED, "--html", "{out}.html"),
+    "power": ("--n", "100"),
+    "explain": ("{data}/submissions/my-system", "MINI_0001", *SCORED, "--html", "{out}.html"),
+    "pr": ("--base", "{data}/base", "--head", "{data}/head", *SCORED, "--report", "{out}.md"),
+    "rerun": ("{data}/submissions/my-system", *SCORED, "--sample", "5", "--reruns", "{out}.jsonl",
+              "--unsafe-no-sandbox"),
+    "verify": ("--results", "{data}/results", "--submissions", "{data}/submissions", *SCORED),
+    "board": ("{data}/results", *SCORED, "--submissions", "{data}/submissions", "--out", "{out}", "--workers", "2"),
+    "serve": ("{data}/results", "--watch", *SCORED, "--submissions", "{data}/submissions", "--port", "0"),
+    "publish": ("{data}/results", "--repo", "nobody/nothing", "--submissions", "{data}/submissions", "--dry-run"),
+}  # fmt: skip
+"""Every command with arguments by which it comes to the processes that it starts."""
+MORE: Mapping[str, tuple[str, Sequence[str]]] = {
+    "build by datatrove": ("build", ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", "--executor",
+                                     "local", str(MINI / "build.toml"))),
+    "replay by Ray": ("replay", ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2", "--executor", "ray")),
+    "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
+    "run in the sandbox": ("run", ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache")),
+}  # fmt: skip
+"""Other ways through the same commands that start other processes."""
+REFUSED = {"judge audit", "dataset takedown", "pr"}
+"""Commands that refuse these arguments, having imported what they need."""
+
+
+def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:
+    """The names of all commands that do something."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from leaves(below, (*words, name))
+    else:
+        yield " ".join(words)
+
+
+class Stranger:
+    """A folder in which every module that anybody may import is a trap, and our command to be started in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.marks = folder / "marks"
+        self.here = folder / "stranger"
+        self.here.mkdir()
+        trap = folder / "trap.py"
+        trap.write_text(SHADOW.format(marks=str(self.marks)))
+        ours = {"edu_rag", "builder", "harness", "baselines", "leaderboard", "submissions"}
+        names = {*sys.stdlib_module_names, *packages_distributions(), *ours, "sitecustomize", "usercustomize"}
+        for name in sorted(name for name in names if name.isidentifier()):
+            (self.here / f"{name}.py").hardlink_to(trap)
+            (self.here / name).mkdir()  # a package goes before a module of its name
+            (self.here / name / "__init__.py").hardlink_to(trap)
+        self.script = folder / "bin" / "edu-rag"
+        self.script.parent.mkdir()
+        self.script.write_text(SCRIPT)
+
+    def imported(self) -> list[str]:
+        return sorted(set(self.marks.read_text().split())) if self.marks.exists() else []
+
+    def start(self, words: Sequence[str], **environment: str) -> subprocess.Popen[str]:
+        given = {name: value for name, value in os.environ.items() if name not in ("PYTHONSAFEPATH", "PYTHONPATH")}
+        given |= {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"} | environment
+        return subprocess.Popen(
+            [sys.executable, *words], cwd=self.here, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Stranger:
+    return Stranger(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset with its crawl store, two submissions, their results, and the two trees of a pull request."""
+    folder = tmp_path_factory.mktemp("data")
+    folder.chmod(0o755)
+    system = folder / "submissions" / "my-system"
+    system.mkdir(parents=True)
+    (system / "submission.toml").write_text('name = "Mine"\nteam = "us"\ncommand = ["python", "system.py"]\n')
+    (system / "system.py").write_text(SYSTEM)
+    shutil.copytree(ROOT / "submissions" / "blind-a", folder / "submissions" / "blind-a")
+    for words in (
+        ("build", "--questions", QUESTIONS, "--out", f"{folder}/dataset", str(MINI / "build.toml")),
+        ("run", str(system), "--dataset", f"{folder}/dataset", "--no-cache", "--unsafe-no-sandbox"),
+        ("score", str(system), "--dataset", f"{folder}/dataset", "--out", f"{folder}/results"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "edu_rag", *words], cwd=ROOT, check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    for tree in ("base", "head"):
+        (folder / tree / "submissions").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def play(stranger: Stranger, data: Path, tmp_path: Path) -> Callable[[str, Sequence[str]], tuple[int, str]]:
+    def run(name: str, arguments: Sequence[str]) -> tuple[int, str]:
+        words = [word.format(data=data, out=tmp_path / "out") for word in arguments]
+        process = stranger.start([str(stranger.script), *name.split(), *words])
+        said = ""
+        with process:
+            try:
+                if name == "serve":
+                    assert process.stdout is not None
+                    for line in process.stdout:  # the site is built by a process of its own, then served
+                        said += line
+                        if "http://" in line:
+                            break
+                    process.send_signal(signal.SIGINT)
+                said += process.communicate(timeout=LIMIT_S)[0]
+            finally:
+                process.kill()
+        return process.returncode, said
+
+    return run
+
+
+def test_every_command_is_tried() -> None:
+    assert sorted(COMMANDS) == sorted(leaves(root))
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, *MORE])
+def test_no_command_imports_a_module_of_the_current_folder(
+    name: str, stranger: Stranger, play: Callable[[str, Sequence[str]], tuple[int, str]],
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    if name == "run in the sandbox":
+        request.getfixturevalue("sandbox_here")
+    code, said = play(*MORE[name]) if name in MORE else play(name, COMMANDS[name])
+    assert stranger.imported() == [], said
+    assert "Traceback" not in said, said
+    assert code in ((0, 1) if name in REFUSED else (0,)) or name == "serve", said
+
+
+def test_the_traps_are_sprung_by_what_starts_workers_without_care(stranger: Stranger) -> None:
+    """So the test above would see it: this is how the workers were started before."""
+    code = "import multiprocessing as m\nif __name__ == '__main__':\n    p = m.get_context('spawn').Process(target=print)\n"
+    (stranger.script.parent / "careless.py").write_text(code + "    p.start(); p.join()\n")
+    with stranger.start([str(stranger.script.parent / "careless.py")]) as process:
+        process.communicate(timeout=LIMIT_S)
+    assert "multiprocessing" in stranger.imported()
+
+
+def test_an_empty_entry_of_the_path_is_not_handed_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    for given, kept in ((f":{ROOT}:", str(ROOT)), (":", None)):
+        monkeypatch.setenv("PYTHONPATH", given)
+        guard_children()
+        assert (os.environ.get("PYTHONPATH"), os.environ["PYTHONSAFEPATH"]) == (kept, "1")
+
+
+def test_workers_of_a_library_s_user_leave_the_folder_out_too(stranger: Stranger) -> None:
+    code = (
+        "from edu_rag.safe_path import spawning\nif __name__ == '__main__':\n"
+        "    p = spawning().Process(target=print, args=('worked',))\n    p.start(); p.join()\n"
+    )
+    (stranger.script.parent / "user.py").write_text(code)
+    with stranger.start([str(stranger.script.parent / "user.py")]) as process:
+        said = process.communicate(timeout=LIMIT_S)[0]
+    assert (said, stranger.imported()) == ("worked\n", [])
+    assert spawning().get_start_method() == "spawn"
