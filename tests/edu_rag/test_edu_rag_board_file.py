@@ -72,8 +72,8 @@ def test_all_faults_of_the_file_are_told_at_once(tmp_path: Path):
     path.write_text(
         'team = "us"\n[[datasets]]\nname = "S"\nversion = "1"\ncontent_sha256 = ""\nmanifest_sha256 = ""\nsplit = "t"\n'
         "samples = []\n"
-        f'[[datasets]]\nname = "small"\nversion = "1"\ncontent_sha256 = "{SHA}"\nmanifest_sha256 = "{SHA}"\nsplit = "t"\n'
-        'samples = ["whole"]\nx = 1\n',
+        f'[[datasets]]\nname = "small"\nversion = "1"\ncontent_sha256 = "{SHA}"\nmanifest_sha256 = "{SHA}"\n'
+        'split = "t"\nsamples = ["whole"]\nx = 1\n',
         encoding="utf-8",
     )
     with pytest.raises(FaultsError) as error:
