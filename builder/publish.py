@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from builder.dataset.hidden_splits import copy_pages, is_withheld, pages_of_know
 from builder.documents.documents import dataset_documents
 from builder.documents.stats import dataset_stats
 from builder.publish_hub import KEPT, MAX_FILES, told, verify
+from edu_rag import identity
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import write_file
@@ -93,6 +94,7 @@ def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Seque
             shutil.copyfile(dataset.folder / name, folder / name)
     manifest = _retold(before, files, folder, hidden) if hidden else before
     write_manifest(folder, manifest)
+    identity.verify(folder, manifest)  # what nobody could verify afterwards is not published
     return manifest
 
 
@@ -105,7 +107,15 @@ def _retold(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden:
         (folder / name).parent.mkdir(exist_ok=True)
         write_file(folder / name, body)
         files[name] = FileEntry(sha256=file_sha256(folder / name))
-    return replace(before, sources=sources, files=dict(sorted(files.items())))
+    published = _changed_pages(before, folder, tables)
+    return replace(before, sources=sources, published=published, files=dict(sorted(files.items())))
+
+
+def _changed_pages(before: Manifest, folder: Path, files: Collection[str]) -> dict[str, str]:
+    """The hash of the rows of each table of pages that lost a flag, by `pages/split`."""
+    tables = {table: names for table, names in identity.tables_of(files).items() if table.startswith("pages/")}
+    now = {table: identity.table_sha256(folder / name for name in names) for table, names in tables.items()}
+    return {table: rows for table, rows in sorted(now.items()) if rows != before.contents[table]}
 
 
 def _refuse_published(api: HfApi, plan: Plan) -> list[str]:

@@ -11,9 +11,16 @@ from typing import Annotated
 from msgspec import Meta
 
 from edu_rag.errors import ConfigError, RecordError, RecordFaultsError
-from edu_rag.manifest import FILE_NAME, check_files, file_sha256, read_manifest
+from edu_rag.identity import verified
+from edu_rag.manifest import FILE_NAME, Manifest, manifest_sha256, read_manifest
 from edu_rag.toml import read_toml
 
+BOARD_FILE = "board.toml"
+_OTHER_DATASET = f"give the dataset that the board names, or correct {BOARD_FILE}"
+_REMEDIES = {
+    "manifest_sha256": "its rows are those of the board's dataset, but other files or bytes are not: build it with the "
+    f"versions in constraints.txt or download it again; after a change on purpose, put its hash into {BOARD_FILE}"
+}
 WHOLE = "whole"
 """The sample that is every question of the split."""
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
@@ -25,13 +32,13 @@ _PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "name": (re.compile(r"[a-z0-9][a-z0-9-]{1,39}\Z"), "2-40 of a-z, 0-9 and '-'"),
     "version": (re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}\Z"), "MAJOR.MINOR.PATCH"),
     "content_sha256": (_SHA256, "64 hexadecimal digits, as in the dataset's manifest.json"),
+    "manifest_sha256": (_SHA256, "the SHA-256 of the dataset's manifest.json"),
     "split": (re.compile(r"[a-z0-9][a-z0-9_]{0,39}\Z"), "a split's name"),
 }
 _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "hub": (_REPOSITORY, "OWNER/NAME"),
     # A branch or a tag can be moved by whoever has the repository; a commit cannot.
     "revision": (_COMMIT, "a full commit of 40 hexadecimal digits"),
-    "manifest_sha256": (_SHA256, "the SHA-256 of the published manifest.json"),
 }
 
 
@@ -39,20 +46,21 @@ _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
 class BoardDataset:
     """One dataset of the board: from the package (`bundled`), from a Hub at one commit, or not to be had by CI.
 
-    `samples` are those the board has tables of, `whole` or `stratified-N-seed-S`; a runnable system that comes without
-    predictions is asked the first. `hidden_gold`: its gold is published nowhere, so that a pull request's report on it
-    says little. Invariants: hub, revision and manifest_sha256 come together, never with bundled.
+    `content_sha256` pins the rows, `manifest_sha256` every byte of the folder. `samples` are those the board has tables
+    of, `whole` or `stratified-N-seed-S`; a runnable system that comes without predictions is asked the first.
+    `hidden_gold`: its gold is published nowhere, so that a pull request's report on it says little. Invariants: hub and
+    revision come together, never with bundled.
     """
 
     name: str
     version: str
     content_sha256: str
+    manifest_sha256: str
     split: str
     samples: Annotated[tuple[str, ...], Meta(min_length=1, max_length=20)]
     bundled: bool = False
     hub: str = ""
     revision: str = ""
-    manifest_sha256: str = ""
     hidden_gold: bool = False
 
     def __post_init__(self) -> None:
@@ -64,7 +72,7 @@ class BoardDataset:
         patterns = dict(_PATTERNS)
         said = [name for name in _HUB_PATTERNS if getattr(self, name)]
         if said and self.bundled:
-            yield RecordError(said[0], "stands beside bundled = true", "a dataset has one source")
+            yield RecordError(said[0], "is given next to bundled = true", "a dataset has one source")
         elif said:
             patterns |= _HUB_PATTERNS
         for name, (pattern, wanted) in patterns.items():
@@ -113,14 +121,36 @@ def read_board_file(path: Path) -> BoardFile:
     return read_toml(path, BoardFile)
 
 
+def board_beside(results: Path) -> Path | None:
+    """The board's file next to a results folder (`leaderboard/board.toml`, `leaderboard/results`), if there is one."""
+    path = results.absolute().parent / BOARD_FILE
+    return path if path.is_file() else None
+
+
+def check_pin(folder: Path, found: Manifest, wanted: BoardDataset) -> None:
+    """Raise ConfigError unless a manifest is the one that the board pins, by the full hashes.
+
+    The manifest lists every other file's hash, so its own hash fixes all bytes of the folder.
+    """
+    pins = {"name": found.name, "version": found.version, "content_sha256": found.content_sha256}
+    for name, is_there in (pins | {"manifest_sha256": manifest_sha256(found)}).items():
+        if is_there != getattr(wanted, name):
+            what = f"{name} is {is_there}, and {BOARD_FILE} says {getattr(wanted, name)}"
+            raise ConfigError(folder / FILE_NAME, what, _REMEDIES.get(name, _OTHER_DATASET))
+
+
+def check_pinned(folder: Path, found: Manifest, board: BoardFile) -> BoardDataset:
+    """The board's entry of a dataset. Raises ConfigError where the board does not have it or pins another one."""
+    named = next((one for one in board.datasets if (one.name, one.version) == (found.name, found.version)), None)
+    if named is None:
+        known = ", ".join(entry.id for entry in board.datasets)
+        what = f"is {found.id}, which {BOARD_FILE} does not have: it has {known}"
+        raise ConfigError(folder, what, f"give one of these, or add this one to {BOARD_FILE}")
+    check_pin(folder, found, named)
+    return named
+
+
 def check_dataset(folder: Path, wanted: BoardDataset) -> None:
-    """Raise ConfigError or DataError unless the folder is this dataset, byte for byte as far as its source fixes it."""
-    found = read_manifest(folder)
-    for name in ("name", "version", "content_sha256"):
-        if getattr(found, name) != getattr(wanted, name):
-            what = f"{name} is {getattr(found, name)}, and board.toml says {getattr(wanted, name)}"
-            raise ConfigError(folder, what, "get the dataset that the board names, or mend board.toml")
-    # The manifest lists every other file's hash, so this one fixes all bytes that a Hub hands out.
-    if wanted.manifest_sha256 and file_sha256(folder / FILE_NAME) != wanted.manifest_sha256:
-        raise ConfigError(folder / FILE_NAME, "its bytes are not those that board.toml names", "get the dataset again")
-    check_files(folder, found)
+    """Raise ConfigError or DataError unless the folder is this dataset, byte for byte."""
+    check_pin(folder, read_manifest(folder), wanted)
+    verified(folder)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edu_rag import manifest as manifests
-from edu_rag.dataset import CONFIGS, SORT_KEYS, schema
 from edu_rag.errors import DataError
+from edu_rag.identity import content_sha256, row_line
 from edu_rag.jsonl import write_file
 from edu_rag.manifest import FileEntry, Manifest
+from edu_rag.table_rows import CONFIGS, SORT_KEYS, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +72,7 @@ class _TableWriter:
         if self._last_key is not None and key < self._last_key:
             raise ValueError(f"{self._config}/{self._split}: {key} comes after {self._last_key}")
         self._last_key = key
-        line = msgspec.json.encode(row) + b"\n"
+        line = row_line(row)
         self._digest.update(line)
         self._shard_bytes += len(line)
         self._waiting.append(row)
@@ -197,10 +198,10 @@ def write_dataset(
         (temporary / document).parent.mkdir(exist_ok=True)
         write_file(temporary / document, body)
         files[document] = FileEntry(sha256=hashlib.sha256(body).hexdigest())
-    content_sha256 = hashlib.sha256(msgspec.json.encode(sorted(contents.items()))).hexdigest()
     manifest = Manifest(
         name=name, version=version, created_at=created_at, builder=builder, config_sha256=config_sha256,
-        content_sha256=content_sha256, sources=dict(sources), files=dict(sorted(files.items())),
+        content_sha256=content_sha256(contents), contents=contents, sources=dict(sources),
+        files=dict(sorted(files.items())),
     )  # fmt: skip
     manifests.write_manifest(temporary, manifest)
     _swap(temporary, folder)

@@ -9,11 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import read_json, write_json
-from edu_rag.typed import first_line, to_record
+from edu_rag.jsonl import read_json, write_file
+from edu_rag.typed import first_line, to_plain, to_record
 
 FILE_NAME = "manifest.json"
+SEAL = "seal_sha256"
+"""The last field of the file: SHA-256 over all others as compact JSON, in their order."""
+_AGAIN = "download or build the dataset again"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,39}\Z")
 _VERSION = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\Z")
 _FILE = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*\Z")
@@ -31,7 +36,9 @@ class FileEntry:
 class Manifest:
     """What a dataset folder holds. Invariants: name, version and file names are plain; same inputs, same bytes.
 
-    `content_sha256` is over the rows, not over Parquet bytes, so that it survives another Parquet writer.
+    `content_sha256` is over the rows, not over Parquet bytes, so that it survives another Parquet writer: it is the
+    hash of `contents`, the hash of each table's rows by `config/split`. `published` has the hash of the rows that a
+    folder with hidden splits holds in place of these: pages whose flags would tell that gold.
     """
 
     name: str
@@ -40,6 +47,8 @@ class Manifest:
     builder: str
     config_sha256: str
     content_sha256: str
+    contents: Mapping[str, str] = field(default_factory=dict)
+    published: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, FileEntry] = field(default_factory=dict)
 
@@ -58,6 +67,12 @@ class Manifest:
         return f"{self.name}@{self.version}#{self.content_sha256[:8]}"
 
     @property
+    def hidden_splits(self) -> frozenset[str]:
+        """The splits whose gold is published nowhere, as `sources` names them."""
+        named = self.sources.get("hidden_splits", ())
+        return frozenset(str(split) for split in (named if isinstance(named, list | tuple) else ()))
+
+    @property
     def major(self) -> int:
         """Results of different majors never share a table."""
         return int(self.version.split(".")[0])
@@ -69,21 +84,60 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a dataset folder. Raises DataError when there is none or it breaks an invariant."""
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """The one file that says what a manifest says: indented JSON, its seal at the end."""
+    values = to_plain(manifest)
+    sealed = {**values, SEAL: hashlib.sha256(msgspec.json.encode(values)).hexdigest()}
+    return msgspec.json.format(msgspec.json.encode(sealed), indent=2) + b"\n"
+
+
+def manifest_sha256(manifest: Manifest) -> str:
+    """SHA-256 of the manifest's file, which fixes every byte of the dataset: what `board.toml` pins."""
+    return hashlib.sha256(manifest_bytes(manifest)).hexdigest()
+
+
+def read_suspect(folder: Path) -> tuple[Manifest, list[DataError]]:
+    """The manifest of a dataset folder, and what is wrong with its seal or its bytes.
+
+    Raises DataError when there is none, it breaks an invariant, or it was never sealed.
+    """
     path = folder / FILE_NAME
     if not path.is_file():
         what = f"no {FILE_NAME} here, so this is no dataset folder"
         raise DataError(folder, what, "give the folder that `edu-rag build` wrote")
+    values = read_json(path)
+    if isinstance(values, dict) and SEAL not in values:
+        what = f"has no seal ({SEAL}): it was written by an older edu-rag, or changed"
+        raise DataError(path, what, "make the dataset again with `edu-rag replay`")
+    seal = values.pop(SEAL) if isinstance(values, dict) else None
     try:
-        return to_record(read_json(path), Manifest)
+        manifest = to_record(values, Manifest)
+        return manifest, _seal_faults(path, values, seal, manifest_bytes(manifest))
     except RecordError as error:
         raise DataError(path, f"{error.where}: {first_line(error)}") from None
+    except OverflowError:
+        raise DataError(path, "holds a number of more than 64 bits", _AGAIN) from None
+
+
+def _seal_faults(path: Path, values: Any, seal: Any, wanted: bytes) -> list[DataError]:
+    if seal != hashlib.sha256(msgspec.json.encode(values)).hexdigest():
+        return [DataError(path, f"its seal ({SEAL}) is not the hash of its other fields: it was changed", _AGAIN)]
+    if path.read_bytes() != wanted:
+        return [DataError(path, "its bytes are not those that edu-rag writes for these fields", _AGAIN)]
+    return []
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a dataset folder. Raises DataError when there is none or it is not what was sealed."""
+    manifest, faults = read_suspect(folder)
+    for fault in faults:
+        raise fault
+    return manifest
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest of a dataset folder."""
-    write_json(folder / FILE_NAME, manifest)
+    """Seal and write the manifest of a dataset folder."""
+    write_file(folder / FILE_NAME, manifest_bytes(manifest))
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
@@ -100,6 +154,6 @@ def _check_entries(folder: Path, files: Mapping[str, FileEntry]) -> None:
     for name, entry in files.items():
         path = folder / name
         if not path.is_file() or path.is_symlink():
-            raise DataError(path, "is listed in the manifest but missing", "download or build the dataset again")
+            raise DataError(path, "is listed in the manifest but missing", _AGAIN)
         if file_sha256(path) != entry.sha256:
-            raise DataError(path, "its bytes differ from the manifest's hash", "download or build the dataset again")
+            raise DataError(path, "its bytes differ from the manifest's hash", _AGAIN)

@@ -65,12 +65,17 @@ def _n_cores() -> int:
 
 def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Path, ...]) -> list[Group]:
     """The tables of a results folder, with the predictions that submissions hold of them; none of hidden splits."""
+    from edu_rag.board_file import board_beside
     from edu_rag.progress import say
     from leaderboard.collect import collect
     from leaderboard.hidden import hidden_splits, is_hidden, without_predictions
+    from leaderboard.pins import check_pins
     from leaderboard.predictions import with_predictions
 
     groups, hidden = collect(results), hidden_splits(datasets)
+    board_file = board_beside(results)
+    if board_file is not None:
+        check_pins(board_file, datasets, groups)
     for group in groups:
         if is_hidden(group.key, hidden):
             say(f"{group.key.id} is of a hidden split: no question and no prediction of it is shown")
@@ -135,7 +140,8 @@ def board(
 
     The site needs no server: open SITE/index.html, or put the folder on any web host. It is written beside its place
     and swapped in whole; an earlier site of ours is replaced, any other folder is refused. The same scorecards give
-    the same bytes. Results on different datasets, major versions, splits or samples stand in different tables.
+    the same bytes. Results on different datasets, major versions, splits or samples get different tables. A board.toml
+    next to RESULTS pins the datasets: another folder, or a scorecard on other content, is refused.
 
     \b
     Example:

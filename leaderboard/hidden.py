@@ -18,8 +18,7 @@ BOARD_FILE = Path(__file__).with_name("board.toml")
 
 
 def _named_in(manifest: Manifest) -> Iterable[tuple[str, str]]:
-    named = manifest.sources.get("hidden_splits", ())
-    return ((manifest.name, str(split)) for split in (named if isinstance(named, list | tuple) else ()))
+    return ((manifest.name, split) for split in manifest.hidden_splits)
 
 
 def hidden_splits(datasets: Sequence[Path]) -> frozenset[tuple[str, str]]:

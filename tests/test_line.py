@@ -18,9 +18,10 @@ from click.testing import CliRunner
 
 from edu_rag.__main__ import COMMANDS, root
 from edu_rag.board_file import check_dataset, read_board_file
-from edu_rag.dataset import CONFIGS, Dataset
+from edu_rag.dataset import Dataset
 from edu_rag.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
 from edu_rag.gold import Gold
+from edu_rag.table_rows import CONFIGS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -12,10 +12,10 @@ from builder.dataset.diff import DatasetDiff, TableDiff
 from builder.dataset.versions import WHY
 from builder.documents.card_tables import outside
 from edu_rag import manifest as manifests
-from edu_rag.dataset import TELLS_GOLD
 from edu_rag.errors import DataError
 from edu_rag.jsonl import write_file
 from edu_rag.manifest import FileEntry
+from edu_rag.table_rows import TELLS_GOLD
 
 FILE_NAME = "CHANGES.md"
 MAX_BYTES = 5_000_000

@@ -13,23 +13,26 @@ from builder.dataset.check_pages import check_pages
 from builder.dataset.check_tables import Seen, read_leaks, read_split
 from builder.dataset.findings import Findings
 from builder.question_flags import unordered_identity
-from edu_rag.dataset import CONFIGS
 from edu_rag.errors import DataError
+from edu_rag.identity import absent_tables
+from edu_rag.table_rows import CONFIGS
 
 
 @dataclass(slots=True)
 class CheckReport:
-    """What a check saw: rows by table, faults that make the dataset unfit, and warnings."""
+    """What a check saw: rows by table, tables left out for a hidden split, faults that make it unfit, and warnings."""
 
     id: str
     rows: dict[str, int] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
     faults: Findings = field(default_factory=Findings)
     warnings: Findings = field(default_factory=Findings)
 
     def values(self) -> dict[str, Any]:
         """The report as JSON-ready values."""
         return {
-            "id": self.id, "sound": not self.faults, "rows": self.rows, "faults": [str(e) for e in self.faults.told()],
+            "id": self.id, "sound": not self.faults, "rows": self.rows, "absent": self.absent,
+            "faults": [str(e) for e in self.faults.told()],
             "warnings": [str(e) for e in self.warnings.told()], "n_faults": len(self.faults),
             "n_warnings": len(self.warnings),
         }  # fmt: skip
@@ -37,8 +40,7 @@ class CheckReport:
 
 def _hidden(tables: Tables, asked: Collection[str]) -> set[str]:
     """The splits whose gold must not be here: those asked for, and those that the manifest names."""
-    named = tables.manifest.sources.get("hidden_splits", ())
-    return set(asked) | {str(split) for split in (named if isinstance(named, list | tuple) else ())}
+    return set(asked) | tables.manifest.hidden_splits
 
 
 def _check_hidden(tables: Tables, split: str, n_keys: int) -> None:
@@ -73,7 +75,7 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
         raise DataError(folder, "no such folder", "give the folder that `edu-rag build` wrote")
     faults, warnings = Findings(), Findings()
     tables = Tables(folder, faults, warnings)
-    report = CheckReport(id=tables.manifest.id, faults=faults, warnings=warnings)
+    report = CheckReport(id=tables.manifest.id, absent=absent_tables(tables.manifest), faults=faults, warnings=warnings)
     splits = tables.splits()
     if not splits:
         faults.add("empty", folder, "the dataset is empty", "build it from a question file that has some")

@@ -10,11 +10,12 @@ import msgspec
 
 from builder.dataset.findings import Findings
 from edu_rag import manifest as manifests
-from edu_rag.dataset import CONFIGS, SORT_KEYS, reading_parquet, schema
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold
+from edu_rag.identity import row_faults
 from edu_rag.manifest import Manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
+from edu_rag.table_rows import CONFIGS, SORT_KEYS, reading_parquet, schema
 from edu_rag.typed import first_line
 
 RECORDS: Mapping[str, type] = {
@@ -36,13 +37,23 @@ class Tables:
 
     def __init__(self, folder: Path, faults: Findings, warnings: Findings) -> None:
         self.folder = folder
-        self.manifest: Manifest = manifests.read_manifest(folder)
+        self.manifest: Manifest
+        self.manifest, suspect = manifests.read_suspect(folder)
+        for fault in suspect:
+            faults.add("manifest", fault.where, fault.what, fault.remedy)
         self.faults = faults
         self.warnings = warnings
         self.rows_of: dict[tuple[str, str], int] = {}
         self._broken: set[tuple[str, str]] = set()
         self._check_listed()
         self._check_strays()
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """The rows of every table that can be read, against the content hash: never from the cache."""
+        broken = {f"{config}/{split}" for config, split in self._broken}
+        for fault in row_faults(self.folder, self.manifest, broken):
+            self.faults.add("content hash", fault.where, fault.what, fault.remedy)
 
     def _check_listed(self) -> None:
         for name, entry in self.manifest.files.items():

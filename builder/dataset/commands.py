@@ -58,6 +58,8 @@ def check(folder: Path, hidden: tuple[str, ...], strict: bool, as_json: bool) ->
     if not as_json:
         for name, rows in report.rows.items():
             click.echo(f"{name:<24} {rows:>9,} rows, sound")
+        for name in report.absent:
+            click.echo(f"{name:<24} left out: it would give away a hidden split's gold")
 
 
 @dataset.command()

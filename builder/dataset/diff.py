@@ -11,9 +11,10 @@ from typing import Any
 
 from builder.dataset.check_files import RECORDS
 from builder.dataset.versions import WHY, Step, fits, larger, to_version
-from edu_rag.dataset import CONFIGS, SORT_KEYS, Dataset
+from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
 from edu_rag.records import WebPage
+from edu_rag.table_rows import CONFIGS, SORT_KEYS
 
 IDENTITY: Mapping[str, tuple[str, ...]] = {**SORT_KEYS, "hits": ("question_id", "url")}
 """What makes two rows the same thing. A hit that moved to another rank is the same hit."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from builder.documents.stats import DatasetStats
 from builder.question_flags import unordered_identity
-from edu_rag.dataset import TELLS_GOLD, Dataset, schema
+from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import open_table
 from edu_rag.records import PAGE_FLAGS, Leak, Question
+from edu_rag.table_rows import TELLS_GOLD, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from builder.documents.card_tables import outside
 from builder.documents.documents import dataset_documents
 from builder.store.takedowns import TakeDown, TakeDowns
 from builder.urls import canonical_or_none, host_of
-from edu_rag.dataset import CONFIGS, Dataset
+from edu_rag.dataset import Dataset
 from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, EduRagError, RecordError
 from edu_rag.gold import Gold
@@ -25,6 +25,7 @@ from edu_rag.manifest import FileEntry, Manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 from edu_rag.scorecards import FILE_NAME as SCORECARD
 from edu_rag.scorecards import read_scorecard
+from edu_rag.table_rows import CONFIGS
 
 OUTCOME = "taken_down"
 REPEATS = ("duplicate", "near_duplicate")

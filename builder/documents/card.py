@@ -9,8 +9,8 @@ from typing import Any
 from builder.documents.card_tables import markdown_table, outside, statistics
 from builder.documents.datasheet import datasheet
 from builder.documents.stats import DatasetStats
-from edu_rag.dataset import CONFIGS
 from edu_rag.manifest import FileEntry
+from edu_rag.table_rows import CONFIGS
 
 ABOUT: Mapping[str, str] = {
     "questions": "questions with their choices, kind, lesson and flags; no answers",

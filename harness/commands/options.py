@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -126,6 +126,30 @@ def open_dataset(folder: Path) -> Dataset:
     from edu_rag.dataset import Dataset
 
     return Dataset(folder)
+
+
+def board_option(command: F) -> F:
+    """`--board FILE`: the pins that datasets must match."""
+    return click.option(
+        "--board", "board_file", type=PATH, metavar="FILE",
+        help="The board's file, which pins the datasets; `board.toml` next to RESULTS if there is one.",
+    )(command)  # fmt: skip
+
+
+def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path | None) -> list[Dataset]:
+    """The datasets in these folders, each the one that the board pins where a board is given or next to `results`.
+
+    Raises DataError where a folder is not a whole dataset, ConfigError where it is not the board's.
+    """
+    from edu_rag.board_file import board_beside, check_pinned, read_board_file
+
+    path = board_file or (board_beside(results) if results is not None else None)
+    opened = [open_dataset(folder) for folder in folders]
+    if path is not None:
+        board = read_board_file(path)
+        for dataset in opened:
+            check_pinned(dataset.folder, dataset.manifest, board)
+    return opened
 
 
 def sample_name(n_sample: int | None, seed: int) -> str | None:

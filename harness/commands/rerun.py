@@ -10,7 +10,7 @@ import click
 from harness.commands.options import (
     PATH,
     dataset_option,
-    open_dataset,
+    open_pinned,
     print_json,
     print_lines,
     sample_name,
@@ -60,9 +60,10 @@ def rerun(
     """
     from harness.commands.run import manner_of, runnable, stopping_like_ctrl_c
     from harness.rerun import rerun_lines, rerun_values, run_again
+    from harness.reruns import FILE_NAME
     from harness.score import now_utc
 
-    dataset = open_dataset(dataset_folder)
+    (dataset,) = open_pinned([dataset_folder], None, reruns or BESIDE_THE_BOARD / FILE_NAME)
     submission = runnable(submission_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     made_at = now_utc().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -10,9 +10,10 @@ import click
 
 from harness.commands.options import (
     PATH,
+    board_option,
     grading_of,
     grading_options,
-    open_dataset,
+    open_pinned,
     own_machine_option,
     print_json,
     print_lines,
@@ -24,6 +25,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from edu_rag.dataset import Dataset
     from harness.judging.grading import Grading
     from harness.reruns import Vouched
 
@@ -41,13 +43,14 @@ if TYPE_CHECKING:
 @click.option("--out", "results", type=PATH, metavar="RESULTS", help="Write the scorecard where `edu-rag board` looks.")
 @click.option("--brief", is_flag=True, help="Print one line instead of the table.")
 @click.option("--all", "every", is_flag=True, help="Score all of a folder of submissions again, and say what moved.")
+@board_option
 @reruns_option
 @own_machine_option
 @grading_options
 def score(
     path: Path | None, datasets: Sequence[Path], split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
-    verdicts: Path | None, results: Path | None, brief: bool, every: bool, reruns: Path | None,
-    own_machine: bool,
+    verdicts: Path | None, results: Path | None, brief: bool, every: bool, board_file: Path | None,
+    reruns: Path | None, own_machine: bool,
     judge: str, judge_cache: Path | None, rules: str,
 ) -> None:  # fmt: skip
     """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
@@ -58,6 +61,7 @@ def score(
     With --all every submission's predictions for the given datasets are scored again, whatever split or sample;
     RESULTS/rescoring.json says what moved and why, and a faulty submission costs itself alone. Run records and probes
     in a submission may be forged, so there they count only where a line of --reruns vouches for the predictions.
+    Under a board (--board, or a board.toml next to RESULTS) only the datasets that it pins are taken.
 
     \b
     Example:
@@ -74,7 +78,8 @@ def score(
                 "--all takes no --split, --sample, --verdicts or --brief: it scores whatever is there."
             )
         vouched = vouched_of(reruns, results, own_machine=own_machine)
-        _score_all(path or Path("submissions"), datasets, results, grading, vouched, as_json=as_json)
+        opened = open_pinned(datasets, board_file, results)
+        _score_all(path or Path("submissions"), opened, results, grading, vouched, as_json=as_json)
         return
     if reruns is not None or own_machine:
         raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is believed anyway.")
@@ -82,11 +87,12 @@ def score(
         raise click.UsageError("Missing argument 'FILE-OR-SUBMISSION'.")
     if len(datasets) > 1:
         raise click.UsageError("Several --dataset go with --all only.")
-    _score_one(path, datasets[0], split, sample_name(n_sample, seed), grading, (as_json, brief), (verdicts, results))
+    (dataset,) = open_pinned(datasets, board_file, results)
+    _score_one(path, dataset, split, sample_name(n_sample, seed), grading, (as_json, brief), (verdicts, results))
 
 
 def _score_one(
-    path: Path, folder: Path, split: str | None, sample: str | None, grading: Grading, shown: tuple[bool, bool],
+    path: Path, dataset: Dataset, split: str | None, sample: str | None, grading: Grading, shown: tuple[bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:  # fmt: skip
     from edu_rag.jsonl import write_records
@@ -99,7 +105,6 @@ def _score_one(
     from harness.target import find_target
 
     (as_json, brief), (verdicts, results) = shown, written
-    dataset = open_dataset(folder)
     split = dataset.only_split(split)
     target = find_target(path, dataset.manifest, split, sample)
     try:
@@ -122,7 +127,7 @@ def _score_one(
 
 
 def _score_all(
-    submissions: Path, folders: Sequence[Path], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
+    submissions: Path, opened: Sequence[Dataset], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
 ) -> None:
     from edu_rag.errors import FaultsError
     from edu_rag.progress import say
@@ -130,7 +135,6 @@ def _score_all(
     from harness.rescore import rescore
     from harness.score import now_utc
 
-    opened = [open_dataset(folder) for folder in folders]
     found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading, vouched=vouched)
     if write_record(results / RECORD, found):
         say(f"wrote {results / RECORD}")

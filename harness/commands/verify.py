@@ -9,9 +9,10 @@ import click
 
 from harness.commands.options import (
     PATH,
+    board_option,
     grading_of,
     grading_options,
-    open_dataset,
+    open_pinned,
     own_machine_option,
     print_json,
     print_lines,
@@ -35,17 +36,20 @@ from harness.commands.options import (
 @click.option("--site", type=PATH, metavar="DIR", help="Also hold a site's files and numbers against the scorecards.")
 @click.option("--strict", is_flag=True, help="Exit 1 also where a scorecard's dataset was not given.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@board_option
 @reruns_option
 @own_machine_option
 @grading_options
 def verify(
-    results: Path, submissions: Path, datasets: Sequence[Path], site: Path | None, reruns: Path | None, *,
+    results: Path, submissions: Path, datasets: Sequence[Path], site: Path | None, reruns: Path | None,
+    board_file: Path | None, *,
     own_machine: bool, strict: bool, as_json: bool, judge: str, judge_cache: Path | None, rules: str,
 ) -> None:  # fmt: skip
     """Make every scorecard again from the predictions, and compare every field but the time of scoring.
 
     Nothing is written. Exits 1 where a number differs, cannot be made again, or is missing; what could not be verified
-    because its dataset was not given is counted out loud, and exits 1 with --strict.
+    because its dataset was not given is counted out loud, and exits 1 with --strict. Under a board (--board, or a
+    board.toml next to RESULTS) only the datasets that it pins are taken.
 
     \b
     Example:
@@ -59,7 +63,7 @@ def verify(
 
     if not results.is_dir():
         raise click.UsageError(f"--results: there is no folder {results}.")
-    opened = [open_dataset(folder) for folder in datasets]
+    opened = open_pinned(datasets, board_file, results)
     grading = grading_of(rules, judge, judge_cache, results)
     found, faults = remake(
         results, submissions, opened, grading=grading, vouched=vouched_of(reruns, results, own_machine=own_machine)

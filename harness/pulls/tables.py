@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.board_file import WHOLE, BoardDataset, BoardFile, check_dataset, read_board_file
+from edu_rag.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
 from edu_rag.dataset import Dataset
-from edu_rag.errors import ConfigError, EduRagError
+from edu_rag.errors import EduRagError
 from harness.carry import Version, version_of
 from harness.score import Exam, open_exam
 
-PLACE = Path("leaderboard") / "board.toml"
+PLACE = Path("leaderboard") / BOARD_FILE
 OWN_BASELINES = "EDU-RAG baselines"
 """The team of the project's own baselines, where the base has no board.toml."""
 
@@ -88,23 +88,10 @@ def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[Table]:
     if board is None:
         yield Table(dataset, dataset.only_split(None), None)
         return
-    entry = _entry(dataset, board)
+    entry = check_pinned(dataset.folder, dataset.manifest, board)  # changed gold would score wrong
     split = dataset.only_split(entry.split)
     for place, sample in enumerate(entry.samples):
         yield Table(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)
-
-
-def _entry(dataset: Dataset, board: BoardFile) -> BoardDataset:
-    """The board's entry of a dataset, whose bytes are checked: gold that was changed on the way would score wrong."""
-    found = dataset.manifest
-    named = next((one for one in board.datasets if (one.name, one.version) == (found.name, found.version)), None)
-    if named is None:
-        known = ", ".join(entry.id for entry in board.datasets) or "none"
-        raise ConfigError(
-            dataset.folder, f"is {dataset.id}, which {PLACE} of the base does not have", f"it has {known}"
-        )
-    check_dataset(dataset.folder, named)
-    return named
 
 
 def each_fault(error: EduRagError) -> list[EduRagError]:

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from edu_rag.dataset import CONFIGS, PAGE_ROWS, Dataset, reading_parquet
+from edu_rag.dataset import Dataset
+from edu_rag.table_rows import CONFIGS, PAGE_ROWS, reading_parquet
 
 CHARACTER_BINS = (0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 """Lower bounds of the bins that pages are counted in by their number of characters, as on the dataset's card."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builder.sentences import SPLITTER, split_sentences
-from edu_rag.dataset import schema
 from edu_rag.dataset_writer import write_dataset
+from edu_rag.errors import DataError
 from edu_rag.gold import Gold
+from edu_rag.identity import content_sha256, table_sha256, tables_of
 from edu_rag.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage, page_id_of
+from edu_rag.table_rows import schema
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 LAVA, ICE, FISH = "http://one.example/lava.html", "http://www.two.example/ice.html", "http://three.example/fish.html"
@@ -100,10 +103,16 @@ def write(folder: Path, made: dict[str, dict[str, list[Any]]] | None = None, **m
 
 
 def list_file(folder: Path, name: str, rows: int | None = None) -> None:
-    """Put a file's hash and rows into the manifest."""
+    """Put a file's hash and rows into the manifest, and of a table the hash of its rows where they can be read."""
     manifest: Manifest = read_manifest(folder)
     entry = FileEntry(sha256=file_sha256(folder / name), rows=rows)
-    write_manifest(folder, replace(manifest, files=dict(sorted({**manifest.files, name: entry}.items()))))
+    files = dict(sorted({**manifest.files, name: entry}.items()))
+    contents = dict(manifest.contents)
+    for table, names in tables_of([name]).items():
+        with suppress(DataError):
+            contents[table] = table_sha256(folder / name for name in names)
+    changed = replace(manifest, files=files, contents=contents, content_sha256=content_sha256(contents))
+    write_manifest(folder, changed)
 
 
 def damage(folder: Path, config: str, change: Callable[[list[dict[str, Any]]], Sequence[dict[str, Any]]]) -> None:

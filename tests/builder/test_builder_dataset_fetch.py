@@ -119,7 +119,7 @@ def test_a_bundled_dataset_of_another_hash_is_refused(tmp_path: Path, folder: Pa
 def test_a_dataset_that_the_operator_put_there_is_checked_and_used_though_it_is_not_published(
     published: BoardDataset, folder: Path, tmp_path: Path
 ):
-    private = replace(published, hub="", revision="", manifest_sha256="")
+    private = replace(published, hub="", revision="")
     assert list(fetch([private], tmp_path, endpoint=None)) == []
     shutil.copytree(folder, tmp_path / private.folder_name)
     assert list(fetch([private], tmp_path, endpoint=None)) == [tmp_path / private.folder_name]

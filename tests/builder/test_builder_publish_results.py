@@ -153,8 +153,9 @@ def test_the_board_hides_a_split_of_every_version_of_its_dataset_and_of_no_other
     from edu_rag.board_file import BoardDataset, BoardFile
 
     secret = BoardDataset(
-        name="tiny", version="1.0.0", content_sha256="0" * 64, split="val", samples=("whole",), hidden_gold=True
-    )
+        name="tiny", version="1.0.0", content_sha256="0" * 64, manifest_sha256="0" * 64, split="val",
+        samples=("whole",), hidden_gold=True,
+    )  # fmt: skip
     put(results, card(facts("whole"), dataset="huge@1.0.0#0123abcd"), full())
     rules = rules_of(BoardFile(baselines_team="us", datasets=[secret]))
     told = made(results, tmp_path / "out", hidden_by_board=rules)

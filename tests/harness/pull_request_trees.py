@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.dataset import Dataset
+from edu_rag.manifest import manifest_sha256
 from harness.pull_request import review
 from harness.pulls.asking import Terms
 from harness.pulls.records import Request, Review
@@ -32,6 +33,7 @@ baselines_team = "EDU-RAG baselines"
 name = "{name}"
 version = "{version}"
 content_sha256 = "{content}"
+manifest_sha256 = "{sha256}"
 split = "test"
 samples = ["whole", "stratified-20-seed-0"]
 bundled = true
@@ -87,8 +89,9 @@ def write_base(tmp_path: Path, dataset: Dataset, gold: Mapping[str, str], more: 
     hand_in(base, "theirs-one", theirs, settings("The others", "Theirs", accounts=["them"]))
     score_base(base, dataset, ["always-abstain", "half-right", "theirs-one"])
     board = BOARD.format(
-        name=dataset.manifest.name, version=dataset.manifest.version, content=dataset.manifest.content_sha256, more=more
-    )
+        name=dataset.manifest.name, version=dataset.manifest.version, content=dataset.manifest.content_sha256,
+        sha256=manifest_sha256(dataset.manifest), more=more,
+    )  # fmt: skip
     (base / "leaderboard" / "board.toml").write_text(board, encoding="utf-8")
     head = tmp_path / "head"
     shutil.copytree(base, head)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import fixture_board as made
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.dataset import Dataset
+from edu_rag.manifest import read_manifest, write_manifest
 from leaderboard import hidden
 from leaderboard.collect import collect
 from leaderboard.commands import board
@@ -20,6 +22,7 @@ TOML = """baselines_team = "t"
 name = "quiz"
 version = "1.2.0"
 content_sha256 = "{sha256}"
+manifest_sha256 = "{sha256}"
 split = "val"
 samples = ["whole"]
 hidden_gold = {hidden}
@@ -27,9 +30,8 @@ hidden_gold = {hidden}
 
 
 def say_in_manifest(folder: Path) -> None:
-    manifest = json.loads((folder / "manifest.json").read_bytes())
-    manifest["sources"]["hidden_splits"] = ["val"]
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    manifest = read_manifest(folder)
+    write_manifest(folder, replace(manifest, sources={**manifest.sources, "hidden_splits": ["val"]}))
 
 
 def build(folder: Path, dataset: Dataset) -> tuple[Path, str]:
@@ -55,8 +57,9 @@ def test_a_hidden_split_shows_neither_questions_nor_predictions(
     dataset = quiz.write_exam(tmp_path / "dataset")
     quiz.write_results(tmp_path / "results", dataset)
     toml = TOML.format(sha256="0" * 64, hidden=str(said_by == "the board's file").lower())
-    (tmp_path / "board.toml").write_text(toml, encoding="utf-8")
-    monkeypatch.setattr(hidden, "BOARD_FILE", tmp_path / "board.toml")
+    file = tmp_path / "elsewhere.toml"  # a board.toml next to the results would pin the dataset too
+    file.write_text(toml, encoding="utf-8")
+    monkeypatch.setattr(hidden, "BOARD_FILE", file)
     if said_by == "the manifest":
         say_in_manifest(dataset.folder)
     site, said = build(tmp_path, dataset)
@@ -71,8 +74,7 @@ def test_a_hidden_split_shows_neither_questions_nor_predictions(
 
 def test_another_split_of_the_dataset_is_as_public_as_before(tmp_path: Path) -> None:
     dataset = quiz.write_exam(tmp_path / "dataset")
-    manifest = dataset.folder / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"sources": {}', '"sources": {"hidden_splits": ["test"]}'))
+    write_manifest(dataset.folder, replace(dataset.manifest, sources={"hidden_splits": ["test"]}))
     found = hidden.hidden_splits([dataset.folder])
     assert found == {("quiz", "test")}
     made.write_card(tmp_path / "results", made.card_of("one", dataset=dataset.id), b"{}\n")
