@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -295,7 +296,10 @@ def test_a_build_goes_on_from_a_store_with_a_piece_missing_and_says_so(
 ) -> None:
     before, warc = tree(ds), store_folder(ds) / "responses.warc.gz"
     with closing(StoreReader(store_folder(ds))) as store:
-        last = max(row.offset or 0 for row in store.iter_fetches())
+        rows = list(store.iter_fetches())
+    # A page that is in the file twice (another address led to it) is not lost with one of them.
+    n_copies = Counter(row.digest for row in rows)
+    last = max(row.offset for row in rows if row.offset is not None and n_copies[row.digest] == 1)
     warc.write_bytes(warc.read_bytes()[: last + 10])
     built(web, ds)
     assert "responses.warc.gz: 1 pages are not there any more, and are fetched again" in capsys.readouterr().err
