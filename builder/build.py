@@ -7,7 +7,7 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl.crawl import crawl
 from builder.crawl.rounds import Round, next_round, round_of
-from builder.crawl.searching import Sleep
+from builder.crawl.searching import Sleep, answer_to
 from builder.derive import Inputs, derive, with_changes
 from builder.documents.report import REPORT_FILE, write_report
 from builder.evidence import check_methods
@@ -24,10 +24,11 @@ from builder.extract.extract import check_extractor
 from builder.question_changes import question_changes, refuse_changes, stored_questions
 from builder.questions import read_questions
 from builder.scale import check_executor
+from builder.search import ANSWERED
 from builder.search.chain import Chain, open_chain
 from builder.search.settings import forget_paths
 from builder.standing import dataset_at, refuse_other_name, say_replaced
-from builder.store.crawl_store import LOG_FILE, CrawlStore, forget_store, is_store
+from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
 from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold, match_gold
@@ -49,10 +50,9 @@ def store_folder(out: Path) -> Path:
     return place.with_name(f"{place.name}.crawl")
 
 
-def report_file(store: Path, out: Path) -> Path:
-    """Where the report goes: into the store, but beside a dataset that is a replay to another place."""
-    own = store_folder(out).absolute() == store.absolute()
-    return store / REPORT_FILE if own else out.with_name(f"{out.name}.report.html")
+def replay_file(out: Path, name: str) -> Path:
+    """Where a replay writes its report or its log: next to its dataset, since it does not change the store."""
+    return out.with_name(f"{out.name}.{name}")
 
 
 def n_cores() -> int:
@@ -203,15 +203,15 @@ def _crawl(
     _write_config(store.folder, inputs, replace(turn, is_finished=not n_unsearched))
 
 
-def _derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manifest:
+def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report: Path, log: Path) -> Manifest:
     before = dataset_at(out)
     with _writing(out):
         manifest = derive(store, inputs, out, workers)
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
-    with _writing(store.folder):
-        say(f"report: {write_report(report_file(store.folder, out), store.folder / LOG_FILE, out, manifest)}")
+    with _writing(report):
+        say(f"report: {write_report(report, log, out, manifest)}")
     return manifest
 
 
@@ -259,25 +259,40 @@ def build(
             )
             inputs = _begin(store, inputs, turn, stored)
             _crawl(store, chain, inputs, turn, allow_partial, sleep)
-            return _derive(store, inputs, out, workers)
+            return _derive(store, inputs, out, workers, folder / REPORT_FILE, folder / LOG_FILE)
+
+
+def _refuse_unanswered(store: StoreReader, inputs: Inputs) -> None:
+    """Raise DataError where a finished crawl has questions without an answer: rows of its index are missing."""
+    config = inputs.config.search
+    if not config.chain:
+        return
+    n = sum(answer_to(question, store, config).state not in ANSWERED for question in inputs.questions)
+    if n:
+        what = f"its crawl is finished, but {n:,} of {len(inputs.questions):,} questions have no answer in its index"
+        raise DataError(store.folder, what, "run the same `edu-rag build` again with --resume, or add --allow-partial")
 
 
 def replay(
     folder: Path, out: Path, *, workers: int = 1, extractor: str | None = None, executor: str | None = None,
     allow_partial: bool = False,
 ) -> Manifest:  # fmt: skip
-    """The dataset again from its crawl store alone, with the network off: the same bytes.
+    """The dataset again from its crawl store alone, with the network off: the same bytes. The store does not change.
 
     Raises DataError for a store whose crawl is not finished, unless `allow_partial`.
     """
     refuse_foreign(out)
-    with CrawlStore(folder, may_forget=False) as store, logging_to(BuildLog()) as log:
-        log.open(folder / LOG_FILE)
+    out = out.absolute()
+    with closing(StoreReader(folder)) as store, logging_to(BuildLog()) as log:
         inputs = with_changes(read_inputs(folder), extractor, executor)
         _check_names(inputs.config)
         turn = read_round(folder)
         if turn is not None and not turn.is_finished and not allow_partial:
             remedy = "run the same `edu-rag build` again with --resume, or add --allow-partial"
             raise DataError(folder, "its crawl is not finished", remedy)
+        if not allow_partial:
+            _refuse_unanswered(store, inputs)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        log.open(replay_file(out, LOG_FILE))
         note("replay", version=inputs.config.version, questions=len(inputs.questions))
-        return _derive(store, inputs, out, workers)
+        return _derive(store, inputs, out, workers, replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE))

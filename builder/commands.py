@@ -1,4 +1,4 @@
-"""The builder's commands: build and replay."""
+"""The builder's commands: build, replay and crawl."""
 
 from __future__ import annotations
 
@@ -136,3 +136,38 @@ def replay(
         store, out, workers=workers or n_cores(), extractor=extractor, executor=executor, allow_partial=allow_partial
     )
     _report(manifest, as_json)
+
+
+@click.group()
+def crawl() -> None:
+    """A crawl store's life: what `edu-rag build` keeps in DATASET.crawl."""
+
+
+@crawl.command("rebuild-index")
+@click.argument("store", type=_FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON.")
+def rebuild_index(store: Path, as_json: bool) -> None:
+    """Make index.sqlite3 again from responses.warc.gz alone.
+
+    For an index that is lost, damaged, or older than the WARC file. The WARC file does not change, and the old index is
+    kept under another name. A damaged record is left out and reported: `edu-rag build --resume` fetches its page again.
+
+    \b
+    Example:
+      edu-rag crawl rebuild-index dataset.crawl
+    """
+    import msgspec
+
+    from builder.store.rebuild import rebuild_index as run
+    from edu_rag.progress import say
+
+    found = run(store)
+    if found.old_index:
+        say(f"the old index is kept as {store / found.old_index}")
+    if found.pages_lost:
+        say("the same `edu-rag build` with --resume fetches the lost pages again")
+    if as_json:
+        click.echo(msgspec.json.encode(found.counts()).decode())
+        return
+    for name, value in found.counts().items():
+        click.echo(f"{name:<20} {value:>12,}")

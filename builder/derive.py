@@ -25,7 +25,8 @@ from builder.page_stage import PageSettings
 from builder.scale import scaled_results
 from builder.search.combine import Combined
 from builder.sources import sources_of
-from builder.store.crawl_store import CrawlStore, Fetch
+from builder.store.index import Fetch
+from builder.store.reader import StoreReader
 from builder.store.takedowns import TakeDowns, host_is_listed, read_takedowns
 from builder.urls import canonical_or_none, host_of
 from builder.work_tables import WorkTables
@@ -79,7 +80,7 @@ class _Fates:
         return dropped or "kept"
 
 
-def _wanted(inputs: Inputs, store: CrawlStore) -> Iterator[tuple[Combined, list[str]]]:
+def _wanted(inputs: Inputs, store: StoreReader) -> Iterator[tuple[Combined, list[str]]]:
     """Each question's search with the canonical URLs of its hits."""
     for question in inputs.questions:
         search = answer_to(question, store, inputs.config.search)
@@ -87,7 +88,7 @@ def _wanted(inputs: Inputs, store: CrawlStore) -> Iterator[tuple[Combined, list[
         yield search, [url for url in urls if url is not None]
 
 
-def _take_urls(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> datetime:
+def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> datetime:
     """Bring the URLs of all hits into the tables, each with its fate; return the time of the newest thing used.
 
     Raises DataError where a URL was not fetched: the crawl is not finished.
@@ -115,7 +116,7 @@ def _take_urls(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> datetim
     return max(times, default=inputs.started_at)
 
 
-def _make_pages(tables: WorkTables, store: CrawlStore, inputs: Inputs, workers: int) -> None:
+def _make_pages(tables: WorkTables, store: StoreReader, inputs: Inputs, workers: int) -> None:
     """Run the page stage on every stored response that a hit leads to."""
     config = inputs.config
     settings = PageSettings(
@@ -159,7 +160,7 @@ def _hits(question: Question, search: Combined, tables: WorkTables, config: Buil
         )  # fmt: skip
 
 
-def _label(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> None:
+def _label(tables: WorkTables, store: StoreReader, inputs: Inputs) -> None:
     """Give every question its hits and its evidence."""
     golds = {gold.question_id: gold for gold in inputs.golds}
     with Stage("label", total=len(inputs.questions)) as stage:
@@ -191,7 +192,7 @@ def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
     return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
 
 
-def derive(store: CrawlStore, inputs: Inputs, out: Path, workers: int) -> Manifest:
+def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manifest:
     """Write the dataset folder that the store and the settings make: the same bytes for any number of workers."""
     config = inputs.config
     out = out.absolute()

@@ -56,7 +56,7 @@ class PageTask:
         done = _results_file(folder, rank)
         if not done.exists():
             settings = msgspec.msgpack.decode((folder / SETTINGS_FILE).read_bytes(), type=PageSettings)
-            store = StoreReader(Path(self.store))
+            store = StoreReader(Path(self.store), trusting=True)
             try:
                 jobs = page_stage.jobs(_pages_of(folder, rank, world_size), store)
                 _write_results(done, page_results(jobs, settings, workers=1))
@@ -152,7 +152,7 @@ def _prepared(store: Path, pages: Iterable[tuple[str, str]], settings: PageSetti
     todo = list(pages)
     lines = b"".join(msgspec.json.encode(page) + b"\n" for page in todo)
     name = hashlib.sha256(packed + lines + f"{n_tasks} {__version__}".encode())
-    reader = StoreReader(store)
+    reader = StoreReader(store, trusting=True)
     try:
         for _, fetch_url in todo:
             fetch = reader.fetch(fetch_url)

@@ -10,7 +10,7 @@ from builder.config import crawl_settings
 from builder.crawl.searching import answer_to
 from builder.search import ANSWERED
 from builder.sentences import SPLITTER
-from builder.store.crawl_store import CrawlStore
+from builder.store.reader import StoreReader
 from builder.work_tables import WorkTables
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _mean(total: float | None, n: int) -> float:
     return round((total or 0) / n, 2) if n else 0.0
 
 
-def _states(store: CrawlStore, inputs: Inputs) -> Iterator[str]:
+def _states(store: StoreReader, inputs: Inputs) -> Iterator[str]:
     for question in inputs.questions:
         yield answer_to(question, store, inputs.config.search).state
 
@@ -55,7 +55,7 @@ def _pages(tables: WorkTables, n_questions: int) -> dict[str, Any]:
     }
 
 
-def sources_of(tables: WorkTables, store: CrawlStore, inputs: Inputs) -> dict[str, Any]:
+def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[str, Any]:
     """The manifest's `sources`: questions, searches, fates of hits, pages and labels, as plain values."""
     n = len(inputs.questions)
     sources: dict[str, Any] = {

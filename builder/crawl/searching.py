@@ -12,6 +12,7 @@ from builder.search.chain import Chain
 from builder.search.combine import Combined, combined
 from builder.search.settings import SearchConfig
 from builder.store.crawl_store import CrawlStore, Search
+from builder.store.reader import StoreReader
 from edu_rag.errors import EngineError
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
@@ -68,7 +69,7 @@ def _ask(engine: SearchEngine, query: str, n: int, patience: Patience, sleep: Sl
     return result
 
 
-def _row(question: Question, store: CrawlStore, engine: str) -> Search | None:
+def _row(question: Question, store: StoreReader, engine: str) -> Search | None:
     """What an engine said to a question; an answer to another wording of it is no answer."""
     found = store.search(question.question_id, engine)
     return found if found is not None and found.query == query_of(question) else None
@@ -80,7 +81,7 @@ def _row_now(question: Question, store: CrawlStore, engine: str) -> Search | Non
     return row if row is not None and row.round >= store.round else None
 
 
-def answer_to(question: Question, store: CrawlStore, settings: SearchConfig) -> Combined:
+def answer_to(question: Question, store: StoreReader, settings: SearchConfig) -> Combined:
     """What the store's engines of the chain say to a question, taken together: see builder.search.combine.
 
     After a refresh that an engine refused, its older answer still stands.

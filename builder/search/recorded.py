@@ -105,7 +105,7 @@ class StoreRecording:
 
         if query not in self._questions:
             return _UNKNOWN
-        with closing(StoreReader(self._folder)) as store:
+        with closing(StoreReader(self._folder, trusting=True)) as store:
             question_id = self._questions[query][1]
             search = store.search(question_id, self._engine)
             raw = tuple(store.raw_responses(question_id, self._engine))

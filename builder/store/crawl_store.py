@@ -1,7 +1,9 @@
 """The crawl store, open for its one writer: what was acknowledged is on the disk, in the order that makes it whole.
 
-A response is appended to the WARC file and synced before its row is committed (SQLite, WAL, synchronous FULL). So a
-kill, a full disk or a power cut leaves at worst bytes without a row, which the next opening cuts.
+A response is appended to the WARC file. A commit appends a batch, the record of its rows, syncs the file, and then
+commits the rows to the index (SQLite, WAL, synchronous FULL). So a kill, a full disk or a power cut leaves at worst
+responses without a row, which are used when their page is fetched again, and an index that does not know the last
+batch, which the next opening brings into it.
 """
 
 from __future__ import annotations
@@ -10,30 +12,39 @@ import hashlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from builder.fetch.body import charset_of
 from builder.search import ANSWERED
+from builder.store.agreement import refuse_lost_index
+from builder.store.batches import batch_record
+from builder.store.faults import MAKE_ROOM, file_fault, index_fault
 from builder.store.index import (
-    FETCH_COLUMNS,
-    SEARCH_COLUMNS,
     Fetch,
     Search,
+    WarcState,
+    add_rows,
     bring_up_to_date,
     fetch_row,
     pack_responses,
     search_row,
+    verify_pages,
+    verify_rows,
+    version_of,
+    write_state,
 )
 from builder.store.lock import bring_back_takedowns, forget_store, is_store, locked, sync_folder
-from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, NO_STORE_REMEDY, WARC_FILE, StoreReader
+from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, StoreReader, reading, refuse_missing
+from builder.store.repair import NewStore, Repair
 from builder.store.settling import row_after
-from builder.store.warc import WarcFile, read_record, warc_record
+from builder.store.warc import WarcFile, new_store, read_record, response_id, warc_record
 from edu_rag.errors import DataError
-from edu_rag.progress import note, say
+from edu_rag.progress import note
 
 if TYPE_CHECKING:
     from builder.fetch import Fetched
@@ -48,7 +59,6 @@ BATCH = 32
 """Rows per fsync and commit: a kill costs at most these, and they are asked for again."""
 BATCH_S = 1.0
 """A commit is due after so long all the same: what comes slowly (a paid search) is committed one by one."""
-_REMEDY = "make room and run the same command again to resume"
 
 
 class CrawlStore(StoreReader):
@@ -57,16 +67,16 @@ class CrawlStore(StoreReader):
     `round` is the round of the crawl that rows are written for: 0, and one more with every refresh. After a failed
     write nothing more is written: what a failed fsync left in memory only would look as if it were on the disk.
 
-    Opening it forgets rows whose bytes are gone, so that they are fetched again; where nothing can be fetched,
-    `may_forget` is off, and a file that is too short is an error.
+    Opening it brings index and WARC file together (builder.store.repair). It forgets rows whose page is gone, so that
+    the page is fetched again. `new_store` names a store that is made here.
     """
 
     def __init__(
-        self, folder: Path, *, create: bool = False, may_forget: bool = True,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, folder: Path, *, create: bool = False, monotonic: Callable[[], float] = time.monotonic,
+        new_store: NewStore = new_store,
     ) -> None:  # fmt: skip
-        if not create and not (folder / INDEX_FILE).is_file():
-            raise DataError(folder, "is no crawl store", NO_STORE_REMEDY)
+        if not create:
+            refuse_missing(folder)
         self.round = 0
         self._monotonic = monotonic
         self._searches: dict[tuple[str, str], tuple[Search, bytes]] = {}
@@ -75,39 +85,40 @@ class CrawlStore(StoreReader):
         self._is_broken = False
         self._lock = locked(folder)
         try:
-            self._open_files(folder)
+            self._make_files(folder)
             super().__init__(folder)
-            if not may_forget:
-                self._refuse_short_file()
-            self._mend()
         except BaseException:
             self._lock.close()
             raise
-
-    def _open_files(self, folder: Path) -> None:
-        """Make or update the files, and sync their names, before anything is acknowledged."""
-        for left in folder.glob(".*.tmp"):  # of a write that was killed
-            left.unlink(missing_ok=True)
         try:
-            bring_back_takedowns(folder)
-            WarcFile(folder / WARC_FILE, writable=True).close()
-            index = sqlite3.connect(folder / INDEX_FILE)
-            try:
-                index.execute("PRAGMA journal_mode=WAL")
-                index.execute("PRAGMA synchronous=FULL")
-                bring_up_to_date(index, folder)
-            finally:
-                index.close()
-            sync_folder(folder)
-        except (sqlite3.OperationalError, OSError) as error:
-            raise DataError(folder, f"cannot be opened: {error}", "make room or mend its permissions") from None
-        except sqlite3.DatabaseError as error:
-            raise DataError(folder / INDEX_FILE, f"not readable: {error}", "build again with --fresh") from None
+            with self._writing():
+                opened = Repair(folder, self._index, self._warc).run(new_store)
+        except BaseException:
+            super().close()
+            self._lock.close()
+            raise
+        self._store_id, self._orphans = opened.store_id, opened.orphans
 
-    def _connect(self) -> None:
+    def _make_files(self, folder: Path) -> None:
+        """Make the files, or update the index, and sync their names, before anything is acknowledged."""
+        try:
+            for left in folder.glob(".*.tmp"):  # of a write that was killed
+                left.unlink(missing_ok=True)
+            bring_back_takedowns(folder)
+            with closing(WarcFile(folder / WARC_FILE, writable=True)) as warc:
+                reading(folder / INDEX_FILE, lambda: _make_index(folder, warc))
+            sync_folder(folder)
+        except OSError as error:
+            raise file_fault(folder, error, "written") from None
+
+    def _open(self, trusting: bool) -> None:
         self._warc = WarcFile(self.folder / WARC_FILE, writable=True)
         self._index = sqlite3.connect(self.folder / INDEX_FILE, check_same_thread=False)
         self._index.execute("PRAGMA synchronous=FULL")
+        reading(self._index_path, lambda: verify_rows(self._index))
+
+    def _let_go(self) -> None:
+        self._index.close()
 
     def __enter__(self) -> CrawlStore:
         return self
@@ -118,7 +129,7 @@ class CrawlStore(StoreReader):
         if error is None:
             self.close()
             return
-        with suppress(DataError):  # the first error is the one to tell
+        with suppress(DataError):  # the first error is the one to report
             self.close()
 
     def close(self) -> None:
@@ -127,7 +138,7 @@ class CrawlStore(StoreReader):
             if not self._is_broken:
                 self.flush()
         finally:
-            with suppress(sqlite3.Error, OSError):  # what is not written was told; the next opening mends
+            with suppress(sqlite3.Error, OSError):  # reported already; the next opening repairs
                 super().close()
             self._lock.close()
 
@@ -135,54 +146,15 @@ class CrawlStore(StoreReader):
     def _writing(self) -> Iterator[None]:
         with self._turn:
             if self._is_broken:
-                raise DataError(self.folder, "could not be written before", _REMEDY)
+                raise DataError(self.folder, "could not be written before", MAKE_ROOM)
             try:
                 yield
-            except (OSError, sqlite3.Error) as error:
+            except OSError as error:
                 self._is_broken = True
-                what = getattr(error, "strerror", None) or error
-                raise DataError(self.folder, f"cannot be written: {what}", _REMEDY) from None
-
-    def _refuse_short_file(self) -> None:
-        ((committed,),) = self._rows("SELECT bytes FROM warc")
-        if self._warc.end < committed:
-            what = f"holds {self._warc.end:,} of the {committed:,} bytes that its index knows"
-            raise DataError(self.folder / WARC_FILE, what, "bring back the whole file, or build with --resume")
-
-    def _mend(self) -> None:
-        """Cut bytes without a row: of a record that was being written. Forget rows without bytes: to be refetched."""
-        with self._writing():
-            with self._index:
-                (committed,) = self._index.execute("SELECT bytes FROM warc").fetchone()
-                size, before = self._warc.end, self._index.total_changes
-                if size < committed:
-                    self._index.execute("DELETE FROM fetches WHERE warc_offset + length > ?", (size,))
-                end = self._forget_unreadable(min(committed, size))
-                if forgotten := self._index.total_changes - before:
-                    say(f"{self.folder / WARC_FILE}: {forgotten:,} pages are not there any more, and are fetched again")
-                if end != committed:
-                    self._index.execute("UPDATE warc SET bytes = ?", (end,))
-            if size > end:
-                self._warc.cut(end)
-                self._warc.sync()
-
-    def _forget_unreadable(self, end: int) -> int:
-        """Drop the last rows whose records are not whole (a disk that lied); return where the file is sound."""
-        while True:
-            row = self._index.execute(
-                "SELECT url, warc_offset, length, digest FROM fetches WHERE warc_offset IS NOT NULL"
-                " ORDER BY warc_offset DESC LIMIT 1"
-            ).fetchone()
-            if row is None:
-                return end
-            url, offset, length, digest = row
-            try:
-                read_record(self._warc.read(offset, length), digest)
-            except ValueError:
-                self._index.execute("DELETE FROM fetches WHERE url = ?", (url,))
-                end = min(end, offset)
-            else:
-                return end
+                raise file_fault(self._warc.path, error, "written") from None
+            except sqlite3.Error as error:
+                self._is_broken = True
+                raise index_fault(self._index_path, error) from None
 
     def search(self, question_id: str, engine: str) -> Search | None:
         """What an engine said to a question, committed or not; None where it was not asked."""
@@ -219,11 +191,23 @@ class CrawlStore(StoreReader):
         with self._writing():
             row, is_new = row_after(self.fetch(got.url), got, digest, self.round)
             if is_new and digest is not None:
-                record = warc_record(got, digest, self.round)
-                row = replace(row, offset=self._warc.append(record), length=len(record))
+                offset, length = self._orphan(got, digest) or self._append(got, digest)
+                row = replace(row, offset=offset, length=length)
             self._fetches[row.url] = row
             self._flush_if_due()
         return row.outcome
+
+    def _append(self, got: Fetched, digest: str) -> tuple[int, int]:
+        record = warc_record(got, digest, self.round, self._store_id)
+        return self._warc.append(record), len(record)
+
+    def _orphan(self, got: Fetched, digest: str) -> tuple[int, int] | None:
+        """Where the same response is already, of a build that was killed before its commit."""
+        place = self._orphans.pop(response_id(got.url, digest, self.round), None)
+        if place is None:
+            return None
+        _, charset = read_record(self._warc.read(*place), digest)
+        return place if charset == charset_of(got.headers) else None
 
     def _flush_if_due(self) -> None:
         now = self._monotonic()
@@ -236,17 +220,31 @@ class CrawlStore(StoreReader):
             self.flush()
 
     def flush(self) -> None:
-        """Sync the WARC file, then commit the rows that point into it, and how far it is whole."""
+        """Append the batch of the pending rows, sync the WARC file, then commit the rows to the index."""
         with self._writing():
-            if any(fetch.offset is not None for fetch in self._fetches.values()):
-                self._warc.sync()
+            if not self._searches and not self._fetches:
+                return
+            searches = [search_row(*pair) for pair in self._searches.values()]
+            fetches = [fetch_row(fetch) for fetch in self._fetches.values()]
+            batch = self._warc.append(batch_record(searches, fetches, self._warc.end, self._store_id))
+            self._warc.sync()
             with self._index:
-                self._index.executemany(_ADD_SEARCH, (search_row(*pair) for pair in self._searches.values()))
-                self._index.executemany(_ADD_FETCH, map(fetch_row, self._fetches.values()))
-                self._index.execute("UPDATE warc SET bytes = ?", (self._warc.end,))
+                add_rows(self._index, searches, fetches, batch)
+                write_state(self._index, WarcState(bytes=self._warc.end, last=batch, id=self._store_id))
             self._searches.clear()
             self._fetches.clear()
 
 
-_ADD_SEARCH = f"INSERT OR REPLACE INTO searches ({SEARCH_COLUMNS}, raw) VALUES ({', '.join('?' * 9)})"  # noqa: S608
-_ADD_FETCH = f"INSERT OR REPLACE INTO fetches ({FETCH_COLUMNS}) VALUES ({', '.join('?' * 16)})"  # noqa: S608
+def _make_index(folder: Path, warc: WarcFile) -> None:
+    """Make the index, or update it. Raises sqlite3.Error, ValueError, or DataError where rows were lost."""
+    path = folder / INDEX_FILE
+    if not path.exists():
+        refuse_lost_index(folder, warc, "is missing")
+    with closing(sqlite3.connect(path)) as index:
+        if version_of(index) == 0:
+            refuse_lost_index(folder, warc, "is empty")
+        else:
+            verify_pages(index)
+        index.execute("PRAGMA journal_mode=WAL")
+        index.execute("PRAGMA synchronous=FULL")
+        bring_up_to_date(index, path)

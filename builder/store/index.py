@@ -1,10 +1,16 @@
-"""The crawl store's SQLite index: its tables and their versions, and its rows as records."""
+"""The crawl store's SQLite index: its tables and their versions, and its rows as records.
+
+The index is derived from the WARC file: `batch` is the offset of the metadata record that holds a row, and -1 where a
+row is not in the WARC file yet (a store of version 1 or 2). Every row carries a digest of its values, since SQLite has
+none: a value that was changed on the disk is found when it is read.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +19,7 @@ from typing import Any
 import msgspec
 
 from builder.search import RawResponse, State
+from builder.store.faults import rebuild
 from edu_rag.errors import DataError
 
 _STEPS = (
@@ -39,11 +46,21 @@ _STEPS = (
         "CREATE TABLE warc (bytes INTEGER NOT NULL)",
         "INSERT INTO warc SELECT coalesce(max(warc_offset + length), 0) FROM fetches",
     ),
+    (
+        "ALTER TABLE searches ADD COLUMN batch INTEGER NOT NULL DEFAULT -1",
+        "ALTER TABLE searches ADD COLUMN row_digest BLOB",
+        "ALTER TABLE fetches ADD COLUMN batch INTEGER NOT NULL DEFAULT -1",
+        "ALTER TABLE fetches ADD COLUMN row_digest BLOB",
+        "ALTER TABLE warc ADD COLUMN last INTEGER NOT NULL DEFAULT -1",
+        "ALTER TABLE warc ADD COLUMN id TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE warc ADD COLUMN row_digest BLOB",
+    ),
 )
 """What each schema version adds to the one before; a store of version 1 was written without saying so."""
 VERSION = len(_STEPS)
 
 SEARCH_COLUMNS = "question_id, engine, query, state, reason, hits, searched_at, round"
+"""What describes a search; its packed responses are in `raw`, which has a checksum of its own (zlib's)."""
 FETCH_COLUMNS = (
     "url, outcome, status, n_redirects, final_url, warc_offset, length, digest, fetched_at, detail,"
     " etag, last_modified, signals, attempts, round, checked_at"
@@ -140,6 +157,85 @@ def fetch_row(fetch: Fetch) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def row_digest(values: Sequence[Any]) -> bytes:
+    """Eight bytes over the values of a row."""
+    return hashlib.blake2b(msgspec.msgpack.encode(list(values)), digest_size=8).digest()
+
+
+def checked(row: Sequence[Any]) -> Sequence[Any]:
+    """A row without its digest, which is its last value. Raises ValueError where they do not fit."""
+    *values, digest = row
+    if digest != row_digest(values):
+        raise ValueError(f"the row of {str(values[0])[:200]!r} differs from its digest")
+    return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarcState:
+    """What the index knows of the WARC file: it is whole up to `bytes`, and `last` is the offset of its last batch.
+
+    -1: no row of the index is in the WARC file. `id` is the store's id, empty where the index was not told it yet.
+    """
+
+    bytes: int
+    last: int = -1
+    id: str = ""
+
+
+def read_state(index: sqlite3.Connection) -> WarcState:
+    """The state in the index. Raises ValueError where it is damaged."""
+    rows = index.execute("SELECT id, last, bytes, row_digest FROM warc").fetchall()
+    if len(rows) != 1:
+        raise ValueError(f"the table warc has {len(rows)} rows")
+    store_id, last, n_bytes = checked(rows[0])
+    return WarcState(bytes=n_bytes, last=last, id=store_id)
+
+
+def write_state(index: sqlite3.Connection, state: WarcState) -> None:
+    """Replace the state in the index, in the caller's transaction."""
+    values = (state.id, state.last, state.bytes)
+    index.execute("UPDATE warc SET id = ?, last = ?, bytes = ?, row_digest = ?", (*values, row_digest(values)))
+
+
+def _upsert(table: str, key: str, columns: str) -> str:
+    names = columns.split(", ")
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key.split(", "))
+    # A batch that is read again must not bring back a row that a later one replaced.
+    return (
+        f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - ours, all of it
+        f" ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE excluded.batch >= {table}.batch"
+    )
+
+
+_ADD_SEARCH = _upsert("searches", "question_id, engine", f"{SEARCH_COLUMNS}, raw, batch, row_digest")
+_ADD_FETCH = _upsert("fetches", "url", f"{FETCH_COLUMNS}, batch, row_digest")
+
+
+def add_rows(
+    index: sqlite3.Connection, searches: Iterable[tuple[Any, ...]], fetches: Iterable[tuple[Any, ...]], batch: int
+) -> None:
+    """Bring a batch's rows (`search_row`, `fetch_row`) into the index, in the caller's transaction."""
+    index.executemany(
+        _ADD_SEARCH, ((*row, raw, batch, row_digest((*row, batch))) for *row, raw in searches)
+    )
+    index.executemany(_ADD_FETCH, ((*row, batch, row_digest((*row, batch))) for row in fetches))
+
+
+def verify_pages(index: sqlite3.Connection) -> None:
+    """Let SQLite check its file. Raises sqlite3.Error or ValueError."""
+    (found,) = index.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise ValueError(" ".join(str(found).split())[:200])
+
+
+def verify_rows(index: sqlite3.Connection) -> None:
+    """Compare every row with its digest. Raises sqlite3.Error or ValueError."""
+    read_state(index)
+    for table, columns, parse in (("searches", SEARCH_COLUMNS, search_of), ("fetches", FETCH_COLUMNS, fetch_of)):
+        for row in index.execute(f"SELECT {columns}, batch, row_digest FROM {table}"):  # noqa: S608 - ours
+            parse(checked(row)[:-1])
+
+
 def version_of(index: sqlite3.Connection) -> int:
     """The schema version of an index; 0 for a new file."""
     (version,) = index.execute("PRAGMA user_version").fetchone()
@@ -148,17 +244,27 @@ def version_of(index: sqlite3.Connection) -> int:
     return int(index.execute("SELECT 1 FROM sqlite_master WHERE name = 'fetches'").fetchone() is not None)
 
 
-def refuse_other_version(version: int, folder: Path, *, oldest: int) -> None:
-    """Raise DataError for a store that this program cannot read."""
-    if not oldest <= version <= VERSION:
-        what = f"is a crawl store of version {version}, and this edu-rag reads version {VERSION}"
-        raise DataError(folder, what, "use the edu-rag that wrote it, or build again with --fresh")
+def refuse_other_version(version: int, path: Path) -> None:
+    """Raise DataError for an index that this program cannot read."""
+    if not 0 <= version <= VERSION:
+        what = f"is of version {version}, and this edu-rag reads version {VERSION}"
+        remedy = f"use the edu-rag that wrote it, or, where it is damaged, {rebuild(path.parent)}"
+        raise DataError(path, what, remedy)
 
 
-def bring_up_to_date(index: sqlite3.Connection, folder: Path) -> None:
-    """Make the tables, or add what later versions added, in one transaction. Raises DataError for a newer store."""
+def _add_digests(index: sqlite3.Connection) -> None:
+    for table, columns in (("searches", SEARCH_COLUMNS), ("fetches", FETCH_COLUMNS)):
+        rows = index.execute(f"SELECT {columns}, batch, rowid FROM {table}")  # noqa: S608 - ours
+        digests = ((row_digest(row[:-1]), row[-1]) for row in rows.fetchall())
+        index.executemany(f"UPDATE {table} SET row_digest = ? WHERE rowid = ?", digests)  # noqa: S608 - ours
+    (n_bytes,) = index.execute("SELECT bytes FROM warc").fetchone()
+    write_state(index, WarcState(bytes=n_bytes))
+
+
+def bring_up_to_date(index: sqlite3.Connection, path: Path) -> None:
+    """Make the tables, or add what later versions added, in one transaction. Raises DataError for a newer index."""
     version = version_of(index)
-    refuse_other_version(version, folder, oldest=0)
+    refuse_other_version(version, path)
     if version == VERSION:
         return
     with index:
@@ -166,4 +272,5 @@ def bring_up_to_date(index: sqlite3.Connection, folder: Path) -> None:
         for step in _STEPS[version:]:
             for statement in step:
                 index.execute(statement)
+        _add_digests(index)
         index.execute(f"PRAGMA user_version = {VERSION}")

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import IO
 
-from builder.store.reader import INDEX_FILE, LOCK_FILE, WARC_FILE
+from builder.store.index_files import INDEX_FILE, LOCK_FILE, WARC_FILE
 from builder.store.takedowns import TAKEDOWNS_FILE
 from edu_rag.errors import DataError
 
@@ -72,10 +72,11 @@ def locked(folder: Path) -> IO[str]:
         _make(folder)
         lock = (folder / LOCK_FILE).open("w")
     except OSError as error:
-        raise DataError(folder, f"cannot be written: {error.strerror}", "mend that, or name another folder") from None
+        what = f"cannot be written: {error.strerror}"
+        raise DataError(folder, what, "check its permissions, or name another folder") from None
     if not _is_held(lock, folder / LOCK_FILE):
         lock.close()
-        raise DataError(folder, "another build is using this crawl store", "wait for it to end")
+        raise DataError(folder, "another process is using this crawl store", "wait for it to end")
     return lock
 
 

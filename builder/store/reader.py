@@ -5,78 +5,115 @@ from __future__ import annotations
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, TypeVar
 
 import msgspec
 
 from builder.search import RawResponse
+from builder.store.agreement import refuse_disagreement
+from builder.store.faults import file_fault, index_fault, refetch
 from builder.store.index import (
     FETCH_COLUMNS,
     SEARCH_COLUMNS,
-    VERSION,
     Fetch,
     Search,
+    checked,
     fetch_of,
-    refuse_other_version,
+    read_state,
     search_of,
     unpack_responses,
-    version_of,
+    verify_pages,
+    verify_rows,
 )
+from builder.store.index_files import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, ReadIndex, lost_index
 from builder.store.warc import WarcFile, read_record
 from edu_rag.errors import DataError
 
-WARC_FILE, INDEX_FILE, LOCK_FILE, LOG_FILE = "responses.warc.gz", "index.sqlite3", "lock", "build.log.jsonl"
+__all__ = ("INDEX_FILE", "LOCK_FILE", "LOG_FILE", "WARC_FILE", "StoreReader")
+
+T = TypeVar("T")
+_DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, OverflowError, MemoryError)
+"""What reading a damaged index raises: SQLite (MemoryError: a length that cannot be), or the decoding of a value."""
 CHUNK_ROWS = 500
 NO_STORE_REMEDY = "give the folder DATASET.crawl that `edu-rag build` wrote"
 
 
 class StoreReader:
-    """A crawl store, opened by its folder for reading only. Each worker process opens its own."""
+    """A crawl store, opened by its folder for reading only: no byte of the folder changes. Each process opens its own.
 
-    def __init__(self, folder: Path) -> None:
+    Opening reads the whole index and compares every row with its digest; a process that was started by one that did
+    so is `trusting`, and checks only the rows that it reads.
+    """
+
+    def __init__(self, folder: Path, *, trusting: bool = False) -> None:
         self.folder = folder
-        if not (folder / INDEX_FILE).is_file():
-            raise DataError(folder, "is no crawl store", NO_STORE_REMEDY)
+        refuse_missing(folder)
         # One statement at a time: a connection's threads would see each other's half-done transactions.
         self._turn = threading.RLock()
-        try:
-            self._connect()
-            refuse_other_version(version_of(self._index), folder, oldest=VERSION)
-        except (sqlite3.Error, OSError) as error:
-            raise DataError(folder, f"cannot be read: {error}", NO_STORE_REMEDY) from None
+        self._open(trusting)
 
-    def _connect(self) -> None:
-        self._warc = WarcFile(self.folder / WARC_FILE, writable=False)
-        place = quote(str((self.folder / INDEX_FILE).absolute()))
-        self._index = sqlite3.connect(f"file:{place}?mode=ro", uri=True, check_same_thread=False)
+    def _open(self, trusting: bool) -> None:
+        self._warc = open_warc(self.folder)
+        try:
+            self._open_index(trusting)
+        except BaseException:
+            self._warc.close()
+            raise
+
+    def _open_index(self, trusting: bool) -> None:
+        opened = reading(self._index_path, lambda: ReadIndex(self.folder))
+        try:
+            self._index, self._opened = opened.connection, opened
+            # What a build writes now was checked by it, and its files agree again only when it ends.
+            if not opened.is_live and not trusting:
+                reading(self._index_path, lambda: self._verify(opened.is_old))
+        except BaseException:
+            opened.close()
+            raise
+
+    def _verify(self, is_old: bool) -> None:
+        verify_pages(self._index)
+        verify_rows(self._index)
+        state = read_state(self._index)
+        refuse_disagreement(self.folder, self._warc, state, is_old=is_old)
+
+    @property
+    def _index_path(self) -> Path:
+        return self.folder / INDEX_FILE
 
     def close(self) -> None:
         """Let go of the store."""
-        self._index.close()
+        self._let_go()
         self._warc.close()
+
+    def _let_go(self) -> None:
+        self._opened.close()
 
     def _settle(self) -> None:
         """Bring to the index what is not there yet; a reader has nothing to bring."""
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._turn:
-            try:
-                return self._index.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
-                raise DataError(self.folder, f"cannot be read: {error}", "mend the disk, or add --fresh") from None
+            return reading(self._index_path, lambda: self._index.execute(statement, values).fetchall())
 
-    def _chunks(self, columns: str, table: str, key: str, where: str, values: tuple[Any, ...]) -> Iterator[Any]:
+    def _records(self, parse: Callable[[Sequence[Any]], T], rows: list[tuple[Any, ...]]) -> list[T]:
+        """Records of rows that end in `batch` and their digest."""
+        return reading(self._index_path, lambda: [parse(checked(row)[:-1]) for row in rows])
+
+    def _chunks(
+        self, columns: str, table: str, key: str, where: str, values: tuple[Any, ...]
+    ) -> Iterator[list[tuple[Any, ...]]]:
         # Chunk by chunk by key: no statement stays open, which would keep SQLite's journal from being folded in.
         last = ""
         while True:
             rows = self._rows(
-                f"SELECT {columns}, {key} FROM {table} WHERE {where} AND {key} > ? ORDER BY {key} LIMIT {CHUNK_ROWS}",  # noqa: S608 - ours, all of it
+                f"SELECT {columns}, batch, row_digest, {key} FROM {table}"  # noqa: S608 - ours, all of it
+                f" WHERE {where} AND {key} > ? ORDER BY {key} LIMIT {CHUNK_ROWS}",
                 (*values, last),
             )
-            yield from (row[:-1] for row in rows)
+            yield [row[:-1] for row in rows]
             if len(rows) < CHUNK_ROWS:
                 return
             last = rows[-1][-1]
@@ -89,8 +126,8 @@ class StoreReader:
     def iter_searches(self, engine: str) -> Iterator[Search]:
         """All searches of an engine, ordered by question, in bounded memory."""
         self._settle()
-        rows = self._chunks(SEARCH_COLUMNS, "searches", "question_id", "engine = ?", (engine,))
-        return (search_of(row) for row in rows)
+        chunks = self._chunks(SEARCH_COLUMNS, "searches", "question_id", "engine = ?", (engine,))
+        return (search for rows in chunks for search in self._records(search_of, rows))
 
     def search(self, question_id: str, engine: str) -> Search | None:
         """What an engine said to a question; None where it was not asked."""
@@ -98,10 +135,10 @@ class StoreReader:
 
     def _search(self, question_id: str, engine: str) -> Search | None:
         rows = self._rows(
-            f"SELECT {SEARCH_COLUMNS} FROM searches WHERE question_id = ? AND engine = ?",  # noqa: S608 - ours
+            f"SELECT {SEARCH_COLUMNS}, batch, row_digest FROM searches WHERE question_id = ? AND engine = ?",  # noqa: S608 - ours
             (question_id, engine),
         )
-        return search_of(rows[0]) if rows else None
+        return next(iter(self._records(search_of, rows)), None)
 
     def raw_responses(self, question_id: str, engine: str) -> list[RawResponse]:
         """The engine's own responses to a question."""
@@ -109,13 +146,13 @@ class StoreReader:
         rows = self._rows("SELECT raw FROM searches WHERE question_id = ? AND engine = ?", (question_id, engine))
         try:
             return unpack_responses(rows[0][0]) if rows else []
-        except (zlib.error, msgspec.MsgspecError) as error:
-            what = f"{engine}'s responses to {question_id} cannot be read: {error}"
-            raise DataError(self.folder / INDEX_FILE, what, "mend the disk, or add --fresh") from None
+        except (zlib.error, msgspec.MsgspecError, TypeError) as error:
+            fault = ValueError(f"{engine}'s responses to {question_id} cannot be read: {error}")
+            raise index_fault(self._index_path, fault) from None
 
     def _fetch(self, url: str) -> Fetch | None:
-        rows = self._rows(f"SELECT {FETCH_COLUMNS} FROM fetches WHERE url = ?", (url,))  # noqa: S608 - ours
-        return fetch_of(rows[0]) if rows else None
+        statement = f"SELECT {FETCH_COLUMNS}, batch, row_digest FROM fetches WHERE url = ?"  # noqa: S608 - ours
+        return next(iter(self._records(fetch_of, self._rows(statement, (url,)))), None)
 
     def fetch(self, url: str) -> Fetch | None:
         """The fate of a canonical URL; None where it was not fetched."""
@@ -124,7 +161,8 @@ class StoreReader:
     def iter_fetches(self) -> Iterator[Fetch]:
         """All fetches, ordered by URL, in bounded memory."""
         self._settle()
-        return (fetch_of(row) for row in self._chunks(FETCH_COLUMNS, "fetches", "url", "1", ()))
+        chunks = self._chunks(FETCH_COLUMNS, "fetches", "url", "1", ())
+        return (fetch for rows in chunks for fetch in self._records(fetch_of, rows))
 
     def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
         """Body and HTTP charset of a kept fetch. Raises DataError where the record is not what the row says."""
@@ -134,6 +172,35 @@ class StoreReader:
         try:
             return read_record(self._warc.read(fetch.offset, fetch.length), fetch.digest)
         except OSError as error:
-            raise DataError(path, f"cannot be read: {error.strerror}", "mend the disk, or add --fresh") from None
+            raise file_fault(path, error, "read") from None
         except ValueError as error:
-            raise DataError(path, f"record at byte {fetch.offset} {error}", "build with --fresh") from None
+            raise DataError(path, f"record at byte {fetch.offset} {error}", refetch(self.folder)) from None
+
+
+def refuse_missing(folder: Path) -> None:
+    """Raise DataError where a folder is not a crawl store, or has lost its index."""
+    if (folder / INDEX_FILE).is_file():
+        return
+    if (folder / WARC_FILE).is_file():
+        raise lost_index(folder, "is missing")
+    raise DataError(folder, "is not a crawl store", NO_STORE_REMEDY)
+
+
+def open_warc(folder: Path) -> WarcFile:
+    """The WARC file for reading. Raises DataError where it cannot be."""
+    try:
+        return WarcFile(folder / WARC_FILE, writable=False)
+    except FileNotFoundError:
+        raise DataError(folder / WARC_FILE, "is missing", "bring it back, or build with --resume") from None
+    except OSError as error:
+        raise file_fault(folder / WARC_FILE, error, "read") from None
+
+
+def reading(path: Path, read: Callable[[], T]) -> T:
+    """What `read` returns; whatever says that the index at `path` is damaged becomes one DataError."""
+    try:
+        return read()
+    except _DAMAGE as error:
+        raise index_fault(path, error) from None
+    except OSError as error:
+        raise file_fault(path, error, "read") from None

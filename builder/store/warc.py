@@ -1,13 +1,19 @@
-"""WARC: one response as one gzip member with a deterministic id, and the file that such records are appended to."""
+"""WARC: one record as one gzip member with a deterministic id, and the file that such records are appended to.
+
+Three kinds are written. `warcinfo`, once: its id is the store's id, and every other record names it. `response`: a page
+as it came. `metadata`: the rows that one commit brought to the index (see builder.store.batches).
+"""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import os
 import uuid
+import zlib
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +25,32 @@ if TYPE_CHECKING:
 _NAMESPACE = uuid.UUID("6a1b9a52-2a6f-5d0c-9c59-0d2c4b7f4f10")
 # The body is stored inflated, as Common Crawl does it: the header must not claim otherwise.
 _HIDDEN = frozenset({"content-encoding", "transfer-encoding", "content-length"})
+_GZIP = zlib.MAX_WBITS + 16
+_INFO = b"software: edu-rag-bench\r\nformat: WARC File Format 1.1\r\n"
+
+
+def urn(name: str) -> str:
+    """A record id that is a function of a name."""
+    return f"<urn:uuid:{uuid.uuid5(_NAMESPACE, name)}>"
+
+
+def new_store() -> tuple[str, datetime]:
+    """The id and the time of a new store. No page can know the id, so none can hold a record of the store."""
+    return f"<urn:uuid:{uuid.uuid4()}>", datetime.now(UTC)
+
+
+def response_id(url: str, digest: str, crawl_round: int) -> str:
+    """The id of a page's record. A page that changes and changes back is two records: two ids."""
+    return urn(f"{url} {digest}" + (f" {crawl_round}" if crawl_round else ""))
+
+
+def labelled(digest: bytes) -> str:
+    """A SHA-256 as WARC headers write it."""
+    return f"sha256:{base64.b32encode(digest).decode()}"
+
+
+def _date(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _headers_of(got: Fetched) -> list[tuple[str, str]]:
@@ -26,25 +58,54 @@ def _headers_of(got: Fetched) -> list[tuple[str, str]]:
     return [*headers, ("Content-Length", str(len(got.body)))]
 
 
-def warc_record(got: Fetched, digest: str, crawl_round: int = 0) -> bytes:
-    """One response record as one gzip member (WARC 1.1); its id is a function of URL, digest and round."""
+def warc_record(got: Fetched, digest: str, crawl_round: int, store_id: str) -> bytes:
+    """One response record as one gzip member (WARC 1.1). `digest` is the SHA-256 of the body, in hexadecimal."""
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 
-    # A page that changes and changes back is two records: two ids.
-    identity = f"{got.url} {digest}" + (f" {crawl_round}" if crawl_round else "")
+    head = StatusAndHeaders(f"{got.status} OK", _headers_of(got), protocol="HTTP/1.1")
+    head.compute_headers_buffer(None)
+    block = hashlib.sha256(head.headers_buff)
+    block.update(got.body)
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=True, warc_version="1.1")
     record = writer.create_warc_record(
-        got.final_url, "response", payload=io.BytesIO(got.body),
-        http_headers=StatusAndHeaders(f"{got.status} OK", _headers_of(got), protocol="HTTP/1.1"),
+        got.final_url, "response", payload=io.BytesIO(got.body), length=len(got.body), http_headers=head,
         warc_headers_dict={
-            "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(_NAMESPACE, identity)}>",
-            "WARC-Date": got.fetched_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "WARC-Record-ID": response_id(got.url, digest, crawl_round), "WARC-Warcinfo-ID": store_id,
+            "WARC-Date": _date(got.fetched_at), "WARC-Payload-Digest": labelled(bytes.fromhex(digest)),
+            "WARC-Block-Digest": labelled(block.digest()),
         },
     )  # fmt: skip
     writer.write_record(record)
     return out.getvalue()
+
+
+def _member(headers: Mapping[str, str], block: bytes) -> bytes:
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    packer = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+    return packer.compress(f"WARC/1.1\r\n{head}\r\n".encode() + block + b"\r\n\r\n") + packer.flush()
+
+
+def warcinfo_record(store_id: str, at: datetime) -> bytes:
+    """The record that gives the store its id."""
+    headers = {
+        "WARC-Type": "warcinfo", "WARC-Record-ID": store_id, "WARC-Date": _date(at),
+        "WARC-Block-Digest": labelled(hashlib.sha256(_INFO).digest()), "Content-Type": "application/warc-fields",
+        "Content-Length": str(len(_INFO)),
+    }  # fmt: skip
+    return _member(headers, _INFO)
+
+
+def metadata_record(block: bytes, at: datetime, offset: int, store_id: str) -> bytes:
+    """A record of JSON that is to be written at a byte offset."""
+    digest = labelled(hashlib.sha256(block).digest())
+    headers = {
+        "WARC-Type": "metadata", "WARC-Record-ID": urn(f"{store_id} {offset} {digest}"), "WARC-Warcinfo-ID": store_id,
+        "WARC-Date": _date(at), "WARC-Block-Digest": digest, "Content-Type": "application/json",
+        "Content-Length": str(len(block)),
+    }  # fmt: skip
+    return _member(headers, block)
 
 
 def read_record(member: bytes, digest: str | None) -> tuple[bytes, str | None]:
@@ -69,6 +130,7 @@ class WarcFile:
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
         flags = os.O_RDWR | os.O_CREAT if writable else os.O_RDONLY
         self._handle = os.open(path, flags | os.O_CLOEXEC, 0o666)
         self.end = os.fstat(self._handle).st_size

@@ -124,11 +124,12 @@ def n_lost(before: Rows, after: Rows) -> int:
 
 
 def n_doubled(out: Path) -> int:
-    """Pages that stand more than once in the WARC file of a dataset's store."""
+    """Pages that are more than once in the WARC file of a dataset's store."""
     from warcio.archiveiterator import ArchiveIterator
 
     with (out.with_name(f"{out.name}.crawl") / "responses.warc.gz").open("rb") as stream:
-        found = Counter(record.rec_headers.get_header("WARC-Target-URI") for record in ArchiveIterator(stream))
+        responses = (record.rec_headers for record in ArchiveIterator(stream) if record.rec_type == "response")
+        found = Counter(headers.get_header("WARC-Target-URI") for headers in responses)
     return sum(n - 1 for n in found.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from builder.build import build, read_round, replay, store_folder
 from builder.commands import build as build_command
 from builder.config import BuildConfig, to_config
 from builder.crawl.rounds import Round
+from builder.store.reader import StoreReader
 from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
 from edu_rag.manifest import Manifest
@@ -110,12 +112,16 @@ def test_the_log_tells_each_stage_with_counts_and_seconds_and_survives_half_a_li
 
 def test_a_stage_that_breaks_off_is_in_the_log_with_its_error(ds: Path) -> None:
     store = store_folder(ds)
-    raw = (store / "responses.warc.gz").read_bytes()
-    (store / "responses.warc.gz").write_bytes(b"\0" * 200 + raw[200:])
-    with pytest.raises(DataError, match=r"responses.warc.gz: record at byte 0 .*: build with --fresh"):
+    raw = bytearray((store / "responses.warc.gz").read_bytes())
+    with closing(StoreReader(store)) as reader:
+        first = min(row.offset for row in reader.iter_fetches() if row.offset is not None)
+    raw[first : first + 200] = b"\0" * 200
+    (store / "responses.warc.gz").write_bytes(raw)
+    with pytest.raises(DataError, match=rf"responses.warc.gz: record at byte {first} .*: run .*rebuild-index"):
         replay(store, ds)
-    last = [json.loads(line) for line in (store / "build.log.jsonl").read_text().splitlines()][-1]
-    assert (last["event"], last["stage"], "record at byte 0" in last["error"]) == ("end", "extract", True)
+    log = ds.with_name("ds.build.log.jsonl")
+    last = [json.loads(line) for line in log.read_text().splitlines()][-1]
+    assert (last["event"], last["stage"], f"record at byte {first}" in last["error"]) == ("end", "extract", True)
 
 
 def test_a_blocked_host_with_a_dot_at_its_end_is_blocked_and_the_crawl_comes_to_its_end(tmp_path: Path) -> None:

@@ -4,16 +4,18 @@ import contextlib
 import hashlib
 import io
 import sqlite3
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from builder_store import fetches
+from builder_store import fetches, records
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.fetch import Fetched
 from builder.search import RawResponse, SearchResult
-from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, forget_store
+from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, forget_store
+from builder.store.rebuild import rebuild_index
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, add_takedown, read_takedowns
 from edu_rag.errors import DataError
 
@@ -28,8 +30,12 @@ def fetched(i: int, outcome: str = "kept") -> Fetched:
     )  # fmt: skip
 
 
+def same_store() -> tuple[str, datetime]:
+    return "<urn:uuid:00000000-0000-4000-8000-000000000000>", NOW
+
+
 def filled(folder: Path, n: int = 5) -> None:
-    with CrawlStore(folder, create=True) as store:
+    with CrawlStore(folder, create=True, monotonic=lambda: 0.0, new_store=same_store) as store:
         for i in range(n):
             store.add_fetch(fetched(i))
         store.add_fetch(fetched(n, "robots"))
@@ -48,30 +54,40 @@ def test_what_was_fetched_comes_back_with_its_bytes_and_charset(tmp_path: Path) 
 
 
 def test_the_warc_file_is_one_gzip_member_a_record_and_readable_by_others(tmp_path: Path) -> None:
-    filled(tmp_path / "a")
-    filled(tmp_path / "b")
+    for name in "ab":
+        filled(tmp_path / name)
     raw = (tmp_path / "a" / WARC_FILE).read_bytes()
     assert raw == (tmp_path / "b" / WARC_FILE).read_bytes()
-    records = [
-        (r.rec_headers.get_header("WARC-Target-URI"), r.content_stream().read(), r.http_headers)
-        for r in ArchiveIterator(io.BytesIO(raw))
+    found = list(ArchiveIterator(io.BytesIO(raw), check_digests="raise"))
+    read = [
+        (record.rec_type, record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read())
+        for record in ArchiveIterator(io.BytesIO(raw), check_digests="raise")
     ]
-    assert [uri for uri, _, _ in records] == [f"http://e.example/{i}?end" for i in range(5)]
-    assert records[2][1] == fetched(2).body
-    assert records[2][2].get_header("Content-Encoding") is None
-    assert raw.count(b"\x1f\x8b\x08") >= 5
+    assert Counter(kind for kind, _, _ in read) == {"warcinfo": 1, "response": 5, "metadata": 2}
+    assert [uri for kind, uri, _ in read if kind == "response"] == [f"http://e.example/{i}?end" for i in range(5)]
+    assert [body for kind, _, body in read if kind == "response"][2] == fetched(2).body
+    headers = [record.rec_headers for record in found]
+    assert all(head.get_header("WARC-Block-Digest").startswith("sha256:") for head in headers)
+    assert {head.get_header("WARC-Warcinfo-ID") for head in headers[1:]} == {same_store()[0]}
+    assert found[1].http_headers.get_header("Content-Encoding") is None
+    assert raw.count(b"\x1f\x8b\x08") >= len(read)
 
 
 @pytest.mark.parametrize("torn", [b"\x1f\x8b\x08\x00half a record", b"\0" * 10_000])
-def test_a_torn_tail_is_cut_and_the_next_record_lies_right_behind_the_last_good_one(
-    tmp_path: Path, torn: bytes
+def test_a_torn_tail_is_moved_to_a_file_of_its_own_and_named(
+    tmp_path: Path, torn: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled(tmp_path / "s")
     path = tmp_path / "s" / WARC_FILE
     whole = path.read_bytes()
-    path.write_bytes(whole + torn)
-    with CrawlStore(tmp_path / "s") as store:
+    for number in (1, 2):
+        path.write_bytes(whole + torn)
+        CrawlStore(tmp_path / "s").close()
         assert path.read_bytes() == whole
+        kept = tmp_path / "s" / f"responses.damaged-{len(whole)}-{number}"
+        assert kept.read_bytes() == torn
+        assert f"{path}: the last {len(torn):,} bytes are no whole record: moved to {kept}" in capsys.readouterr().err
+    with CrawlStore(tmp_path / "s") as store:
         store.add_fetch(fetched(9))
     with CrawlStore(tmp_path / "s") as store:
         found = fetches(store)
@@ -80,13 +96,20 @@ def test_a_torn_tail_is_cut_and_the_next_record_lies_right_behind_the_last_good_
         }
 
 
-def test_rows_whose_bytes_are_gone_are_forgotten_so_that_they_are_fetched_again(tmp_path: Path) -> None:
+def test_rows_whose_bytes_are_gone_are_forgotten_and_the_other_rows_are_written_again(tmp_path: Path) -> None:
     filled(tmp_path / "s")
     path = tmp_path / "s" / WARC_FILE
-    path.write_bytes(path.read_bytes()[:-20])
+    with contextlib.closing(StoreReader(tmp_path / "s")) as reader:
+        last = fetches(reader)["http://e.example/4"]
+    assert last.offset is not None
+    path.write_bytes(path.read_bytes()[: last.offset + 100])
+    before = records(tmp_path / "s")
     with CrawlStore(tmp_path / "s") as store:
-        assert "http://e.example/4" not in fetches(store)
+        assert set(fetches(store)) == {f"http://e.example/{i}" for i in (0, 1, 2, 3, 5)}
         assert store.response(fetches(store)["http://e.example/3"])[0] == fetched(3).body
+    assert records(tmp_path / "s")[: len(before)] == before
+    (tmp_path / "s" / INDEX_FILE).unlink()
+    assert rebuild_index(tmp_path / "s").fetches == 5
 
 
 def test_a_changed_record_is_found_by_its_hash(tmp_path: Path) -> None:
@@ -97,10 +120,11 @@ def test_a_changed_record_is_found_by_its_hash(tmp_path: Path) -> None:
         first, second = (fetches(store)[f"http://e.example/{i}"] for i in (0, 1))
         assert first.digest == hashlib.sha256(fetched(0).body).hexdigest()
         path = tmp_path / "s" / WARC_FILE
+        assert (first.offset, second.offset, second.length) != (None, None, None)
         raw = path.read_bytes()
-        assert second.offset == first.length
-        path.write_bytes(raw[second.offset :] * 2)
-        with pytest.raises(DataError, match=r"differs from its hash|record at byte"):
+        other = raw[second.offset : second.offset + second.length]
+        path.write_bytes(raw[: first.offset] + other + raw[first.offset + len(other) :])
+        with pytest.raises(DataError, match=r"record at byte \d+ differs from its hash: run .*rebuild-index.*--resume"):
             store.response(first)
 
 
@@ -116,24 +140,25 @@ def test_a_refusal_is_kept_with_its_raw_page_and_replaced_by_a_later_answer(tmp_
 
 
 def test_two_builds_do_not_share_a_store(tmp_path: Path) -> None:
-    with CrawlStore(tmp_path / "s", create=True), pytest.raises(DataError, match="another build"):
+    with CrawlStore(tmp_path / "s", create=True), pytest.raises(DataError, match="another process"):
         CrawlStore(tmp_path / "s")
     CrawlStore(tmp_path / "s").close()
 
 
-def test_what_is_no_store_is_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no crawl store"):
+def test_what_is_not_a_store_is_reported_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is not a crawl store"):
         CrawlStore(tmp_path)
-    (tmp_path / "s").mkdir()
+    filled(tmp_path / "s")
     (tmp_path / "s" / INDEX_FILE).write_bytes(b"this is no database, it only looks long enough" * 100)
-    with pytest.raises(DataError, match="not readable"):
-        CrawlStore(tmp_path / "s")
+    for opened in (CrawlStore, StoreReader):
+        with pytest.raises(DataError, match=rf"{INDEX_FILE}: is damaged: file is not a database: run .*rebuild-index"):
+            opened(tmp_path / "s")
 
 
 def test_a_store_is_forgotten_whole_unless_it_is_in_use_or_no_store(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     filled(folder)
-    with CrawlStore(folder), pytest.raises(DataError, match="another build is using"):
+    with CrawlStore(folder), pytest.raises(DataError, match="another process is using"):
         forget_store(folder)
     assert (folder / WARC_FILE).is_file()
     (folder / INDEX_FILE).write_text("no database")
@@ -141,7 +166,7 @@ def test_a_store_is_forgotten_whole_unless_it_is_in_use_or_no_store(tmp_path: Pa
     forget_store(folder)
     assert not folder.exists()
     folder.mkdir()
-    (folder / "thesis.txt").write_text("dear")
+    (folder / "thesis.txt").write_text("long")
     with pytest.raises(DataError, match="is no crawl store"):
         forget_store(folder)
     with pytest.raises(DataError, match="is no crawl store"):
@@ -166,7 +191,7 @@ def test_a_take_down_list_outlives_its_crawl_even_where_forgetting_is_killed(tmp
     assert not folder.with_name(".s.old").exists()
 
 
-def test_responses_of_an_engine_that_rot_are_told_in_one_line(tmp_path: Path) -> None:
+def test_responses_of_an_engine_that_rot_are_reported_in_one_line(tmp_path: Path) -> None:
     raw = (RawResponse(url="http://engine.example/", status=200, body=b"{}"),)
     with CrawlStore(tmp_path / "s", create=True) as store:
         store.add_search("q1", "brave", "why", SearchResult(state="none", raw=raw), NOW)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from builder_store import n_fetches, n_searches
+from builder_store import fetches, n_fetches, n_searches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +20,7 @@ from builder.search import SearchResult
 from builder.store.crawl_store import WARC_FILE, CrawlStore, StoreReader
 from builder.store.lock import forget_store
 from builder.store.reader import CHUNK_ROWS
+from builder.store.rebuild import rebuild_index
 from builder.store.settling import is_due, row_after
 from edu_rag.errors import DataError
 
@@ -113,31 +114,39 @@ def test_threads_and_a_process_read_the_same_bytes_while_the_writer_writes(folde
         assert done.stdout == f"{len(fetched(1).body)}\n"
 
 
-def test_after_a_failed_sync_nothing_more_is_written_and_the_next_opening_cuts_what_is_left(
+def test_after_a_failed_sync_nothing_more_is_written_and_the_next_opening_uses_what_is_whole(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    size = (folder / WARC_FILE).stat().st_size
-
     def fail(_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     store = CrawlStore(folder)
     with monkeypatch.context() as patched:
         patched.setattr("builder.store.warc.WarcFile.sync", fail)
-        with pytest.raises(DataError, match=r"cannot be written: Input/output error: make room.*resume"):
+        with pytest.raises(DataError, match=rf"{WARC_FILE}: cannot be written: Input/output error: check the disk"):
             store.add_fetch(fetched(100))
     # The bytes may be in memory only: committing their row now would be a lie.
     with pytest.raises(DataError, match="could not be written before"):
         store.add_fetch(fetched(101))
     store.close()
-    assert (folder / WARC_FILE).stat().st_size > size
+    with pytest.raises(DataError, match=r"does not know all that .* holds .*rebuild-index"):
+        StoreReader(folder)
     with CrawlStore(folder) as store:
-        assert (folder / WARC_FILE).stat().st_size == size
-        assert store.fetch(fetched(100).url) is None
-        assert n_fetches(store) == {"kept": 30, "robots": 10}
+        assert store.response(fetches(store)[fetched(100).url])[0] == fetched(100).body
+        assert n_fetches(store) == {"kept": 31, "robots": 10}
 
 
-def test_a_last_record_of_zeros_is_forgotten_and_its_page_fetched_again(folder: Path) -> None:
+def test_a_full_disk_says_make_room_and_no_other_fault_does(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(_: object, record: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with CrawlStore(folder) as store, monkeypatch.context() as patched:
+        patched.setattr("builder.store.warc.WarcFile.append", fill)
+        with pytest.raises(DataError, match=rf"{WARC_FILE}: cannot be written: No space left on device: make room"):
+            store.add_fetch(fetched(100))
+
+
+def test_a_last_page_of_zeros_is_forgotten_and_fetched_again_and_no_other_row_is_lost(folder: Path) -> None:
     with StoreReaderOf(folder) as reader:
         last = reader.fetch(fetched(39).url)
     assert last is not None
@@ -146,10 +155,35 @@ def test_a_last_record_of_zeros_is_forgotten_and_its_page_fetched_again(folder: 
     with (folder / WARC_FILE).open("r+b") as stream:
         stream.seek(last.offset)
         stream.write(b"\0" * last.length)
+    size = (folder / WARC_FILE).stat().st_size
+    with CrawlStore(folder) as store:
+        if n_fetches(store)["kept"] == 30:  # in the middle: found when it is read
+            with pytest.raises(DataError, match=r"record at byte .*rebuild-index"):
+                store.response(last)
+        assert (folder / WARC_FILE).stat().st_size >= size
+    found = rebuild_index(folder)
+    assert (found.pages_lost, found.pages, found.fetches, found.searches) == (1, 29, 39, 7)
     with CrawlStore(folder) as store:
         assert store.fetch(last.url) is None
-        assert (folder / WARC_FILE).stat().st_size == last.offset
-        assert n_fetches(store)["kept"] == 29
+        assert n_fetches(store) == {"kept": 29, "robots": 10}
+
+
+def test_a_response_that_was_written_before_a_kill_is_used_when_its_page_comes_again(folder: Path) -> None:
+    store = CrawlStore(folder, monotonic=lambda: 0.0)
+    store.add_fetch(fetched(100))  # due at once
+    store.add_fetch(fetched(101))
+    store._is_broken = True  # as a kill leaves it: a response without its batch
+    store.close()
+    size = (folder / WARC_FILE).stat().st_size
+    StoreReader(folder).close()
+    with CrawlStore(folder, monotonic=lambda: 0.0) as store:
+        assert store.fetch(fetched(101).url) is None
+        store.add_fetch(fetched(101))
+        row = store.fetch(fetched(101).url)
+        assert row is not None
+        assert row.offset is not None
+        assert row.offset < size
+        assert store.response(row)[0] == fetched(101).body
 
 
 class StoreReaderOf:

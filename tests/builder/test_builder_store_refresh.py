@@ -166,11 +166,12 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_one_of_the_future
     with CrawlStore(tmp_path / "s", create=True) as store, serving(answers()) as web:
         searched(store)
         before = crawl(store, web, FIRST)
-    new = ("etag", "last_modified", "signals", "attempts", "round", "checked_at")
+    new = ("etag", "last_modified", "signals", "attempts", "round", "checked_at", "batch", "row_digest")
     with sqlite3.connect(tmp_path / "s" / INDEX_FILE) as base:
         for column in new:
             base.execute(f"ALTER TABLE fetches DROP COLUMN {column}")
-        base.execute("ALTER TABLE searches DROP COLUMN round")
+        for column in ("round", "batch", "row_digest"):
+            base.execute(f"ALTER TABLE searches DROP COLUMN {column}")
         base.execute("DROP TABLE warc")
         base.execute("PRAGMA user_version = 0")
     base.close()
@@ -183,7 +184,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_one_of_the_future
         base.execute(f"PRAGMA user_version = {VERSION + 1}")
     base.close()
     for opened in (CrawlStore, StoreReader):
-        with pytest.raises(DataError, match=rf"version {VERSION + 1}, and this edu-rag reads version {VERSION}.*fresh"):
+        with pytest.raises(DataError, match=rf"version {VERSION + 1}, and this edu-rag reads version {VERSION}.*rebuild-index"):
             opened(tmp_path / "s")
 
 

@@ -1,0 +1,224 @@
+"""Opening a store for writing: index and WARC file are brought together, and nothing that is whole is taken away.
+
+The WARC file is the truth. Batches that the index does not know are brought into it. Rows that the WARC file does not
+hold (of an earlier version, or because the file was cut) are written to it. Rows whose page is gone are forgotten, so
+that the page is fetched again. What is damaged at the end of the file is moved to a file of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from builder.store.agreement import refuse_other_store
+from builder.store.batches import batch_record, read_batch
+from builder.store.fold import Fold
+from builder.store.index import (
+    FETCH_COLUMNS,
+    SEARCH_COLUMNS,
+    WarcState,
+    add_rows,
+    read_state,
+    write_state,
+)
+from builder.store.index_files import INDEX_FILE, WARC_FILE
+from builder.store.lock import sync_folder
+from builder.store.warc import WarcFile, warcinfo_record
+from builder.store.warc_scan import Damage, Record, record_at, scan
+from edu_rag.errors import DataError
+from edu_rag.progress import say
+
+CHUNK_ROWS = 100
+"""Rows of one batch where many are written again: with an engine's responses, some megabytes."""
+_COPY_BYTES = 1 << 20
+_SAMPLE = 64
+NewStore = Callable[[], tuple[str, datetime]]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a writer needs to know: the store's id, and responses without a row, by record id: offset and length."""
+
+    store_id: str
+    orphans: dict[str, tuple[int, int]]
+
+
+def keep_damaged(warc: WarcFile, end: int) -> Path:
+    """Move what is behind a byte to a new file, synced before the WARC file is cut; return its path."""
+    name, number = f"responses.damaged-{end}", 1
+    while (path := warc.path.with_name(f"{name}-{number}")).exists():
+        number += 1
+    temporary = path.with_name(f".{path.name}.tmp")
+    with temporary.open("wb") as stream:
+        for place in range(end, warc.end, _COPY_BYTES):
+            stream.write(warc.read(place, min(_COPY_BYTES, warc.end - place)))
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.rename(path)
+    sync_folder(path.parent)
+    warc.cut(end)
+    warc.sync()
+    return path
+
+
+def _is_whole(warc: WarcFile, offset: int, store_id: str) -> int:
+    """The byte behind a batch that is there with all its pages; 0 where it is not."""
+    try:
+        record = record_at(warc, offset)
+        if record.kind != "metadata":
+            return 0
+        lines = read_batch(record, store_id).fetches
+        for line in lines:
+            if line.warc_offset is not None and record_at(warc, line.warc_offset).sha256 != line.digest:
+                return 0
+    except ValueError:
+        return 0
+    return record.end
+
+
+class Repair:
+    """One opening of a store for writing. Every OSError and sqlite3.Error is the caller's."""
+
+    def __init__(self, folder: Path, index: sqlite3.Connection, warc: WarcFile) -> None:
+        self._folder, self._index, self._warc = folder, index, warc
+        self._state = read_state(index)
+        self._n_forgotten = 0
+
+    def run(self, new_store: NewStore) -> Opened:
+        """Bring index and WARC file together, durably."""
+        start = self._start()
+        is_short = self._state.last >= 0 and start != self._state.bytes
+        fold = Fold(self._index, self._warc.path, self._state.id, start)
+        with self._index:
+            self._take(fold, start)
+            n_taken = fold.counts.batches
+            has_changed = n_taken > 0 or is_short
+            if not fold.store_id:
+                self._begin(fold, new_store)
+                has_changed = True
+            if is_short or self._has_rows_of_its_own():
+                self._write_again(fold, start)
+                has_changed = True
+            if has_changed:
+                self._warc.sync()
+                self._settle(fold)
+        fold.close()
+        self._tell(fold, n_taken)
+        return Opened(fold.store_id, dict(fold.orphans))
+
+    def _start(self) -> int:
+        """The byte up to which index and WARC file agree."""
+        state = self._state
+        if state.last < 0:
+            return state.bytes if state.bytes <= self._warc.end else 0
+        if _is_whole(self._warc, state.last, state.id) == state.bytes:
+            return state.bytes
+        known = self._index.execute(
+            "SELECT batch FROM fetches UNION SELECT batch FROM searches ORDER BY batch DESC"
+        ).fetchall()
+        for (offset,) in known:
+            if 0 <= offset < state.last and (end := _is_whole(self._warc, offset, state.id)):
+                return end
+        refuse_other_store(self._folder, self._warc, state.id)
+        return 0
+
+    def _take(self, fold: Fold, start: int) -> None:
+        """Take the records behind `start`; move what is damaged at the end away."""
+        end = start
+        for item in scan(self._warc, start):
+            if isinstance(item, Record):
+                fold.take(item)
+                end = item.end
+            elif item.end < self._warc.end:
+                say(f"{self._warc.path}: {_told(item)}: they stay where they are")
+        fold.finish()
+        if end < self._warc.end:
+            n = self._warc.end - end
+            path = keep_damaged(self._warc, end)
+            say(f"{self._warc.path}: the last {n:,} bytes are no whole record: moved to {path}")
+
+    def _begin(self, fold: Fold, new_store: NewStore) -> None:
+        """Give the store its id, in a record that a new WARC file begins with."""
+        fold.store_id, at = new_store()
+        self._warc.append(warcinfo_record(fold.store_id, at))
+        fold.end = self._warc.end
+
+    def _has_rows_of_its_own(self) -> bool:
+        if self._state.last >= 0:
+            return False
+        tables = ("fetches", "searches")
+        found = (self._index.execute(f"SELECT 1 FROM {table} WHERE batch < 0 LIMIT 1") for table in tables)  # noqa: S608
+        return any(rows.fetchone() is not None for rows in found)
+
+    def _write_again(self, fold: Fold, start: int) -> None:
+        """Write the rows that are in no whole batch to the WARC file, but for those whose page is gone."""
+        if self._state.last < 0:
+            self._refuse_other_pages()
+        where = "(batch < 0 OR batch >= ?) AND batch NOT IN (SELECT place FROM temp.batches)"
+        after: tuple[Any, ...] = ("", "")
+        while searches := self._index.execute(
+            f"SELECT {SEARCH_COLUMNS}, raw FROM searches WHERE {where}"  # noqa: S608 - ours
+            " AND (question_id, engine) > (?, ?) ORDER BY question_id, engine LIMIT ?",
+            (start, *after, CHUNK_ROWS),
+        ).fetchall():
+            after = searches[-1][:2]
+            self._write_batch(fold, searches, [])
+        last = ""
+        while fetches := self._index.execute(
+            f"SELECT {FETCH_COLUMNS} FROM fetches WHERE {where} AND url > ? ORDER BY url LIMIT ?",  # noqa: S608 - ours
+            (start, last, CHUNK_ROWS),
+        ).fetchall():
+            last = fetches[-1][0]
+            self._write_batch(fold, [], [row for row in fetches if self._still_has_page(row)])
+
+    def _write_batch(self, fold: Fold, searches: list[tuple[Any, ...]], fetches: list[tuple[Any, ...]]) -> None:
+        if not searches and not fetches:
+            return
+        offset = self._warc.append(batch_record(searches, fetches, self._warc.end, fold.store_id))
+        add_rows(self._index, searches, fetches, offset)
+        fold.add_batch(offset, self._warc.end)
+
+    def _has_page(self, offset: int | None, digest: str | None) -> bool:
+        try:
+            return offset is None or record_at(self._warc, offset).sha256 == digest
+        except ValueError:
+            return False
+
+    def _still_has_page(self, row: tuple[Any, ...]) -> bool:
+        """Whether the record of a row is there; the row is forgotten where it is not."""
+        if self._has_page(row[5], row[7]):
+            return True
+        self._index.execute("DELETE FROM fetches WHERE url = ?", (row[0],))
+        self._n_forgotten += 1
+        return False
+
+    def _refuse_other_pages(self) -> None:
+        """Refuse an index of an earlier version that does not fit the WARC file at all: rows must not be forgotten."""
+        rows = self._index.execute(
+            "SELECT warc_offset, digest FROM fetches WHERE warc_offset + length <= ? ORDER BY url LIMIT ?",
+            (self._warc.end, _SAMPLE),
+        ).fetchall()
+        if rows and sum(self._has_page(*row) for row in rows) * 2 < len(rows):
+            what = f"does not fit {WARC_FILE}: its pages are not where it says"
+            remedy = "bring back the two files from one copy, or build with --fresh"
+            raise DataError(self._folder / INDEX_FILE, what, remedy)
+
+    def _settle(self, fold: Fold) -> None:
+        last = fold.last if fold.last >= 0 else self._state.last
+        write_state(self._index, WarcState(bytes=fold.end, last=last, id=fold.store_id))
+
+    def _tell(self, fold: Fold, n_taken: int) -> None:
+        n_gone = self._n_forgotten + fold.counts.gone
+        if n_gone:
+            say(f"{self._warc.path}: {n_gone:,} pages are not there any more, and are fetched again")
+        if n_taken:
+            say(f"{self._folder / INDEX_FILE}: brought up to date with {n_taken:,} records of {WARC_FILE}")
+
+
+def _told(damage: Damage) -> str:
+    return f"bytes {damage.offset:,} to {damage.end:,} are damaged ({damage.what})"
