@@ -11,6 +11,7 @@ from edu_rag.errors import DataError, RecordError, SubmissionError
 from edu_rag.jsonl import read_json
 from edu_rag.manifest import file_sha256
 from edu_rag.typed import first_line, to_record
+from harness.plain import MAX_RECORD_BYTES
 from harness.submission import Limits
 
 
@@ -56,7 +57,7 @@ def read_run_record(predictions: Path) -> RunRecord | None:
     if not path.is_file():
         return None
     try:
-        return to_record(read_json(path), RunRecord)
+        return to_record(read_json(path, MAX_RECORD_BYTES), RunRecord)
     except RecordError as error:
         raise DataError(path, f"{error.where}: {first_line(error)}", "run the system again") from None
 
