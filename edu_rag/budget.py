@@ -21,13 +21,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from edu_rag.errors import BudgetError
+from edu_rag.errors import BudgetError, EduRagError
 
 R = TypeVar("R")
 CPU_S = 8.0
 """Processor seconds for one file: with the start of a command and the opening of a dataset it stays below ten."""
 MEMORY_BYTES = 300_000_000
 """Memory that the child may have in all, with what it shares with us."""
+SMALL_BYTES = 64_000
+"""Strict JSON or plain lines of this size are read in less time than a child takes to start."""
 LEAST_BYTES = 128_000_000
 """Memory that it may add, however large we are: a large dataset must not be held against a file."""
 _GRACE_S = 1
@@ -43,22 +45,25 @@ def can_fork() -> bool:
 
 
 def within_budget(
-    work: Callable[..., R], *arguments: Any, what: object, cpu_s: float = CPU_S, memory_bytes: int = MEMORY_BYTES
-) -> R:
+    work: Callable[..., R], *arguments: Any, what: object, prepare: Callable[[], object] = list,
+    cpu_s: float = CPU_S, memory_bytes: int = MEMORY_BYTES,
+) -> R:  # fmt: skip
     """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
 
-    The result must be picklable, and should be small. Raises what the work raises, and BudgetError that names `what`
+    `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that
+    reads what its parent holds copies it page by page. The result must be picklable, and should be small. Raises what the work raises, and BudgetError that names `what`
     where the budget is spent or the child dies. What the work changes in memory is lost with the child. Inside such a
     child, and where none can be made (see above), the work is simply done.
     """
     if _inside or not can_fork():
+        prepare()
         return work(*arguments)
     reads, writes = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if not child:
         os.close(reads)
-        _child(work, arguments, writes, parent, (cpu_s, memory_bytes))
+        _child(lambda: _prepared(prepare, (cpu_s, memory_bytes), work, arguments), writes, parent)
     os.close(writes)
     try:
         with open(reads, "rb") as stream:
@@ -68,7 +73,8 @@ def within_budget(
         if child:  # interrupted: nobody waits for its answer any more
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-    return _result(answer, status, what, cpu_s, memory_bytes)
+    found: R = _result(answer, status, what, cpu_s, memory_bytes)
+    return found
 
 
 def _result(answer: bytes, status: int, what: object, cpu_s: float, memory_bytes: int) -> Any:
@@ -89,17 +95,22 @@ _NO_MEMORY = 3
 _BROKEN = 4
 
 
-def _child(
-    work: Callable[..., Any], arguments: tuple[Any, ...], writes: int, parent: int, limits: tuple[float, int]
-) -> NoReturn:
+def _prepared(
+    prepare: Callable[[], object], limits: tuple[float, int], work: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    prepare()
+    _limit(*limits)
+    return work(*arguments)
+
+
+def _child(work: Callable[[], Any], writes: int, parent: int) -> NoReturn:
     """Do the work, write what came of it, and end without running any of our parent's exit handlers."""
     global _inside  # noqa: PLW0603 - the child is a world of its own
     _inside = True
     status = _BROKEN
     try:
         _settle(parent)
-        _limit(*limits)
-        answer = _answer(work, arguments)
+        answer = _answer(work)
         with open(writes, "wb") as stream:
             stream.write(answer)
         status = 0
@@ -109,14 +120,15 @@ def _child(
         os._exit(status)
 
 
-def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+def _answer(work: Callable[[], Any]) -> bytes:
     try:
-        return pickle.dumps((True, work(*arguments)), pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((True, work()), pickle.HIGHEST_PROTOCOL)
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it
-        error.add_note("".join(traceback.format_exception(error)))
+    except EduRagError as error:
         return pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # a fault of ours, of which the parent shows where it happened
+        return pickle.dumps((False, RuntimeError("".join(traceback.format_exception(error)))))
 
 
 def _settle(parent: int) -> None:

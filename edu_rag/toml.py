@@ -53,10 +53,11 @@ def read_toml(path: Path, record_type: type[R], *, max_bytes: int = MAX_BYTES) -
         raise ConfigError(path, error.strerror or str(error), "give a readable TOML file") from None
     if len(raw) > max_bytes:
         raise ConfigError(path, f"is over {max_bytes:,} bytes", "a settings file is a page or two")
-    found = _parsed(raw, record_type)
+    found = _parsed(raw, record_type)  # type: ignore[arg-type]  # mypy: a type variable is hashable too
     if isinstance(found, _NotRead):
         raise ConfigError(path if found.line is None else f"{path}:{found.line}", found.what, found.remedy)
-    faults, record = found
+    faults: list[RecordError] = found[0]
+    record: R | None = found[1]
     if record is None:
         listed = [ConfigError(f"{path}: {fault.where[:_MAX_SHOWN]}", fault.what, fault.remedy) for fault in faults]
         more = [ConfigError(path, f"and {len(listed) - MAX_FAULTS:,} more faults")] if len(listed) > MAX_FAULTS else []

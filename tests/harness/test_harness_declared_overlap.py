@@ -112,12 +112,12 @@ def test_overlap_in_words_alone_is_shown_and_no_subset_computed(handed_in: Path,
 
 FAULTS: list[tuple[bytes, str]] = [
     (b"q000\nq001\nq000\n", ":3: 'q000' is repeated, first on line 1"),
-    (b"q000 q001\n", ":1: 'q000 q001' is no question id"),
-    (b"q000\n q001\n", ":2: ' q001' is no question id"),
-    (b"q000 # one\n", ":1: 'q000 # one' is no question id"),
+    (b"q000 q001\n", ":1: 'q000 q001' is not a question id"),
+    (b"q000\n q001\n", ":2: ' q001' is not a question id"),
+    (b"q000 # one\n", ":1: 'q000 # one' is not a question id"),
     (b"q000\n\xff\n", ":2: is not UTF-8"),
-    (b"q\x00\n", ":1: 'q\\x00' is no question id"),
-    (b"\xef\xbb\xbfq000\n", ":1: '\\ufeffq000' is no question id"),
+    (b"q\x00\n", ":1: 'q\\x00' is not a question id"),
+    (b"\xef\xbb\xbfq000\n", ":1: '\\ufeffq000' is not a question id"),
     (b"q" * 201 + b"\n", ":1: "),
     (b"#" * (MAX_BYTES + 1), ": is over 1,000,000 bytes"),
 ]
