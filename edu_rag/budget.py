@@ -51,9 +51,10 @@ def within_budget(
     """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
 
     `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that
-    reads what its parent holds copies it page by page. The result must be picklable, and should be small. Raises what the work raises, and BudgetError that names `what`
-    where the budget is spent or the child dies. What the work changes in memory is lost with the child. Inside such a
-    child, and where none can be made (see above), the work is simply done.
+    reads what its parent holds copies it page by page. The result must be picklable, and should be small. What the work
+    changes in memory is lost with the child. Inside such a child, and where none can be made (see above), the work is
+    simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or the child
+    dies.
     """
     if _inside or not can_fork():
         prepare()
@@ -66,7 +67,7 @@ def within_budget(
         _child(lambda: _prepared(prepare, (cpu_s, memory_bytes), work, arguments), writes, parent)
     os.close(writes)
     try:
-        with open(reads, "rb") as stream:
+        with os.fdopen(reads, "rb") as stream:
             answer = stream.read()
         status, child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0
     finally:
@@ -111,7 +112,7 @@ def _child(work: Callable[[], Any], writes: int, parent: int) -> NoReturn:
     try:
         _settle(parent)
         answer = _answer(work)
-        with open(writes, "wb") as stream:
+        with os.fdopen(writes, "wb") as stream:
             stream.write(answer)
         status = 0
     except MemoryError:
@@ -136,7 +137,7 @@ def _settle(parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF, signal.SIGXCPU):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGXCPU, signal.SIGTERM})
-    with open(os.devnull, "rb") as nothing:
+    with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     gc.freeze()  # a collection would write to every object that is there, and so copy all of the parent's memory
     _die_with_parent()

@@ -61,7 +61,9 @@ def _lines(path: Path) -> list[str]:
 
 def _require_id(path: Path, number: int, line: str) -> None:
     if len(line) > MAX_ID or not line.isprintable() or any(char.isspace() for char in line):
-        raise SubmissionError(f"{path}:{number}", f"{line[:80]!r} is not a question id", "write one id a line, no spaces")
+        raise SubmissionError(
+            f"{path}:{number}", f"{line[:80]!r} is not a question id", "write one id a line, no spaces"
+        )
 
 
 def marks(declared: frozenset[str], question_ids: Sequence[str]) -> str:

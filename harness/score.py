@@ -259,10 +259,10 @@ def score_within(
 ) -> R:  # fmt: skip
     """`of` what scoring a stranger's predictions yields, worked out in a child with the budget of `edu_rag.budget`.
 
-    An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what `of` returns travels back, so it should be small: the predictions of a full file take longer to send than
-    to read. Raises as `score_on`, and BudgetError.
+    An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
+    `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
+    Raises as `score_on`, and BudgetError.
     """
-
     opened: Callable[[], Exam] = (lambda: exam) if isinstance(exam, Exam) else cache(exam)
 
     def work() -> R:

@@ -96,6 +96,7 @@ def _score_one(
     from edu_rag.progress import say
     from edu_rag.scorecards import scorecard_values
     from harness.cautions import may_cite, of_cited_pages, of_files, of_result, page_ids
+    from harness.implausible import implausible
     from harness.judging.free_text import UnjudgedError
     from harness.report import brief_line, card_lines
     from harness.reruns import OWN_MACHINE
@@ -124,7 +125,7 @@ def _score_one(
         if verdicts is not None:
             write_records(verdicts, error.rows())
         raise
-    for caution in (*of_files([target.path]), *said):
+    for caution in (*of_files([target.path]), *said, *implausible(card)):
         say(caution)
     if verdicts is not None:
         write_records(verdicts, found)

@@ -12,6 +12,7 @@ from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.results import ScoreCard
 from harness.carry import Made, predictions_of
 from harness.cautions import may_cite, page_lengths
+from harness.implausible import implausible
 from harness.plain import MAX_PREDICTIONS_FILE_BYTES
 from harness.pulls.asking import Asked, ask_again, ask_all, why_not
 from harness.pulls.changes import Change
@@ -144,6 +145,8 @@ class Scoring:
         warnings = (
             *source.warnings,
             *of_outcomes(card),
+            # Of hidden gold a sentence with counts of a slice would say more than the report does.
+            *implausible(replace(card, slices=()) if table.hidden else card, of_table(known, card)[0]),
             *cited,
             *of_copies(table, source.exam, mine, card, self.request.base, of_table(known, card)[0]),
         )

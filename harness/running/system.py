@@ -249,10 +249,14 @@ class System:
             try:
                 values = parse_json(line)
             except ValueError as error:
-                raise FaultError("protocol", f"line is no JSON answer: {error}: {self._shown(line)!r}", ended=False) from None
+                raise FaultError(
+                    "protocol", f"line is no JSON answer: {error}: {self._shown(line)!r}", ended=False
+                ) from None
             found = values.pop("id", None) if isinstance(values, dict) else None
             if found == question_id and isinstance(values, dict):
                 return values
             if not isinstance(found, str) or found not in self._asked:
-                raise FaultError("protocol", f"the line's id is not that of a question: {self._shown(line)!r}", ended=False)
+                raise FaultError(
+                    "protocol", f"the line's id is not that of a question: {self._shown(line)!r}", ended=False
+                )
         return None

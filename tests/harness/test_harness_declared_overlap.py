@@ -148,11 +148,11 @@ def test_whatever_the_bytes_ids_are_printable_words_or_the_fault_is_told(data: b
 def test_no_link_and_no_pipe_is_read(tmp_path: Path, write_lines: Callable[..., Path]) -> None:
     path = tmp_path / FILE_NAME
     path.symlink_to(write_lines(["q000\n"], "elsewhere.txt"))
-    with pytest.raises(SubmissionError, match="link or no regular file"):
+    with pytest.raises(SubmissionError, match="link or not a regular file"):
         read_overlap(tmp_path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(SubmissionError, match="link or no regular file"):
+    with pytest.raises(SubmissionError, match="link or not a regular file"):
         read_overlap(tmp_path)
     path.unlink()
     assert read_overlap(tmp_path) == frozenset()

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-import re
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -465,9 +465,7 @@ def test_ids_are_new_in_every_run(write_system: Callable[..., Path], tiny: Datas
     assert not seen[0] & seen[1]
 
 
-def test_an_echo_of_ids_leaves_the_bytes_of_two_runs_the_same(
-    write_system: Callable[..., Path], tiny: Dataset
-) -> None:
+def test_an_echo_of_ids_leaves_the_bytes_of_two_runs_the_same(write_system: Callable[..., Path], tiny: Dataset) -> None:
     folder = write_system(
         LOOP
         + """
