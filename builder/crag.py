@@ -13,8 +13,17 @@ import msgspec
 
 from edu_rag.errors import DataError, RecordError
 
-MAX_RECORD_BYTES = 256_000_000
+MAX_RECORD_BYTES = 100_000_000
 """Of one line, unpacked: CRAG's third task has fifty whole pages a question."""
+MAX_PAGE_BYTES = 16_000_000
+"""Of the HTML of one page, as JSON: a larger page counts as one that CRAG could not fetch."""
+MAX_INFLATION = 100
+"""Times its packed size that an archive may unpack to; HTML packs to a tenth. A bomb has 700,000."""
+LEAST_UNPACKED_BYTES = 64_000_000
+"""What even a tiny archive may unpack to."""
+MAX_FAULTY = 1_000
+"""Lines with faults after which a file is not one of CRAG's."""
+_CHUNK = 1 << 20
 _SPLITS = {0: "val", 1: "test"}
 _SIGNS = (b'"interaction_id"', b'"query"')
 _LOST_VALUES = frozenset({"nan", "null"})
@@ -22,10 +31,23 @@ _HEAD_BYTES = 4_096
 
 
 class CragHit(msgspec.Struct, frozen=True):
-    """One search result: its address and the page's HTML as CRAG fetched it, empty where it could not."""
+    """One search result: its address and the page's HTML as CRAG fetched it, empty where it could not.
+
+    The HTML stays JSON in the record's own bytes until it is wanted: as texts, fifty pages of a record would take four
+    times its size.
+    """
 
     page_url: str
-    page_result: str | None = None
+    page_result: msgspec.Raw = msgspec.Raw(b"null")
+
+    def html(self) -> str | None:
+        """The page's HTML; None where CRAG has none, or what it has is too large or is not a text."""
+        if len(self.page_result) > MAX_PAGE_BYTES:
+            return None
+        try:
+            return msgspec.json.decode(self.page_result, type=str | None)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
 
 
 class CragRecord(msgspec.Struct, frozen=True):
@@ -74,7 +96,7 @@ def _listed(value: list[str] | str | None) -> list[str]:
             continue
         if isinstance(found, list) and all(isinstance(text, str) for text in found):
             return found
-    raise RecordError("alternative_answers", f"{value[:60]!r} is no list of texts")
+    raise RecordError("alternative_answers", f"{value[:60]!r} is not a list of texts")
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -91,30 +113,60 @@ def is_crag(path: Path) -> bool:
     return head.lstrip().startswith(b"{") and all(sign in head for sign in _SIGNS)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _chunks(path: Path) -> Iterator[bytes]:
+    """The unpacked bytes, a megabyte at a time. Raises DataError for what unpacks to far more than its size."""
     try:
+        most = max(LEAST_UNPACKED_BYTES, MAX_INFLATION * path.stat().st_size)
         with _opened(path) as stream:
-            number = 0
-            while line := stream.readline(MAX_RECORD_BYTES + 1):
-                number += 1
-                if len(line) > MAX_RECORD_BYTES:
-                    raise DataError(f"{path}:{number}", f"a record of over {MAX_RECORD_BYTES:,} bytes", "shorten it")
-                yield number, line
+            while chunk := stream.read(_CHUNK):
+                most -= len(chunk)
+                if most < 0:
+                    what = f"unpacks to more than {MAX_INFLATION} times its size"
+                    raise DataError(path, what, "give the file as CRAG publishes it")
+                yield chunk
     except (OSError, EOFError) as error:
         raise DataError(path, f"cannot be read: {error}", "give the file as CRAG publishes it") from None
 
 
+def _lines(path: Path) -> Iterator[tuple[int, bytearray]]:
+    """Each line's number and bytes; one line is in memory at a time. Raises DataError for one that is too long."""
+    number, line = 1, bytearray()
+    for chunk in _chunks(path):
+        first, *others = chunk.split(b"\n")
+        line += first
+        for rest in others:
+            yield number, line
+            number, line = number + 1, bytearray(rest)
+        if len(line) > MAX_RECORD_BYTES:
+            raise DataError(f"{path}:{number}", f"a record of over {MAX_RECORD_BYTES:,} bytes", "shorten it")
+    if line:
+        yield number, line
+
+
 def crag_records(path: Path) -> Iterator[tuple[int, CragRecord | RecordError]]:
-    """Each line's number and record, or what is wrong with the line. Raises DataError where the file breaks off."""
+    """Each line's number and record, or what is wrong with the line.
+
+    Raises DataError where the file breaks off, unpacks to too much, or has MAX_FAULTY lines that are not records.
+    """
     decoder = msgspec.json.Decoder(CragRecord)
+    n_faulty = 0
     for number, line in _lines(path):
-        try:
-            record = decoder.decode(line)
-            record.texts()
-            yield number, record
-        except RecordError as error:
-            yield number, error
-        except msgspec.ValidationError as error:
-            yield number, RecordError("record", str(error)[:200])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            yield number, RecordError("line", f"not JSON: {str(error)[:200]}")
+        found = _record(decoder, line)
+        n_faulty += isinstance(found, RecordError)
+        if n_faulty > MAX_FAULTY:
+            what = f"has more than {MAX_FAULTY:,} lines that are not records"
+            raise DataError(f"{path}:{number}", what, "give the file as CRAG publishes it")
+        yield number, found
+
+
+def _record(decoder: msgspec.json.Decoder[CragRecord], line: bytearray) -> CragRecord | RecordError:
+    try:
+        record = decoder.decode(line)
+        record.texts()
+    except RecordError as error:
+        return error
+    except msgspec.ValidationError as error:
+        return RecordError("record", str(error)[:200])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return RecordError("line", f"not JSON: {str(error)[:200]}")
+    return record

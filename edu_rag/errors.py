@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+MAX_SHOWN = 1_000
+"""Characters of each part of an error that are printed: a hostile file may put four million into one name."""
+
+
+def _shown(part: str) -> str:
+    """One part as one line that gives no orders to a terminal."""
+    cut = part if len(part) <= MAX_SHOWN else f"{part[:MAX_SHOWN]}…"
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(cut.split()))
 
 
 class EduRagError(Exception):
-    """Something a user can mend. Printed as `where: what: remedy`, without a traceback, exit code 1."""
+    """Something a user can fix. Printed as `where: what: remedy`, without a traceback, exit code 1."""
 
     def __init__(self, where: object, what: str, remedy: str = "") -> None:
         super().__init__(where, what, remedy)
@@ -15,9 +25,8 @@ class EduRagError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        # One fault is one line, whatever a hostile file or name put into it; and no orders to the terminal.
-        parts = (" ".join(part.split()) for part in (self.where, self.what, self.remedy) if part)
-        return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in ": ".join(parts))
+        # One fault is one line, whatever a hostile file or name put into it.
+        return ": ".join(_shown(part) for part in (self.where, self.what, self.remedy) if part)
 
 
 class RecordError(EduRagError):
@@ -32,6 +41,13 @@ class RecordFaultsError(RecordError):
             raise ValueError("RecordFaultsError needs at least one fault")
         super().__init__(faults[0].where, faults[0].what, faults[0].remedy)
         self.faults = tuple(faults)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.faults,)
+
+
+class BudgetError(EduRagError):
+    """A stranger's file that costs more processor time or memory to read than it may: see `edu_rag.budget`."""
 
 
 class DataError(EduRagError):
@@ -66,6 +82,9 @@ class FaultsError(EduRagError):
             raise ValueError("FaultsError needs at least one fault")
         super().__init__(faults[0].where, faults[0].what, faults[0].remedy)
         self.faults = tuple(faults)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.faults,)
 
     def __str__(self) -> str:
         return "\n".join(str(fault) for fault in self.faults)

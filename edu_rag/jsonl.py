@@ -17,6 +17,8 @@ from edu_rag.typed import first_line, to_plain, to_record
 
 R = TypeVar("R")
 MAX_LINE_BYTES = 4_000_000
+MAX_JSON_BYTES = 64_000_000
+"""Of a whole JSON file of our own making; who reads a stranger's file gives a smaller limit."""
 
 
 class _FaultError(ValueError):
@@ -147,10 +149,14 @@ def write_json(path: Path, value: object) -> None:
     write_file(path, msgspec.json.format(msgspec.json.encode(to_plain(value)), indent=2) + b"\n")
 
 
-def read_json(path: Path) -> Any:
-    """One strict JSON file. Raises DataError naming the file."""
+def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    """One strict JSON file of at most `max_bytes`. Raises DataError naming the file."""
     try:
-        return parse_json(path.read_bytes())
+        with path.open("rb") as stream:
+            raw = stream.read(max_bytes + 1)
+        if len(raw) > max_bytes:
+            raise DataError(path, f"is over {max_bytes:,} bytes", "give a smaller file")
+        return parse_json(raw)
     except OSError as error:
         raise DataError(path, error.strerror or str(error), "give a readable file") from None
     except _FaultError as error:

@@ -232,6 +232,20 @@ class ScoreCard:
         if faults:
             raise RecordFaultsError(faults)
 
+    @property
+    def reported(self) -> bool:
+        """Whether only its team has seen the system give these answers: the rank class `reported`.
+
+        Neither did the harness make them (`caps`), nor did a maintainers' run give the same ones (`rerun`).
+        """
+        return not self.caps and not _agrees(self.rerun)
+
+
+def _agrees(rerun: Mapping[str, Any]) -> bool:
+    """Whether a maintainers' run is the source of the predictions, or gave each answer that it was held against."""
+    n = rerun.get("n")
+    return rerun.get("own") is True or (isinstance(n, int) and n > 0 and rerun.get("n_same") == n)
+
 
 def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
     n = card.counts.n

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import typing
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,10 +14,10 @@ import msgspec
 from edu_rag.errors import EduRagError, RecordError, RecordFaultsError
 
 R = TypeVar("R")
-MAX_UNKNOWN = 40
-"""Unknown fields of one record that are told one by one: a file of 100 kB can hold 9,000."""
+MAX_UNKNOWN = 20
+"""Unknown fields of one record that are listed one by one; the rest is counted. One line can hold 100,000."""
 MAX_NAME = 100
-"""Characters of an unknown field's name that a known one is looked for by."""
+"""Characters of an unknown field's name that are shown, and compared with the known names."""
 
 
 @cache
@@ -62,16 +62,30 @@ def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> A
     return None
 
 
+@lru_cache(maxsize=1_024)
+def _known_instead(name: str, record_type: type) -> str:
+    """What to do about an unknown field. Remembered, since the same slip is made on every line of a file."""
+    types = _field_types(record_type)
+    close = difflib.get_close_matches(name, types, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(types)}"
+
+
+def _unknown(values: Mapping[str, Any], record_type: type, prefix: str) -> Iterator[RecordError]:
+    """A fault for each of the first unknown fields, and one for all the others together."""
+    types = _field_types(record_type)
+    unknown = [name for name in values if name not in types]
+    for name in unknown[:MAX_UNKNOWN]:
+        shown = str(name)[:MAX_NAME]
+        yield RecordError(f"{prefix}{shown}", "unknown field", _known_instead(shown, record_type))
+    if len(unknown) > MAX_UNKNOWN:
+        where = prefix.rstrip(".") or "value"
+        yield RecordError(where, f"{len(unknown) - MAX_UNKNOWN:,} more unknown fields", "remove them")
+
+
 def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: list[RecordError]) -> Any:
     types = _field_types(record_type)
     before = len(faults)
-    unknown = [name for name in values if name not in types]
-    for name in unknown[:MAX_UNKNOWN]:
-        close = difflib.get_close_matches(str(name)[:MAX_NAME], types, n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(types)}"
-        faults.append(RecordError(f"{prefix}{name}", "unknown field", remedy))
-    if len(unknown) > MAX_UNKNOWN:
-        faults.append(RecordError(prefix.rstrip(".") or "value", f"{len(unknown) - MAX_UNKNOWN:,} more unknown fields"))
+    faults += _unknown(values, record_type, prefix)
     given: dict[str, Any] = {}
     for name, (wanted, required) in types.items():
         if name in values:

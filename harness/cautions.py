@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from harness.submission import Submission, partial_path, submission_of
 MAX_EXAMPLES = 3
 """Files or citations that are shown."""
 _BATCH_ROWS = 256
+_CHUNK, _OVERLAP = 1 << 20, 8
 
 
 def of_files(predictions: Sequence[Path]) -> Iterator[str]:
@@ -85,11 +86,6 @@ def page_lengths(dataset: Dataset, split: str) -> dict[str, int]:
     return lengths
 
 
-def cites(predictions: Mapping[str, Prediction]) -> bool:
-    """Whether any prediction cites anything: else no table of pages need be read."""
-    return any(prediction.passages for prediction in predictions.values())
-
-
 def of_citations(predictions: Mapping[str, Prediction], lengths: Mapping[str, int]) -> list[str]:
     """How many cited passages cannot exist, and the first of them; nothing where all can."""
     found = [
@@ -108,10 +104,23 @@ def _fault(length: int | None, end: int) -> str:
     return "is no page of this split" if length is None else f"has {length:,} characters, the passage ends at {end:,}"
 
 
-def of_cited_pages(dataset: Dataset, split: str, predictions: Mapping[str, Prediction]) -> Iterator[str]:
+def of_cited_pages(predictions: Mapping[str, Prediction], known: Collection[str]) -> Iterator[str]:
     """How many passages are cited of pages that the split does not have; their bounds are for `check` to look at."""
-    if cites(predictions):
-        known = page_ids(dataset, split)
-        n = sum(page_id not in known for one in predictions.values() for page_id, _, _ in one.passages)
-        if n:
-            yield f"{n:,} passage(s) are cited of pages that the dataset does not have: `edu-rag check` shows some"
+    n = sum(page_id not in known for one in predictions.values() for page_id, _, _ in one.passages)
+    if n:
+        yield f"{n:,} passage(s) are cited of pages that the dataset does not have: `edu-rag check` shows some"
+
+
+def may_cite(path: Path) -> bool:
+    """Whether a predictions file may cite passages, by its bytes: then pages are read before a child looks at it.
+
+    A child must not read Parquet, whose reader starts threads that do not fit into its memory.
+    """
+    with suppress(OSError), path.open("rb") as stream:
+        before = b""
+        while chunk := stream.read(_CHUNK):
+            seen = before + chunk
+            if b"passages" in seen or b"\\u" in seen:  # an escape may be a letter of the field's name
+                return True
+            before = chunk[-_OVERLAP:]
+    return False

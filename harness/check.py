@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from edu_rag.budget import within_budget
 from edu_rag.dataset import Dataset
-from edu_rag.errors import EduRagError, SubmissionError
+from edu_rag.errors import BudgetError, EduRagError, SubmissionError
 from edu_rag.look.texts import quoted
 from edu_rag.records import Question
 from edu_rag.sample import choose, sample_of
-from harness.cautions import cites, of_citations, of_files, page_lengths
+from harness.cautions import may_cite, of_citations, of_files, page_lengths
 from harness.overlap import FILE_NAME as OVERLAP
 from harness.overlap import read_overlap
 from harness.plain import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes
@@ -45,16 +47,18 @@ class Asked(NamedTuple):
     lengths: Callable[[], Mapping[str, int]]
 
 
+_NO_LENGTHS: Mapping[str, int] = {}
+
+
 def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> Asked:
     """What a split, or a sample of it, asks. The pages are not read before somebody wants to know their lengths."""
     questions = dataset.questions(split)
     chosen = choose(questions, sample_of(sample)) if sample else questions
-    return Asked({question.question_id: question for question in chosen}, lambda: page_lengths(dataset, split))
+    return Asked({question.question_id: question for question in chosen}, cache(lambda: page_lengths(dataset, split)))
 
 
-def _notes(path: Path, asked: Asked) -> list[str]:
+def _notes(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, int]) -> list[str]:
     """How the answers of a faultless file read, by the rules that score uses; gold is not needed for that."""
-    questions = asked.questions
     predictions = read_predictions(path, questions)
     kinds: Counter[str] = Counter("no line" for question_id in questions if question_id not in predictions)
     examples: list[str] = []
@@ -69,16 +73,25 @@ def _notes(path: Path, asked: Asked) -> list[str]:
     if kinds["unparseable"] > len(examples):
         examples.append(f"  … and {kinds['unparseable'] - len(examples):,} more")
     counts = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
-    cited = of_citations(predictions, asked.lengths()) if cites(predictions) else []
+    cited = of_citations(predictions, lengths)
     return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples, *cited]
 
 
 def check_predictions(path: Path, asked: Asked | None) -> Findings:
-    """Check one predictions file; without what was asked only its form."""
-    faults: list[EduRagError] = list(faults_in(path, None if asked is None else asked.questions))
-    if faults or asked is None:
+    """Check one predictions file, within the budget for one; without what was asked only its form."""
+    # Pages are read here: the child that reads the stranger's file has no memory for them.
+    lengths = asked.lengths() if asked is not None and may_cite(path) else _NO_LENGTHS
+    try:
+        return within_budget(_check_predictions, path, None if asked is None else asked.questions, lengths, what=path)
+    except BudgetError as error:
+        return Findings([error], [])
+
+
+def _check_predictions(path: Path, questions: Mapping[str, Question] | None, lengths: Mapping[str, int]) -> Findings:
+    faults: list[EduRagError] = list(faults_in(path, questions))
+    if faults or questions is None:
         return Findings(faults, [] if faults else [f"{path}: form is right (--dataset checks ids and answers)"])
-    return Findings([], _notes(path, asked))
+    return Findings([], _notes(path, questions, lengths))
 
 
 def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
@@ -98,8 +111,11 @@ def _asked(dataset: Dataset, stem: str) -> Asked:
     return asked_of(dataset, dataset.only_split(split), sample or None)
 
 
-def _check_file(path: Path, dataset: Dataset | None) -> Findings:
-    """Check one predictions file of a submission, whose name says the split and the sample."""
+def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, Asked]) -> Findings:
+    """Check one predictions file of a submission, whose name says the split and the sample.
+
+    `opened` holds what was asked by such names: the questions are read once, however many files answer them.
+    """
     try:
         if dataset is None:
             return check_predictions(path, None)
@@ -107,7 +123,9 @@ def _check_file(path: Path, dataset: Dataset | None) -> Findings:
     except EduRagError as error:  # of the record beside it, which the error names
         return Findings([error], [])
     try:
-        return check_predictions(path, _asked(dataset, path.stem))
+        if path.stem not in opened:
+            opened[path.stem] = _asked(dataset, path.stem)
+        return check_predictions(path, opened[path.stem])
     except EduRagError as error:
         return Findings([SubmissionError(path, error.what, error.remedy)], [])
 
@@ -157,10 +175,13 @@ def _is_read(path: Path, folder: Path) -> bool:
     return path.is_dir() or path.stat().st_size <= most_bytes(str(path.relative_to(folder)))
 
 
-def check_submission(folder: Path, dataset: Dataset | None, *, here: bool = True) -> Findings:
+def check_submission(
+    folder: Path, dataset: Dataset | None, *, here: bool = True, later: Collection[str] = ()
+) -> Findings:  # fmt: skip
     """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults.
 
     `here`: its command is to start on this machine; else a program that only this machine lacks is no fault.
+    `later`: datasets (`name-version`) whose predictions the caller checks next, so that each file is read once.
     """
     submission, faults = all_faults(folder)
     notes: list[str] = []
@@ -170,8 +191,10 @@ def check_submission(folder: Path, dataset: Dataset | None, *, here: bool = True
         notes += _settings_notes(submission)
         if dataset is not None and not files and not submission.settings.command:
             faults.append(_none_for(submission, dataset))
+    files = [path for path in files if path.parent.name not in later]
     files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
-    for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset) for path in files)]:
+    opened: dict[str, Asked] = {}
+    for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset, opened) for path in files)]:
         faults += found.faults
         notes += found.notes
     notes += [] if folder.is_symlink() else _leftovers(folder)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.look.texts import clip
 from edu_rag.results import ScoreCard
@@ -29,7 +30,13 @@ def read_overlap(folder: Path) -> frozenset[str]:
     if not (path.exists() or path.is_symlink()):
         return frozenset()
     if behind_link(path, folder) or not path.is_file():
-        raise SubmissionError(path, "is a link or no regular file", "put the file itself there")
+        raise SubmissionError(path, "is a link or not a regular file", "put the file itself there")
+    if path.stat().st_size > SMALL_BYTES:
+        return within_budget(_declared_in, path, what=path)
+    return _declared_in(path)
+
+
+def _declared_in(path: Path) -> frozenset[str]:
     found: dict[str, int] = {}
     for number, line in enumerate(_lines(path), 1):
         if not line.strip() or line.startswith("#"):
@@ -54,7 +61,9 @@ def _lines(path: Path) -> list[str]:
 
 def _require_id(path: Path, number: int, line: str) -> None:
     if len(line) > MAX_ID or not line.isprintable() or any(char.isspace() for char in line):
-        raise SubmissionError(f"{path}:{number}", f"{line[:80]!r} is no question id", "write one id a line, no spaces")
+        raise SubmissionError(
+            f"{path}:{number}", f"{line[:80]!r} is not a question id", "write one id a line, no spaces"
+        )
 
 
 def marks(declared: frozenset[str], question_ids: Sequence[str]) -> str:

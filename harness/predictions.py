@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,11 @@ _LONG_NUMBER = b"0" * 20
 _DECODER = msgspec.json.Decoder(Prediction)
 _MUST = {"question_id": "-", "answer": None}
 """What a line must have, for reading on where that is at fault."""
-MAX_FAULTS = 50
-"""How many faults `check` lists; after that a file is not worth reading on."""
+_FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
+MAX_FAULTS = 20
+"""How many different faults `check` lists; after that a file is not worth reading on."""
+MAX_FAULTY_LINES = 1_000
+"""Lines with faults that are counted; after that a file is not worth reading on either."""
 
 
 def _quick(line: bytes) -> Prediction | None:
@@ -48,11 +51,14 @@ def _quick(line: bytes) -> Prediction | None:
 def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
     """All faults of a line's value, or its prediction: what is at fault is set aside, and the rest is read again."""
     faults, prediction = faults_and_record(values, Prediction)
-    left, more = dict(values) if isinstance(values, dict) else {}, faults
+    # Unknown fields were listed above. Kept here, 100,000 of them would be looked at again for each known one.
+    given = values if isinstance(values, dict) else {}
+    left = {name: value for name, value in given.items() if name in _FIELDS}
+    more = faults
     while more:
-        bad = left.keys() & {fault.where for fault in more}
+        before, bad = left.keys(), left.keys() & {fault.where for fault in more}
         left = _MUST | {name: value for name, value in left.items() if name not in bad}
-        more = faults_and_record(left, Prediction)[0] if bad else []
+        more = faults_and_record(left, Prediction)[0] if bad or before != left.keys() else []
         faults = faults + more
     return faults, prediction
 
@@ -105,13 +111,29 @@ def read_predictions(path: Path, known: Collection[str]) -> dict[str, Prediction
 
 
 def faults_in(path: Path, known: Collection[str] | None, limit: int = MAX_FAULTS) -> list[DataError]:
-    """Every fault of a predictions file, at most `limit` of them; without `known` ids only its form is checked."""
-    found: list[DataError] = []
+    """The faults of a predictions file, at most `limit` different ones; without `known` ids only its form is checked.
+
+    A fault that is on many lines is listed once, as `FILE:LINE and N more lines`.
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    last: list[DataError] = []
+    n_faulty = 0
     try:
         for faults, _ in _read(path, known):
-            found += faults
-            if len(found) >= limit:
+            n_faulty += bool(faults)
+            for fault in faults:
+                places.setdefault((fault.what, fault.remedy), []).append(fault.where)
+            if len(places) >= limit or n_faulty >= MAX_FAULTY_LINES:
                 break
     except DataError as error:  # unreadable, or a line too long to read on
-        found.append(error)
-    return found[:limit]
+        last.append(error)
+    found = [DataError(_on_lines(where), *fault) for fault, where in places.items()]
+    if n_faulty >= MAX_FAULTY_LINES:
+        last.append(DataError(path, f"has {n_faulty:,} faulty lines: the rest was not read", "fix these first"))
+    return [*found[:limit], *last]
+
+
+def _on_lines(places: Sequence[str]) -> str:
+    """Where a fault is first, and on how many lines it is too."""
+    others = len(set(places)) - 1
+    return f"{places[0]} and {others:,} more line{'s' if others > 1 else ''}" if others else places[0]

@@ -116,7 +116,8 @@ def _checked(folder: Path, datasets: Sequence[Dataset]) -> tuple[list[EduRagErro
 
     With notes on how its answers read, and cautions on how its files were made.
     """
-    form = check_submission(folder, None, here=False)
+    own = {f"{dataset.manifest.name}-{dataset.manifest.version}" for dataset in datasets}
+    form = check_submission(folder, None, here=False, later=own)
     faults, notes = list(form.faults), []
     for dataset in datasets:
         if any((folder / "predictions").glob(f"{dataset.manifest.name}-{dataset.manifest.version}/*.jsonl")):

@@ -91,6 +91,8 @@ def _standing_lines(card: ScoreCard) -> Iterator[str]:
     if card.caps:
         sandbox = card.caps.get("sandbox", "unknown")
         yield "made without a sandbox" if sandbox == "none" else f"made in a sandbox: {sandbox}"
+    if card.reported:
+        yield "reported: only its team has seen these answers made; on a board verified results of its rank come first"
 
 
 def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
@@ -110,7 +112,7 @@ def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
             yield lines(values)
     if card.overlap or card.system.tqa_overlap.strip():
         yield overlap_lines(card)
-    if card.rerun or card.caps or card.system.withdrawn:
+    if card.rerun or card.caps or card.reported or card.system.withdrawn:
         yield _standing_lines(card)
     if card.made_on:
         yield _carried_lines(card)

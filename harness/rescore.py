@@ -19,7 +19,7 @@ from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.moves import Kept, Move, Rescoring, beside_the_score, move_of
 from harness.reruns import NOBODY, Trust, Vouched
-from harness.score import COPY_NAME, score_on, uncollected, write_results
+from harness.score import COPY_NAME, score_within, uncollected, write_results
 from harness.target import Target
 
 GONE = "its predictions are gone"
@@ -50,9 +50,11 @@ class _Work:
         """Score one job and write its scorecard where it is new or differs. Raises EduRagError."""
         exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
         target = target_of(job.submission, job.made, job.dataset)
-        scored = score_on(exam, target, scored_at=self._scored_at, grading=self._grading, vouched=self._vouched)
-        card = scored.card
-        self._tell(target, scored.trust)
+        card, trust = score_within(
+            exam, target, lambda scored: (scored.card, scored.trust), scored_at=self._scored_at, grading=self._grading,
+            vouched=self._vouched,
+        )  # fmt: skip
+        self._tell(target, trust)
         move = move_of(self._results.before(card), card, exam)
         if move is not None or job.scorecard not in self._results.cards:
             write_results(self._results.folder, card, target.path)

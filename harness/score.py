@@ -6,15 +6,17 @@ import gc
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from edu_rag import __version__
+from edu_rag.budget import within_budget
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold, match_gold
@@ -27,15 +29,18 @@ from harness.attribution import attribution_of
 from harness.confidence import confidence_of
 from harness.cost import cost_of
 from harness.judging.grading import Grading, answers_rule_of, grade_all
+from harness.judging.judges import is_offline
 from harness.overlap import marks, read_overlap
 from harness.predictions import read_predictions
 from harness.probing.score import probes_of
+from harness.reading.answers import read_answer
 from harness.reruns import OWN_MACHINE, Trust, Vouched
 from harness.retrieval import retrieval_of
 from harness.running.fingerprint import system_sha256
 from harness.support import Support, read_support
 from harness.target import Target
 
+R = TypeVar("R")
 COPY_NAME = "predictions.jsonl"
 """The copy of the predictions beside a scorecard."""
 
@@ -246,6 +251,42 @@ def score_on(
     return score(
         exam, predictions, target.system, scored_at=scored_at, origin=_origin_of(target, exam, vouched), grading=grading
     )
+
+
+def score_within(
+    exam: Exam | Callable[[], Exam], target: Target, of: Callable[[Scored], R], *, scored_at: datetime,
+    vouched: Vouched, grading: Grading | None = None,
+) -> R:  # fmt: skip
+    """`of` what scoring a stranger's predictions yields, worked out in a child with the budget of `edu_rag.budget`.
+
+    An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
+    `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
+    Raises as `score_on`, and BudgetError.
+    """
+    opened: Callable[[], Exam] = (lambda: exam) if isinstance(exam, Exam) else cache(exam)
+
+    def work() -> R:
+        with uncollected():
+            return of(score_on(opened(), target, scored_at=scored_at, vouched=vouched, grading=grading))
+
+    def prepare() -> None:
+        with uncollected():
+            opened()
+
+    if grading is None or is_offline(grading.judge):
+        return within_budget(work, what=target.path, prepare=prepare)
+    # A judge that asks a model keeps its grades in memory, where a child would lose them: only the reading is bounded.
+    within_budget(_require_readable, target.path, opened(), what=target.path)
+    return work()
+
+
+def _require_readable(path: Path, exam: Exam) -> None:
+    """Raise what reading predictions and their answers raises."""
+    predictions = read_predictions(path, exam.known)
+    for question in exam.questions:
+        said = predictions.get(question.question_id)
+        if said is not None and said.answer is not None and question.choices:
+            read_answer(said.answer, question.choices)
 
 
 def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:

@@ -1,8 +1,10 @@
-"""Where in submission.toml a setting stands, so that a fault names its line."""
+"""On which line of submission.toml a setting is, so that a fault names it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from edu_rag.errors import ConfigError, EduRagError
@@ -15,19 +17,24 @@ _WITHDRAWN = re.compile(
 )
 
 
-def lines_of(path: Path) -> dict[str, int]:
+def lines_of(path: Path) -> Mapping[str, int]:
     """The line of each setting of a TOML file by its dotted name; empty where the file cannot be read.
 
-    Tables that stand inline and texts of several lines are not looked into: what stands in them has no line of its own.
+    Inline tables and texts of several lines are not looked into: what is in them has no line of its own.
     """
     try:
         with path.open("rb") as stream:
-            text = stream.read(_MAX_BYTES).decode("utf-8", "replace")
+            return _lines_in(stream.read(_MAX_BYTES))
     except OSError:
         return {}
+
+
+@lru_cache(maxsize=4)
+def _lines_in(raw: bytes) -> Mapping[str, int]:
+    # Remembered: fifty faults of one file would go through its lines fifty times.
     lines: dict[str, int] = {}
     section = ""
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(raw.decode("utf-8", "replace").split("\n"), 1):
         if (found := _SECTION.match(line)) is not None:
             section = f"{found[1]}."
             lines.setdefault(found[1], number)
@@ -37,13 +44,13 @@ def lines_of(path: Path) -> dict[str, int]:
 
 
 def setting_fault(path: Path, setting: str, what: str, remedy: str) -> ConfigError:
-    """A fault of one setting, as `FILE:LINE: setting`, or `FILE: setting` where it stands nowhere."""
+    """A fault of one setting, as `FILE:LINE: setting`, or `FILE: setting` where no line has it."""
     line = lines_of(path).get(setting)
     return ConfigError(f"{path}: {setting}" if line is None else f"{path}:{line}: {setting}", what, remedy)
 
 
 def with_line(path: Path, fault: EduRagError) -> EduRagError:
-    """A fault of `FILE: setting` with the line that the setting stands on; any other as it is."""
+    """A fault of `FILE: setting` with the line of the setting; any other as it is."""
     start, _, setting = fault.where.partition(f"{path}: ")
     return fault if start or not setting else setting_fault(path, setting, fault.what, fault.remedy)
 

@@ -24,7 +24,7 @@ from harness.jobs import Exams, Job, Results, each_fault, plans, submissions_in
 from harness.judging.grading import Grading
 from harness.reruns import NOBODY, Vouched
 from harness.rescore import GONE, why_kept
-from harness.score import COPY_NAME, results_folder, score_on, uncollected
+from harness.score import COPY_NAME, results_folder, score_within
 
 Status = Literal["same", "differs", "cannot be made again", "superseded", "not given", "not on the board"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -100,8 +100,10 @@ class _Remaking:
     def _made(self, job: Job) -> ScoreCard:
         exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
         target = target_of(job.submission, job.made, job.dataset)
-        with uncollected():
-            return score_on(exam, target, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched).card
+        card: ScoreCard = score_within(
+            exam, target, lambda scored: scored.card, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
+        )
+        return card
 
 
 def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:

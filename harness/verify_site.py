@@ -110,7 +110,8 @@ def _row_of(card: ScoreCard) -> dict[str, Any]:
         "score_low": low, "score_high": high, "interval_method": card.interval_method,
         "answers_rule": card.answers_rule, "harness": card.harness, "scored_at": card.scored_at,
         "blind": card.system.blind, "runnable": card.system.runnable, "withdrawn": card.system.withdrawn,
-        "rerun_own": rerun.get("own") is True, "rerun_n": rerun.get("n"), "rerun_same": rerun.get("n_same"),
+        "reported": card.reported, "rerun_own": rerun.get("own") is True,
+        "rerun_n": rerun.get("n"), "rerun_same": rerun.get("n_same"),
         "overlap_declared": card.overlap.count("1"), "system_sha256": card.system_sha256,
         "predictions_sha256": card.predictions_sha256,
     }  # fmt: skip

@@ -19,6 +19,9 @@ SHORT = 16
 TITLE = 90
 VERIFIED = "verified"
 """What a row says of answers that a maintainers' run gave too."""
+REPORTED = "reported"
+"""What a row says of answers that nobody but their team vouches for: see `ScoreCard.reported`."""
+REPORTED_RULE = "in a tie group reported results come after the verified ones"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -114,6 +117,8 @@ def _origin(card: ScoreCard) -> Iterator[Badge]:
     rerun = rerun_badge(card.rerun)
     if rerun is not None:
         yield rerun
+    if card.reported:
+        yield Badge(REPORTED, f"Only its team has seen the system give these answers: {REPORTED_RULE}", "warn")
 
 
 def _overlap(card: ScoreCard, clean: Clean) -> Iterator[Badge]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def _lines(board: Board) -> list[str]:
     """The board as text for a terminal."""
     from edu_rag.look.texts import clip, date, one_line, percent, seconds, signed
+    from leaderboard.badges import REPORTED
 
     lines = []
     for table in board.tables:
@@ -30,6 +31,7 @@ def _lines(board: Board) -> list[str]:
                 f"{percent(row.counts.accuracy):>5} {percent(row.counts.hallucination):>5} "
                 f"{percent(row.counts.missing):>5} {row.counts.failed:>6,} "
                 f"{seconds(row.median_latency_s):>7}  {date(row.result.scored_at)}"
+                f"{f'  {REPORTED}' if row.result.card.reported else ''}"
             )
     return lines[1:]
 

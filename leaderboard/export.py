@@ -51,7 +51,8 @@ def _clean_values(row: Row) -> dict[str, Any]:
 def _rerun_values(row: Row) -> dict[str, Any]:
     rerun = row.result.card.rerun
     n, n_same = count_of(rerun.get("n")), count_of(rerun.get("n_same"))
-    return {"rerun_own": rerun.get("own") is True, "rerun_n": n, "rerun_same": n_same}
+    own = rerun.get("own") is True
+    return {"reported": row.result.card.reported, "rerun_own": own, "rerun_n": n, "rerun_same": n_same}
 
 
 def _row_values(table: Table, row: Row) -> dict[str, Any]:

@@ -270,11 +270,17 @@ def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: 
     )
 
 
+def _class_in_group(place: tuple[Result, Rank, Clean | None]) -> tuple[int, bool]:
+    """Orders rows: by tie group, and in each the reported results last; a stable sort keeps the order by score."""
+    result, rank_of_it, _ = place
+    return rank_of_it.first, result.card.reported
+
+
 def _table(group: Group, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
     ranks = rank(cards)
-    places = zip(group.results, ranks, clean_of(cards, ranks), strict=True)
+    places = sorted(zip(group.results, ranks, clean_of(cards, ranks), strict=True), key=_class_in_group)
     return Table(
         key=group.key,
         dataset_ids=[text for _, text in ids],

@@ -52,7 +52,7 @@ class CragEngine:
         self._pages.execute("CREATE TABLE page (url TEXT PRIMARY KEY, html BLOB) WITHOUT ROWID")
         for path in files:
             for _, record in crag_records(path):
-                if isinstance(record, CragRecord):  # faults are told by the reader of questions
+                if isinstance(record, CragRecord):  # the reader of questions reports faults
                     self._add(record)
 
     @classmethod
@@ -70,8 +70,8 @@ class CragEngine:
         for hit in record.search_results:
             urls[hit.page_url] = None
             url = _servable(hit.page_url)
-            if url is not None and hit.page_result:
-                row = (url, hit.page_result.encode("utf-8"))
+            if url is not None and (html := hit.html()):
+                row = (url, html.encode("utf-8"))
                 self._pages.execute("INSERT OR IGNORE INTO page VALUES (?, ?)", row)
 
     def search(self, query: str, n: int) -> SearchResult:

@@ -26,6 +26,7 @@ from harness.commands.options import (
 
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
+    from edu_rag.results import ScoreCard, Verdict
     from harness.judging.grading import Grading
     from harness.reruns import Vouched
 
@@ -95,35 +96,50 @@ def _score_one(
     path: Path, dataset: Dataset, split: str | None, sample: str | None, grading: Grading, shown: tuple[bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:  # fmt: skip
+    from functools import cache
+
     from edu_rag.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecards import scorecard_values
-    from harness.cautions import of_cited_pages, of_files, of_result
+    from harness.cautions import may_cite, of_cited_pages, of_files, of_result, page_ids
+    from harness.implausible import implausible
     from harness.judging.free_text import UnjudgedError
     from harness.report import brief_line, card_lines
-    from harness.score import now_utc, score_target, summary, write_results
+    from harness.reruns import OWN_MACHINE
+    from harness.score import Exam, Scored, now_utc, open_exam, score_within, summary, write_results
     from harness.target import find_target
 
     (as_json, brief), (verdicts, results) = shown, written
     split = dataset.only_split(split)
     target = find_target(path, dataset.manifest, split, sample)
+    pages = cache(lambda: page_ids(dataset, split) if may_cite(target.path) else frozenset())
+
+    def opened() -> Exam:
+        pages()  # before the budget begins: these are ours
+        return open_exam(dataset, split, sample)
+
+    def of(scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[Verdict]]:
+        said = (*scored.trust.doubts, *of_result(scored.card), *of_cited_pages(scored.predictions, pages()))
+        return scored.card, said, scored.verdicts if verdicts is not None else ()
+
     try:
-        scored = score_target(dataset, split, sample, target, scored_at=now_utc(), grading=grading)
+        card, said, found = score_within(
+            opened, target, of, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading
+        )  # fmt: skip
     except UnjudgedError as error:
         if verdicts is not None:
             write_records(verdicts, error.rows())
         raise
-    cited = of_cited_pages(dataset, split, scored.predictions)
-    for caution in (*of_files([target.path]), *scored.trust.doubts, *of_result(scored.card), *cited):
+    for caution in (*of_files([target.path]), *said, *implausible(card)):
         say(caution)
     if verdicts is not None:
-        write_records(verdicts, scored.verdicts)
+        write_records(verdicts, found)
     if results is not None:
-        say(f"wrote {write_results(results, scored.card, target.path)}")
+        say(f"wrote {write_results(results, card, target.path)}")
     if as_json:
-        print_json(summary(scored.card) | scorecard_values(scored.card))
+        print_json(summary(card) | scorecard_values(card))
     else:
-        print_lines([brief_line(scored.card)] if brief else card_lines(scored.card))
+        print_lines([brief_line(card)] if brief else card_lines(card))
 
 
 def _score_all(

@@ -65,7 +65,10 @@ class UnjudgedError(SubmissionError):
         failed = first.reason.startswith("the judge")
         remedy = "mend that and run again: grades are kept" if failed else "add --judge model (`edu-rag score --help`)"
         super().__init__("free text", what, f"{remedy}; --verdicts FILE lists them")
-        self.unjudged, self.verdicts = tuple(unjudged), tuple(verdicts)
+        self.unjudged, self.verdicts, self.n_free_text = tuple(unjudged), tuple(verdicts), n_free_text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.unjudged, self.verdicts, self.n_free_text)
 
     def rows(self) -> list[dict[str, str]]:
         """Every question as a line of `--verdicts`, in order of id; the outcome of these is `unjudged`."""

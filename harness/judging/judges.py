@@ -14,12 +14,12 @@ class Chain:
     """Judges in order, each asked where those before it cannot tell."""
 
     def __init__(self, judges: Sequence[FreeTextJudge]) -> None:
-        self._judges = tuple(judges)
+        self.parts = tuple(judges)
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
         """The first grade that is not unjudged; else the last judge's reason."""
         grade = Grade("unjudged", "no judge was asked", "none")
-        for judge in self._judges:
+        for judge in self.parts:
             grade = judge.grade(question, gold, answer)
             if grade.outcome != "unjudged":
                 break
@@ -27,9 +27,14 @@ class Chain:
 
     def facts(self) -> Mapping[str, Any]:
         """The judges' facts in order, and in `name` the names of those that have one: models, with their prompts."""
-        chain = [dict(judge.facts()) for judge in self._judges]
+        chain = [dict(judge.facts()) for judge in self.parts]
         names = [str(facts["name"]) for facts in chain if "name" in facts]
         return {"chain": chain} | ({"name": ", ".join(names)} if names else {})
+
+
+def is_offline(judge: FreeTextJudge) -> bool:
+    """Whether a judge only applies rules: it asks nobody, and keeps nothing that a later question needs."""
+    return isinstance(judge, Rules) or (isinstance(judge, Chain) and all(map(is_offline, judge.parts)))
 
 
 def _model() -> FreeTextJudge:

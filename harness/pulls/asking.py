@@ -6,12 +6,14 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from edu_rag.budget import within_budget
 from edu_rag.errors import SandboxError, SubmissionError
+from edu_rag.records import Question
 from edu_rag.sample import Sample, choose
 from harness.predictions import read_predictions
 from harness.pulls.tables import Table
@@ -114,10 +116,15 @@ def ask_again(submission: Submission, table: Table, exam: Exam, handed_in: Path,
     """
     sample = Sample(min(terms.n_again, len(exam.questions)), terms.new_seed())
     path, asked = _ask(submission, table, into / "again" / table.folder / f"{table.name}.jsonl", terms, sample)
-    before, now = (read_predictions(file, exam.known) for file in (handed_in, path))
     asked_again = choose(task_of(table.dataset, table.split, table.sample).questions, sample)
-    n_same = sum(is_same(q, before.get(q.question_id), now.get(q.question_id)) for q in asked_again)
+    n_same = within_budget(_count_same, (handed_in, path), exam.known, asked_again, what=handed_in)
     return replace(asked, n_same=n_same, is_rerun=True, seed=sample.seed)
+
+
+def _count_same(files: tuple[Path, Path], known: Collection[str], asked: Sequence[Question]) -> int:
+    """How many of the questions that were asked again have the same answer in both predictions files."""
+    before, now = (read_predictions(file, known) for file in files)
+    return sum(is_same(q, before.get(q.question_id), now.get(q.question_id)) for q in asked)
 
 
 def _ask(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
+from edu_rag.budget import within_budget
 from edu_rag.errors import EduRagError
 from edu_rag.look.lookalikes import name_key, resembles
 from edu_rag.records import Question
@@ -16,7 +16,7 @@ from harness.pulls.asking import Asked
 from harness.pulls.changes import accounts_of, is_among
 from harness.pulls.tables import Table
 from harness.rerun import FAILED, said
-from harness.score import Exam, Scored
+from harness.score import Exam
 from harness.slugs import is_slug
 from harness.submission import Submission, open_submission
 
@@ -96,29 +96,36 @@ def _is_given(question: Question, answer: str) -> bool:
     return answer not in _NO_ANSWER and not (question.choices and answer.startswith(("'", '"')))
 
 
-def of_copies(table: Table, exam: Exam, scored: Scored, base: Path, cards: Sequence[ScoreCard]) -> Iterator[str]:
-    """Submissions of the base that gave the very same answers, or nearly.
+def of_copies(
+    table: Table, exam: Exam, mine: Sequence[str], card: ScoreCard, base: Path, others: Sequence[ScoreCard]
+) -> Iterator[str]:
+    """Submissions of the base that gave the very same answers, or nearly, as `mine` (see `readings`), scored on `card`.
 
-    The same answers have the same outcomes: `cards` (results on these questions) say whose predictions need be read.
+    The same answers have the same outcomes: `others` (results on these questions) say whose predictions need be read.
     """
-    mine, slug = readings(exam, scored.predictions), scored.card.system.slug
     given = [_is_given(question, answer) for question, answer in zip(exam.questions, mine, strict=True)]
     n_read = 0
-    for card in sorted(cards, key=lambda card: card.system.slug):
-        path = _file(table, base, card.system.slug)
-        if card.system.slug == slug or path is None or not _alike(scored.card.outcomes, card.outcomes, given):
+    for other in sorted(others, key=lambda other: other.system.slug):
+        slug = other.system.slug
+        path = _file(table, base, slug)
+        if slug == card.system.slug or path is None or not _alike(card.outcomes, other.outcomes, given):
             continue
         if n_read == MAX_READ:
             yield f"the outcomes of more than {MAX_READ} submissions are nearly its own: not all answers were compared"
             return
         n_read += 1
         try:
-            theirs = readings(exam, read_predictions(path, exam.known))
+            theirs = _readings_in(path, exam)
         except EduRagError:
             continue
         if _alike(mine, theirs, given):
             same = sum(a == b for a, b, is_given in zip(mine, theirs, given, strict=True) if is_given)
-            yield f"{same:,} of its {sum(given):,} answers are those of the submission {card.system.slug!r}"
+            yield f"{same:,} of its {sum(given):,} answers are those of the submission {slug!r}"
+
+
+def _readings_in(path: Path, exam: Exam) -> list[str]:
+    """As `readings`, of a predictions file. Raises EduRagError."""
+    return within_budget(lambda: readings(exam, read_predictions(path, exam.known)), what=path)
 
 
 def _alike(mine: Sequence[str], theirs: Sequence[str], given: Sequence[bool]) -> bool:
@@ -152,12 +159,8 @@ def of_rerun(asked: Asked) -> Iterator[str]:
         yield f"only {asked.n_same:,} of {asked.n:,} answers were the same when the system was asked again"
 
 
-def of_citations(dataset: Dataset, split: str, predictions: Mapping[str, Prediction]) -> Iterator[str]:
-    """How many cited passages cannot exist."""
-    from harness.cautions import cites, page_lengths
-
-    if cites(predictions):
-        lengths = page_lengths(dataset, split)
-        n = sum(end > lengths.get(page, -1) for one in predictions.values() for page, _, end in one.passages)
-        if n:
-            yield f"{n:,} cited passage(s) cannot exist: `edu-rag check` shows some"
+def of_citations(predictions: Mapping[str, Prediction], lengths: Mapping[str, int]) -> Iterator[str]:
+    """How many cited passages cannot exist, by the lengths of the pages."""
+    n = sum(end > lengths.get(page, -1) for one in predictions.values() for page, _, end in one.passages)
+    if n:
+        yield f"{n:,} cited passage(s) cannot exist: `edu-rag check` shows some"

@@ -11,16 +11,18 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.results import ScoreCard
 from harness.carry import Made, predictions_of
+from harness.cautions import may_cite, page_lengths
+from harness.implausible import implausible
 from harness.plain import MAX_PREDICTIONS_FILE_BYTES
 from harness.pulls.asking import Asked, ask_again, ask_all, why_not
 from harness.pulls.changes import Change
 from harness.pulls.merged import scored_now
-from harness.pulls.oddities import of_citations, of_copies, of_outcomes, of_rerun
+from harness.pulls.oddities import of_citations, of_copies, of_outcomes, of_rerun, readings
 from harness.pulls.records import Request, TableResult
 from harness.pulls.standing import of_table, stand
 from harness.pulls.tables import Asks, Table
 from harness.reruns import NOBODY
-from harness.score import Exam, score_on
+from harness.score import Exam, Scored, score_within
 from harness.submission import Submission
 from harness.target import Target
 
@@ -128,18 +130,28 @@ class Scoring:
     def _scored(self, table: Table, source: _Source) -> TableResult:
         """Score predictions, with nobody vouching for what lies beside them. Raises EduRagError."""
         target = Target(source.path, self.submission.facts, folder=self.submission.folder)
-        scored = score_on(source.exam, target, scored_at=self.request.scored_at, vouched=NOBODY)
+        lengths = page_lengths(table.dataset, table.split) if may_cite(source.path) else {}
+
+        def of(scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[str]]:
+            cited = list(of_citations(scored.predictions, lengths))
+            return scored.card, cited, readings(source.exam, scored.predictions)
+
+        card, cited, mine = score_within(
+            source.exam, target, of, scored_at=self.request.scored_at, vouched=NOBODY
+        )  # fmt: skip
         merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
         known = [*self.cards, *merged.cards]
-        standing = stand(scored.card, known, self.baselines_team)
+        standing = stand(card, known, self.baselines_team)
         warnings = (
             *source.warnings,
-            *of_outcomes(scored.card),
-            *of_citations(table.dataset, table.split, scored.predictions),
-            *of_copies(table, source.exam, scored, self.request.base, of_table(known, scored.card)[0]),
+            *of_outcomes(card),
+            # Of hidden gold a sentence with counts of a slice would say more than the report does.
+            *implausible(replace(card, slices=()) if table.hidden else card, of_table(known, card)[0]),
+            *cited,
+            *of_copies(table, source.exam, mine, card, self.request.base, of_table(known, card)[0]),
         )
         standing = replace(standing, left_out=(*standing.left_out, *merged.left_out))
-        return TableResult(table=table, card=scored.card, standing=standing, asked=source.asked, warnings=warnings)
+        return TableResult(table=table, card=card, standing=standing, asked=source.asked, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from harness.pulls.records import TableResult
 
 MAX_LISTED = 20
+_REPORTED = (
+    "Such a result is of the rank class `reported`: the board shows it with that mark, and in a tie group after the "
+    "verified results. A maintainers' run with the same answers (`edu-rag rerun`) lifts the mark."
+)
 FEW = 20
 """Questions below which a slice is a handful of single answers."""
 _ATTRIBUTES = ("kind", "n_choices", "flag", "pages", "evidence")
@@ -75,6 +79,7 @@ def _made(result: TableResult) -> Iterator[str]:
     asked: Asked | None = result.asked
     if asked is None:
         yield "The predictions were handed in; nobody has run the system again."
+        yield from ("", _REPORTED)
     elif asked.is_rerun:
         alike = f"{asked.n_same:,} of {asked.n:,} questions that were asked again in the sandbox got the same answer"
         drawn = f"(their sample was drawn here: `--sample {asked.n} --seed {asked.seed}`)"

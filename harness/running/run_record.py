@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import DataError, RecordError, SubmissionError
 from edu_rag.jsonl import read_json
 from edu_rag.manifest import file_sha256
 from edu_rag.typed import first_line, to_record
+from harness.plain import MAX_RECORD_BYTES
 from harness.submission import Limits
 
 
@@ -55,8 +57,14 @@ def read_run_record(predictions: Path) -> RunRecord | None:
     path = record_path(predictions)
     if not path.is_file():
         return None
+    if path.stat().st_size > SMALL_BYTES:
+        return within_budget(_record, path, what=path)
+    return _record(path)
+
+
+def _record(path: Path) -> RunRecord:
     try:
-        return to_record(read_json(path), RunRecord)
+        return to_record(read_json(path, MAX_RECORD_BYTES), RunRecord)
     except RecordError as error:
         raise DataError(path, f"{error.where}: {first_line(error)}", "run the system again") from None
 

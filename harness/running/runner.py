@@ -10,6 +10,7 @@ from edu_rag.errors import RecordError
 from edu_rag.records import Question, WebPage
 from edu_rag.results import Prediction
 from edu_rag.typed import first_line, to_record
+from harness.running.last_words import without_ids
 from harness.running.system import FaultError, Reply, System
 from harness.running.task import question_line
 from harness.submission import Limits
@@ -84,6 +85,7 @@ class Runner:
         self._system: System | None = None
         self._answered = False
         self._barren = 0
+        self._given: set[str] = set()
 
     @property
     def given_up(self) -> bool:
@@ -94,6 +96,7 @@ class Runner:
         """The prediction for one question; a fault of the system becomes its status."""
         first = self._system is None or not self._answered
         random_id = self._new_id()
+        self._given.add(random_id)
         try:
             if self._system is None:
                 self._answered = False  # before it, for a start may fail: that process answered nothing either
@@ -101,6 +104,8 @@ class Runner:
             limit_s = self._limits.start_s if first else self._limits.time_s
             reply = self._system.ask(random_id, question_line(question, pages, random_id), limit_s)
             self._answered, self._barren = True, 0
+            # An echo of the id would make the predictions of two runs differ, and their hashes with them.
+            reply = Reply(without_ids(reply.values, self._given, random_id), reply.latency_s)
             return prediction_of(question.question_id, reply, first=first)
         except FaultError as fault:
             # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
@@ -109,7 +114,8 @@ class Runner:
             if fault.ended or self._answered or not (system and system.settles()):
                 self._barren += not self._answered
                 self.close()
-            reason = f"{fault.reason[:_TEXT_CAP]}{_hint(fault, system, random_id, first=first)}"
+            said = without_ids(fault.reason, self._given, random_id)[:_TEXT_CAP]
+            reason = f"{said}{_hint(fault, system, random_id, first=first)}"
             return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
 
     def close(self, grace_s: float = 0.0) -> None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from edu_rag.jsonl import parse_json
-from harness.running.last_words import fit_to_print
+from harness.running.last_words import fit_to_print, without_ids
 from harness.running.process import Launcher, Process
 from harness.running.system_log import SystemLog
 
@@ -27,6 +27,8 @@ _JUDGES = "EDU_RAG_JUDGE_"
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 """HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
+_LOOKED_AT, _SHOWN = 1_000, 80
+"""Bytes of a faulty line in which ids are looked for, and of which a fault quotes so many."""
 _QUIET_S, _SETTLE_S = 0.05, 0.25
 """A system is silent that says nothing for so long, and is given so long to fall silent."""
 _OF_CAPS: Mapping[int, str] = {
@@ -235,6 +237,11 @@ class System:
                 self._unsent = self._unsent[: len(self._unsent) - n_bytes]
             raise
 
+    def _shown(self, line: bytes) -> bytes:
+        """The start of a line, without ids: cut first, a line would keep a part of one."""
+        plain: str = without_ids(line[:_LOOKED_AT].decode("latin-1"), self._asked, "")
+        return plain.encode("latin-1")[:_SHOWN]
+
     def _next_values(self, question_id: str) -> dict[str, Any] | None:
         """The next answer to this id among the whole lines that were read."""
         while b"\n" in self._buffer:
@@ -242,10 +249,14 @@ class System:
             try:
                 values = parse_json(line)
             except ValueError as error:
-                raise FaultError("protocol", f"line is no JSON answer: {error}: {line[:80]!r}", ended=False) from None
+                raise FaultError(
+                    "protocol", f"line is no JSON answer: {error}: {self._shown(line)!r}", ended=False
+                ) from None
             found = values.pop("id", None) if isinstance(values, dict) else None
             if found == question_id and isinstance(values, dict):
                 return values
             if not isinstance(found, str) or found not in self._asked:
-                raise FaultError("protocol", f"the line's id is not that of a question: {line[:80]!r}", ended=False)
+                raise FaultError(
+                    "protocol", f"the line's id is not that of a question: {self._shown(line)!r}", ended=False
+                )
         return None

@@ -112,12 +112,12 @@ def test_overlap_in_words_alone_is_shown_and_no_subset_computed(handed_in: Path,
 
 FAULTS: list[tuple[bytes, str]] = [
     (b"q000\nq001\nq000\n", ":3: 'q000' is repeated, first on line 1"),
-    (b"q000 q001\n", ":1: 'q000 q001' is no question id"),
-    (b"q000\n q001\n", ":2: ' q001' is no question id"),
-    (b"q000 # one\n", ":1: 'q000 # one' is no question id"),
+    (b"q000 q001\n", ":1: 'q000 q001' is not a question id"),
+    (b"q000\n q001\n", ":2: ' q001' is not a question id"),
+    (b"q000 # one\n", ":1: 'q000 # one' is not a question id"),
     (b"q000\n\xff\n", ":2: is not UTF-8"),
-    (b"q\x00\n", ":1: 'q\\x00' is no question id"),
-    (b"\xef\xbb\xbfq000\n", ":1: '\\ufeffq000' is no question id"),
+    (b"q\x00\n", ":1: 'q\\x00' is not a question id"),
+    (b"\xef\xbb\xbfq000\n", ":1: '\\ufeffq000' is not a question id"),
     (b"q" * 201 + b"\n", ":1: "),
     (b"#" * (MAX_BYTES + 1), ": is over 1,000,000 bytes"),
 ]
@@ -148,11 +148,11 @@ def test_whatever_the_bytes_ids_are_printable_words_or_the_fault_is_told(data: b
 def test_no_link_and_no_pipe_is_read(tmp_path: Path, write_lines: Callable[..., Path]) -> None:
     path = tmp_path / FILE_NAME
     path.symlink_to(write_lines(["q000\n"], "elsewhere.txt"))
-    with pytest.raises(SubmissionError, match="link or no regular file"):
+    with pytest.raises(SubmissionError, match="link or not a regular file"):
         read_overlap(tmp_path)
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(SubmissionError, match="link or no regular file"):
+    with pytest.raises(SubmissionError, match="link or not a regular file"):
         read_overlap(tmp_path)
     path.unlink()
     assert read_overlap(tmp_path) == frozenset()

@@ -134,10 +134,17 @@ def test_a_minimal_and_a_full_line_are_read(write_lines: Callable[..., Path]) ->
 
 
 def test_all_faults_are_listed_for_check_but_not_without_end(write_lines: Callable[..., Path]) -> None:
-    faults = faults_in(write_lines([GOOD, *(line + "\n" for line, _ in BAD_LINES)]), KNOWN)
-    assert len(faults) >= len(BAD_LINES)
+    faults = faults_in(write_lines([GOOD, *(line + "\n" for line, _ in BAD_LINES)]), KNOWN, limit=100)
+    told = "\n".join(map(str, faults))
+    assert all(fault in told for _, fault in BAD_LINES)
     many = write_lines(['{"question_id": "q9", "answer": "b"}\n'] * 500)
-    assert len(faults_in(many, KNOWN)) == MAX_FAULTS
+    (same,) = faults_in(many, KNOWN)
+    assert same.where == f"{many}:1 and 499 more lines"
+    different = write_lines([f'{{"question_id": "x{i}", "answer": "b"}}\n' for i in range(500)])
+    assert len(faults_in(different, KNOWN)) == MAX_FAULTS
+    without_end = write_lines(['{"question_id": "q9", "answer": "b"}\n'] * 5_000)
+    *_, last = faults_in(without_end, KNOWN)
+    assert "has 1,000 faulty lines: the rest was not read" in str(last)
 
 
 def test_two_faults_of_one_line_are_both_listed(write_lines: Callable[..., Path]) -> None:

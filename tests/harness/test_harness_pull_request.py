@@ -20,7 +20,7 @@ from harness.pulls.records import Review
 from harness.pulls.report import report
 from harness.pulls.standing import of_table, read_results
 from harness.pulls.taken import take
-from harness.score import score_on
+from harness.score import score_within
 
 Trees = tuple[Path, Path]
 
@@ -173,7 +173,7 @@ def test_work_on_what_was_merged_is_bounded_and_the_bound_is_told(
             hand_in(tree, f"merged-{n}", gold, settings(f"Team {n}"))
     hand_in(head, "new-one", gold, settings("New team", "Second"))
     scored = []
-    monkeypatch.setattr(merged, "score_on", lambda *given, **more: scored.append(1) or score_on(*given, **more))
+    monkeypatch.setattr(merged, "score_within", lambda *given, **more: scored.append(1) or score_within(*given, **more))
     monkeypatch.setattr(merged, "MAX_SCORED", 3)
     results = judged(base, head, tiny).results
     result = results[0]
@@ -193,8 +193,8 @@ def test_answers_are_compared_only_where_the_outcomes_are_nearly_the_same(
             hand_in(tree, f"merged-{n}", gold, settings(f"Team {n}"))
     hand_in(head, "new-one", gold, settings("New team", "Second"))
     read = []
-    original = oddities.read_predictions
-    monkeypatch.setattr(oddities, "read_predictions", lambda path, known: read.append(path) or original(path, known))
+    original = oddities._readings_in
+    monkeypatch.setattr(oddities, "_readings_in", lambda path, exam: read.append(path) or original(path, exam))
     warnings = judged(base, head, tiny).results[0].warnings
     assert {path.parents[2].name for path in read} == {"merged-0", "merged-1", "merged-2"}
     assert sum("answers are those of the submission" in warning for warning in warnings) == 3

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -462,6 +463,31 @@ def test_ids_are_new_in_every_run(write_system: Callable[..., Path], tiny: Datas
         run_submission(open_submission(folder), tiny, "test", None, Manner(caps=None))
         seen.append({question["id"] for question in _seen(folder)[1]})
     assert not seen[0] & seen[1]
+
+
+def test_an_echo_of_ids_leaves_the_bytes_of_two_runs_the_same(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    folder = write_system(
+        LOOP
+        + """
+    seen = globals().setdefault("seen", [])
+    seen.append(q["id"])
+    if n % 5 == 3:
+        print("not json, but with", q["id"], "x" * 60, seen[0], flush=True)
+    if n % 5 == 4:
+        say(id=q["id"], error="failed on " + q["id"])
+    else:
+        said = "asked as " + q["id"] + " after " + ", ".join(seen)
+        say(id=q["id"], answer="b " + q["id"], response=said, passages=[["page-" + q["id"], 0, 1]])
+"""
+    )
+    texts = []
+    for _ in range(2):
+        path = run_submission(open_submission(folder), tiny, "test", None, Manner(limits=FAST, fresh=True))
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        texts.append([{name: value for name, value in line.items() if name != "latency_s"} for line in lines])
+    assert texts[0] == texts[1]
+    assert sum("(id)" in (line["response"] or "") for line in texts[0]) > len(texts[0]) / 2
+    assert not any(re.search(r"[0-9a-f]{16}", str(line)) for line in texts[0])
 
 
 def test_the_asking_order_depends_on_ids_alone(questions: list[Question]) -> None:

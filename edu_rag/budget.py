@@ -1,0 +1,173 @@
+"""A budget of processor time and memory for reading a stranger's file: the work is done in a child that may be killed.
+
+The child is a fork of this process, so that it has the dataset at hand without reading or copying it, and only what it
+returns travels back. That is cheap: 10 ms for a process of 200 MB, where a new interpreter needs 200 ms and the dataset
+once more. A thread of Python that holds a lock would leave it held in the child, so while there is another thread, and
+where the system is not Linux, the work is done in this process; then the limits of the readers alone (bytes, lines,
+depth, parts of a key) bound it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from edu_rag.errors import BudgetError, EduRagError
+
+R = TypeVar("R")
+CPU_S = 8.0
+"""Processor seconds for one file: with the start of a command and the opening of a dataset it stays below ten."""
+MEMORY_BYTES = 300_000_000
+"""Memory that the child may have in all, with what it shares with us."""
+SMALL_BYTES = 64_000
+"""Strict JSON or plain lines of this size are read in less time than a child takes to start."""
+LEAST_BYTES = 128_000_000
+"""Memory that it may add, however large we are: a large dataset must not be held against a file."""
+_GRACE_S = 1
+_DEATH_SIGNAL = 1
+"""prctl: PR_SET_PDEATHSIG."""
+_inside = False
+"""Whether this process is such a child, whose budget covers all that it does."""
+
+
+def can_fork() -> bool:
+    """Whether a child can do the work: on Linux, from the only thread of Python."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def within_budget(
+    work: Callable[..., R], *arguments: Any, what: object, prepare: Callable[[], object] = list,
+    cpu_s: float = CPU_S, memory_bytes: int = MEMORY_BYTES,
+) -> R:  # fmt: skip
+    """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
+
+    `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that
+    reads what its parent holds copies it page by page. The result must be picklable, and should be small. What the work
+    changes in memory is lost with the child. Inside such a child, and where none can be made (see above), the work is
+    simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or the child
+    dies.
+    """
+    if _inside or not can_fork():
+        prepare()
+        return work(*arguments)
+    reads, writes = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if not child:
+        os.close(reads)
+        _child(lambda: _prepared(prepare, (cpu_s, memory_bytes), work, arguments), writes, parent)
+    os.close(writes)
+    try:
+        with os.fdopen(reads, "rb") as stream:
+            answer = stream.read()
+        status, child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0
+    finally:
+        if child:  # interrupted: nobody waits for its answer any more
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    found: R = _result(answer, status, what, cpu_s, memory_bytes)
+    return found
+
+
+def _result(answer: bytes, status: int, what: object, cpu_s: float, memory_bytes: int) -> Any:
+    if status in (-signal.SIGPROF, -signal.SIGXCPU):
+        raise BudgetError(what, f"takes more than {cpu_s:g} s of processor time to read", "shorten it")
+    if status == _NO_MEMORY:
+        raise BudgetError(what, f"needs more than {memory_bytes / 1e6:,.0f} MB of memory to read", "shorten it")
+    if status:
+        how = f"signal {-status}" if status < 0 else f"exit code {status}"
+        raise BudgetError(what, f"cannot be read: the process that read it ended with {how}", "shorten it")
+    is_result, value = pickle.loads(answer)  # noqa: S301 - written by our own code, in a child of ours
+    if is_result:
+        return value
+    raise value
+
+
+_NO_MEMORY = 3
+_BROKEN = 4
+
+
+def _prepared(
+    prepare: Callable[[], object], limits: tuple[float, int], work: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    prepare()
+    _limit(*limits)
+    return work(*arguments)
+
+
+def _child(work: Callable[[], Any], writes: int, parent: int) -> NoReturn:
+    """Do the work, write what came of it, and end without running any of our parent's exit handlers."""
+    global _inside  # noqa: PLW0603 - the child is a world of its own
+    _inside = True
+    status = _BROKEN
+    try:
+        _settle(parent)
+        answer = _answer(work)
+        with os.fdopen(writes, "wb") as stream:
+            stream.write(answer)
+        status = 0
+    except MemoryError:
+        status = _NO_MEMORY
+    finally:
+        os._exit(status)
+
+
+def _answer(work: Callable[[], Any]) -> bytes:
+    try:
+        return pickle.dumps((True, work()), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        raise
+    except EduRagError as error:
+        return pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:  # a fault of ours, of which the parent shows where it happened
+        return pickle.dumps((False, RuntimeError("".join(traceback.format_exception(error)))))
+
+
+def _settle(parent: int) -> None:
+    """Cut off from the parent's terminal, handlers and old objects, and end when the parent ends."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGXCPU, signal.SIGTERM})
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    gc.freeze()  # a collection would write to every object that is there, and so copy all of the parent's memory
+    _die_with_parent()
+    if os.getppid() != parent:
+        os._exit(_BROKEN)
+
+
+def _die_with_parent() -> None:
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+
+
+def _limit(cpu_s: float, memory_bytes: int) -> None:
+    """Bound this process. The kernel enforces both limits, also where a library written in C never returns."""
+    import resource
+
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    size, resident = (int(number) * resource.getpagesize() for number in pages[:2])
+    most = size + max(LEAST_BYTES, memory_bytes - resident)
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_AS, most)
+    _lower(resource.RLIMIT_CPU, int(cpu_s) + _GRACE_S)
+    signal.setitimer(signal.ITIMER_PROF, cpu_s)
+
+
+def _lower(limit: int, most: int) -> None:
+    import resource
+
+    hard = resource.getrlimit(limit)[1]
+    allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    with contextlib.suppress(ValueError, OSError):  # a stricter limit of whoever started us stays
+        resource.setrlimit(limit, (allowed, hard))

@@ -1,0 +1,171 @@
+"""Work within a budget: what it returns and raises, and that a child which spends too much or dies is one clear error.
+
+The work is done by a process of its own here: a test runner may have threads, and then nothing is forked.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from edu_rag import budget
+from edu_rag.errors import BudgetError, DataError, FaultsError, RecordError, RecordFaultsError
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the work is done in the process itself")
+
+
+def in_process(code: str, *, stdin: str = "") -> str:
+    """What a fresh process prints that runs the code with `within_budget` at hand."""
+    begin = "import os, sys, time\nfrom edu_rag.budget import within_budget\nfrom edu_rag.errors import *\n"
+    done = subprocess.run(
+        [sys.executable, "-c", begin + textwrap.dedent(code)], capture_output=True, text=True, check=True, input=stdin
+    )
+    return done.stdout.strip()
+
+
+def test_the_result_comes_from_a_child_and_so_does_the_error() -> None:
+    returned = in_process("pid, n = within_budget(lambda n: (os.getpid(), n), 7, what='f'); print(pid != os.getpid(), n)")
+    assert returned == "True 7"
+    said = in_process("""
+        def fails():
+            raise FaultsError([DataError("a:1", "is bad", "fix it"), DataError("a:2", "too")])
+        try:
+            within_budget(fails, what="a")
+        except FaultsError as error:
+            print(error)
+        try:
+            within_budget(lambda: 1 / 0, what="a")
+        except RuntimeError as error:
+            print("ZeroDivisionError" in str(error))
+    """)
+    assert said.splitlines() == ["a:1: is bad: fix it", "a:2: too", "True"]
+
+
+def test_too_much_processor_time_is_one_error_and_nothing_else_is_lost() -> None:
+    said = in_process("""
+        def endless():
+            while True:
+                pass
+        def in_c():
+            return sum(range(10 ** 13))
+        for work in (endless, in_c):
+            try:
+                within_budget(work, what="the/file", cpu_s=0.3)
+            except BudgetError as error:
+                print(error)
+        print(within_budget(lambda: 5, what="x"))
+    """)
+    told = "the/file: takes more than 0.3 s of processor time to read: shorten it"
+    assert said.splitlines() == [told, told, "5"]
+
+
+def test_too_much_memory_is_one_error() -> None:
+    said = in_process("""
+        kept = []
+        def swells():
+            while True:
+                kept.append(bytes(10_000_000))
+        try:
+            within_budget(swells, what="the/file")
+        except BudgetError as error:
+            print(error, len(kept))
+    """)
+    assert said == "the/file: needs more than 300 MB of memory to read: shorten it 0"
+
+
+def test_a_child_that_dies_is_one_error() -> None:
+    said = in_process("""
+        import signal
+        try:
+            within_budget(lambda: os.kill(os.getpid(), signal.SIGSEGV), what="f")
+        except BudgetError as error:
+            print(error)
+    """)
+    assert said == "f: cannot be read: the process that read it ended with signal 11: shorten it"
+
+
+def test_the_child_has_no_stdin_of_ours_and_leaves_none_of_our_output_twice() -> None:
+    said = in_process(
+        """
+        sys.stdout.write("once ")
+        print(repr(within_budget(lambda: sys.stdin.read(), what="f")), sys.stdin.readline().strip())
+        """,
+        stdin="for the parent\n",
+    )
+    assert said == "once '' for the parent"
+
+
+def test_work_inside_the_work_shares_its_budget_and_a_thread_keeps_it_in_the_process() -> None:
+    said = in_process("""
+        import threading
+        def inner(): return os.getpid()
+        def outer(): return os.getpid() == within_budget(inner, what="i")
+        print(within_budget(outer, what="o"))
+        stop = threading.Event()
+        thread = threading.Thread(target=stop.wait); thread.start()
+        print(within_budget(os.getpid, what="o") == os.getpid())
+        stop.set(); thread.join()
+        print(within_budget(os.getpid, what="o") == os.getpid())
+    """)
+    assert said.split() == ["True", "True", "False"]
+
+
+def test_what_is_ours_is_prepared_outside_of_the_budget() -> None:
+    said = in_process("""
+        held = {}
+        def prepare():
+            held["big"] = bytearray(400_000_000)
+            end = time.process_time() + 0.4
+            while time.process_time() < end:
+                pass
+        print(within_budget(lambda: len(held["big"]), what="f", prepare=prepare, cpu_s=0.3))
+    """)
+    assert said == "400000000"
+
+
+def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
+    code = """
+        from pathlib import Path
+        def work():
+            Path("pid").write_text(str(os.getpid()))
+            print("ready", flush=True)
+            time.sleep(600)
+        within_budget(work, what="f")
+    """
+    begin = "import os, time\nfrom edu_rag.budget import within_budget\n"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", begin + textwrap.dedent(code)], cwd=tmp_path, stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(Path(budget.__file__).parents[1])},
+    )  # fmt: skip
+    assert parent.stdout is not None
+    with parent.stdout:
+        assert parent.stdout.readline() == b"ready\n"
+        parent.kill()
+        parent.wait()
+        assert parent.stdout.read() == b""  # ends only when nobody holds the pipe any more: the child is gone too
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataError("w", "x", "y"),
+        FaultsError([DataError("w", "x"), DataError("v", "z", "r")]),
+        RecordFaultsError([RecordError("f", "is bad"), RecordError("g", "too", "fix")]),
+        BudgetError("w", "x", "y"),
+    ],
+)
+def test_errors_survive_the_way_back(error: DataError) -> None:
+    import pickle
+
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (type(error), str(error))
+    assert [str(fault) for fault in getattr(again, "faults", ())] == [str(f) for f in getattr(error, "faults", ())]
+
+
+def test_one_part_of_an_error_is_never_longer_than_a_paragraph() -> None:
+    assert len(str(DataError("w", "x" * 4_000_000, "y"))) < 1_100
