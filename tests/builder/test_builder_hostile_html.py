@@ -58,8 +58,8 @@ def _measured(job: PageJob) -> tuple[PageResult, float]:
 def test_every_hostile_page_ends_as_a_page_or_a_typed_refusal_and_the_pool_goes_on() -> None:
     assert len(QUICK) >= 25
     jobs = [(name, job_of(name, KINDS[name]())) for name in QUICK] + [("good", job_of("good", GOOD))]
-    # On a quiet core the slowest takes 2.7 of the 5 s.
-    limit_s = CPU_LIMIT_S * slowdown()
+    # On a quiet core the slowest takes just under the first attempt's share of the limit; the bench holds it to that.
+    limit_s = 2 * CPU_LIMIT_S * slowdown()
     prepare, retry = partial(page_stage.prepare, settings()), partial(page_stage.retry, "cascade-v1")
     results = dict(map_killable(iter(jobs), _measured, prepare, workers=2, cpu_limit_s=limit_s, retry=retry))
     assert list(results) == [name for name, _ in jobs]
