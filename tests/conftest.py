@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,3 +25,19 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("NOT RUN: the real test data (shared/data beside the checkout) is not on this machine")
     return SHARED_DATA
+
+
+@pytest.fixture
+def terminal_signals() -> Iterator[None]:
+    """Signals as a terminal leaves them for the processes that a test starts.
+
+    A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP; children inherit both.
+    """
+    kinds = (signal.SIGINT, signal.SIGHUP)
+    before = [signal.getsignal(kind) for kind in kinds]
+    for kind, handler in zip(kinds, before, strict=True):
+        if handler is signal.SIG_IGN:
+            signal.signal(kind, signal.default_int_handler)  # a handler becomes the default action in a child
+    yield
+    for kind, handler in zip(kinds, before, strict=True):
+        signal.signal(kind, handler)

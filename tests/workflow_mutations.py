@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-SUBMISSION, BOARD = "submission.yml", "board.yml"
+SUBMISSION, BOARD, CI = "submission.yml", "board.yml", "ci.yml"
 CHECKOUT = "actions/checkout@de0fac2e4500dabe0009e67214ff5f5447ce83dd # v6.0.2"
 JUDGING = "      - name: Judge\n        env:\n"
 READ_ONLY = "    permissions:\n      contents: read # to check out the two trees\n"
@@ -26,6 +26,11 @@ def _step(script: str) -> str:
 
 
 MUTATIONS = (
+    Mutation("trigger of CI: pull_request_target", CI, "  pull_request:\n", "  pull_request_target:\n"),
+    Mutation("CI on submissions too", CI, '    paths-ignore: ["submissions/**"]\n  pull_request:', "  pull_request:"),
+    Mutation("CI with a token that writes", CI, "contents: read #", "contents: write #"),
+    Mutation("CI keeps its token on the disk", CI, "persist-credentials: false", "persist-credentials: true"),
+    Mutation("CI without tests", CI, "run: .ci/run", "run: make lint"),
     Mutation("trigger: pull_request_target", SUBMISSION, "  pull_request:\n", "  pull_request_target:\n"),
     Mutation(
         "trigger: workflow_run beside it",

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from calibration import slowdown
 
 from builder import page_stage
 from builder.clock import LOCAL_INSTANT
@@ -57,8 +58,10 @@ def _measured(job: PageJob) -> tuple[PageResult, float]:
 def test_every_hostile_page_ends_as_a_page_or_a_typed_refusal_and_the_pool_goes_on() -> None:
     assert len(QUICK) >= 25
     jobs = [(name, job_of(name, KINDS[name]())) for name in QUICK] + [("good", job_of("good", GOOD))]
-    retry = partial(page_stage.retry, "cascade-v1")
-    results = dict(map_killable(iter(jobs), _measured, partial(page_stage.prepare, settings()), workers=2, retry=retry))
+    # On a quiet core the slowest takes just under the first attempt's share of the limit; the bench holds it to that.
+    limit_s = 2 * CPU_LIMIT_S * slowdown()
+    prepare, retry = partial(page_stage.prepare, settings()), partial(page_stage.retry, "cascade-v1")
+    results = dict(map_killable(iter(jobs), _measured, prepare, workers=2, cpu_limit_s=limit_s, retry=retry))
     assert list(results) == [name for name, _ in jobs]
     for name, result in results.items():
         if isinstance(result, WorkFailure):
@@ -66,7 +69,7 @@ def test_every_hostile_page_ends_as_a_page_or_a_typed_refusal_and_the_pool_goes_
             continue
         found, took = result
         assert (found.outcome, found.detail) == ("kept", "") or found.detail in REFUSALS, name
-        assert took <= CPU_LIMIT_S, name
+        assert took <= limit_s, name
     assert not {name for name in TEXTS if isinstance(results[name], WorkFailure)}
     good = results["good"]
     assert not isinstance(good, WorkFailure)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, BinaryIO
@@ -155,15 +156,14 @@ def test_what_is_not_its_json_is_failed_and_named(name: str, body: bytes, reason
 def test_a_server_that_drips_its_headers_is_left_at_the_deadline(name: str) -> None:
     def drip(out: BinaryIO) -> None:
         out.write(b"HTTP/1.1 200 OK\r\n")
-        for _ in range(40):
-            out.write(b"X-A: b\r\n")
-            out.flush()
-            time.sleep(0.1)
+        with suppress(OSError):  # it ends only when the client leaves
+            while True:
+                out.write(b"X-A: b\r\n")
+                out.flush()
+                time.sleep(0.05)
 
-    began = time.monotonic()
     result, _ = ask(name, drip, timeout_s=0.2)
     assert (result.state, "within 0.2 s" in result.reason) == ("failed", True)
-    assert time.monotonic() - began < 3.5  # the drip takes 4 s
 
 
 def test_a_refused_connection_is_failed() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from calibration import slowdown
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -439,7 +440,7 @@ def test_a_long_answer_is_read_in_less_than_a_second(text: str) -> None:
     started = time.process_time()
     read_answer(text, CELLS)
     # Quadratic patterns took ten seconds.
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 2 * slowdown()
 
 
 @pytest.mark.parametrize("text", ["b " * MAX_CHARACTERS, "\ufdfa" * 1_200], ids=["as written", "as folded"])

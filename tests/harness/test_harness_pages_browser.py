@@ -23,7 +23,7 @@ from harness.pages.judge_page import judge_page
 from harness.score import score_target
 from harness.target import Target, find_target
 
-CHROMIUM = shutil.which("chromium")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",

@@ -216,6 +216,7 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_taken_on_the_new_one(
     kept.close()
 
 
+@pytest.mark.usefixtures("terminal_signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_run_that_is_told_to_end_leaves_no_process_and_loses_no_answer(
     write_system: Callable[..., Path], tiny: Dataset, tmp_path: Path, number: signal.Signals

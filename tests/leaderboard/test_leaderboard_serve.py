@@ -164,6 +164,7 @@ def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.communicate()
 
 
+@pytest.mark.usefixtures("terminal_signals")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_quietly_when_it_is_told_to(site: Path, how: signal.Signals) -> None:
     with served(str(site)) as (process, address):
@@ -282,6 +283,7 @@ def test_datasets_and_submissions_that_are_given_are_watched(tmp_path: Path, mon
     assert (found.exit_code, [str(path) for path in seen]) == (0, names)
 
 
+@pytest.mark.usefixtures("terminal_signals")
 def test_a_changed_result_is_built_and_shown_and_nothing_is_left_behind(browser: Any, tmp_path: Path) -> None:
     results = tmp_path / "results"
     made.write_card(results, made.card_of(name="Before"))
