@@ -111,7 +111,7 @@ HOSTILE: Mapping[str, Hostile] = {
         "held = []\nwhile True: held.append(open('/dev/null'))",
     ),
     "takes its own rights away": _h(
-        "crash timeout", _EXIT + "|" + _LATE,
+        "crash timeout", _EXIT + "|" + _LATE + "|memory",
         "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0)); resource.setrlimit(resource.RLIMIT_AS, (1, 1))\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (1, 1)); held = [object() for _ in range(10**8)]",
     ),
