@@ -41,7 +41,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset card": ("{data}/dataset",),
     "dataset check": ("{data}/dataset",),
     "dataset diff": ("{data}/dataset", "{data}/dataset"),
-    "dataset export": ("{data}/dataset", "--kind", "qa", "--out", "{out}"),
+    "dataset export": ("{data}/dataset", "--kind", "qa", "--split", "test", "--out", "{out}"),
     "dataset fetch": ("--board", str(ROOT / "leaderboard" / "board.toml"), "--out", "{out}", "--only", "edu-rag-mini"),
     "dataset push": ("{data}/dataset", "nobody/nothing"),  # without --yes it says what it would do
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
