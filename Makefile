@@ -28,6 +28,9 @@ format: .venv/.ready-dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+lock: .venv/.ready-dev ## the versions and hashes that the workflows install, again from constraints.txt
+	.ci/lock
+
 ci: ## what CI runs
 	.ci/run
 
@@ -40,4 +43,4 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-dev: pyproject.toml constraints.txt .ci/environment
 	.ci/environment dev
 
-.PHONY: help demo site test lint format ci clean
+.PHONY: help demo site test lint format lock ci clean

@@ -2,6 +2,8 @@
 
 Usage: .venv/bin/python bench/sandbox.py --runs 100 --json sandbox.json    (as root; some 45 minutes; --runs 1: four)
 
+`--kills 50 --only-kills` kills runs while they start, and counts what is left (some two minutes).
+
 The attacks are those of tests/harness/attacks, the systems those of tests/harness/hostile_systems.py. An attack counts
 as a success where the world around it agrees: the canary is the one that was planted, the file lies on the host.
 """
@@ -24,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "harness")]
 
 from attack_arms import arms, run_attacks  # noqa: E402
-from attack_world import a_world, attack_names, marked_processes  # noqa: E402
+from attack_world import STATED, a_world, attack_names, marked_processes  # noqa: E402
 from hostile_systems import HOSTILE, exam, in_order, mistreated, slug_of, write_hostile  # noqa: E402
 
 USER = 1_000
@@ -208,13 +210,38 @@ def repeated(scratch: Path, n_runs: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def kills(scratch: Path, n: int) -> dict[str, Any]:
+    """Runs that are killed while they start, by what the kill was aimed at: how many, and how many left a process."""
+    folder = write_hostile(scratch / "sleeper", {}, "sleeper")
+    (folder / "system.py").write_text("import time\ntime.sleep(600)\n")
+    dataset = exam(scratch / "killed", 4).folder
+    run = [sys.executable, "-P", "-m", "edu_rag", "run", str(folder), "--dataset", str(dataset), "--no-cache"]
+    script = str(ROOT / "tests" / "harness" / "aimed_kills.py")
+    done = subprocess.run(
+        [sys.executable, script, str(n), *run], check=True, stdout=subprocess.PIPE, text=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "EDU_RAG_CACHE": str(scratch / "cache")},
+    )  # fmt: skip
+    found: dict[str, list[int]] = {}
+    for aim, left in (line.split(":") for line in done.stdout.splitlines()):
+        found.setdefault(aim, []).append(bool(left))
+    return {aim: {"kills": len(those), "left": sum(those)} for aim, those in found.items()}
+
+
+def _print_kills(found: dict[str, Any]) -> None:
+    print("\n| runs killed (-9) while this starts | kills | left a process |\n|---|---|---|")
+    for aim, row in found.items():
+        print(f"| {aim} | {row['kills']} | {row['left']} |")
+    print(f"| all | {sum(row['kills'] for row in found.values())} | {sum(row['left'] for row in found.values())} |")
+
+
 def _print_attacks(rows: Sequence[dict[str, Any]]) -> None:
     print(f"Attacks that succeed, of {rows[0]['n']}:\n\n| how the system is run | succeed |\n|---|---|")
     for row in rows:
         print(f"| {row['arm']} | {row['succeed']} |")
     for row in rows[-2:]:
         if row["names"]:
-            print(f"\n{row['arm']}: {', '.join(row['names'])}. {'; '.join(row['gaps'])}".strip())
+            stated = " (stated in SECURITY.md)" if set(row["names"]) <= set(STATED) else ""
+            print(f"\n{row['arm']}: {', '.join(row['names'])}{stated}. {'; '.join(row['gaps'])}".strip())
 
 
 def _print_cost(start: dict[str, float], asked: dict[str, dict[str, float]]) -> None:
@@ -254,6 +281,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100, help="repetitions of the run with all hostile systems")
     parser.add_argument("--starts", type=int, default=40)
     parser.add_argument("--questions", type=int, default=1_000)
+    parser.add_argument("--kills", type=int, default=50, help="runs that are killed while they start")
+    parser.add_argument("--only-kills", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -263,12 +292,17 @@ def main() -> None:
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-bench-")))
         scratch.chmod(0o755)
-        found: dict[str, Any] = {"attacks": attacks()}
+        found: dict[str, Any] = {"kills": kills(scratch, given.kills)}
+        if given.only_kills:
+            _print_kills(found["kills"])
+            return
+        found["attacks"] = attacks()
         _print_attacks(found["attacks"])
         found |= {"starts_ms": starts(scratch, given.starts), "questions": questions(scratch, given.questions)}
         _print_cost(found["starts_ms"], found["questions"])
         found |= {"hostile": hostile(scratch), "repeated": repeated(scratch, given.runs)}
         _print_hostile(found["hostile"], found["repeated"])
+        _print_kills(found["kills"])
     if given.json:
         given.json.write_text(json.dumps(found, indent=1))
 

@@ -145,7 +145,12 @@ MUTATIONS = (
         "ref: refs/pull/${{ github.event.pull_request.number }}/merge",
     ),
     Mutation("both trees unchecked", SUBMISSION, '          git -C base merge-base --is-ancestor "$base" HEAD\n', ""),
-    Mutation("install the head", SUBMISSION, "'./base[build]'", "'./head[build]'"),
+    Mutation("install the head", SUBMISSION, "--no-deps ./base", "--no-deps ./head"),
+    Mutation("the head's hashes", SUBMISSION, "base/.ci/locked.txt", "head/.ci/locked.txt"),
+    Mutation("packages without hashes", SUBMISSION, "--require-hashes --no-build", "--no-build"),
+    Mutation("tools without hashes", BOARD, "--require-hashes --only-binary", "--only-binary"),
+    Mutation("whatever builds a package", BOARD, "--require-hashes --no-build-isolation", "--require-hashes"),
+    Mutation("whatever the project asks for", BOARD, "--no-build-isolation --no-deps .", "--no-build-isolation ."),
     Mutation("install the head beside", SUBMISSION, JUDGING, _step("sudo /opt/edu-rag/bin/pip install ./head")),
     Mutation(
         "the head's requirements",

@@ -52,6 +52,17 @@ DATASETS = (
     "datasets=()",
     'while IFS= read -r folder; do datasets+=("--dataset=$folder"); done < "$RUNNER_TEMP/datasets"',
 )
+
+
+def _locked(folder: str, project: str) -> tuple[str, ...]:
+    """Packages by the hashes of their files; what builds those without a wheel is one of them."""
+    return (
+        f'"${{install[@]}}" --require-hashes --only-binary :all: --requirement {folder}/locked-tools.txt',
+        f'"${{install[@]}}" --require-hashes --no-build-isolation --requirement {folder}/locked.txt',
+        f'"${{install[@]}}" --no-build-isolation --no-deps {project}',
+    )
+
+
 # Word for word: a `cd head`, an `|| true` or an option without its `=` is how a stranger gets in, and the ways to write
 # each are too many for rules.
 JUDGE = (
@@ -62,7 +73,8 @@ JUDGE = (
     'git -C base checkout --quiet --detach "$base"',
     "rm -rf base/.git head/.git",
     "sudo python3 -I -m venv /opt/edu-rag",
-    "sudo /opt/edu-rag/bin/python -I -m pip install --quiet --constraint base/constraints.txt './base[build]'",
+    "install=(sudo /opt/edu-rag/bin/python -I -m pip install --quiet)",
+    *_locked("base/.ci", "./base"),
     "sudo apt-get update -qq",
     "sudo apt-get install -qq --no-install-recommends bubblewrap",
     "sudo install -m 0644 base/.github/apparmor/bwrap /etc/apparmor.d/edu-rag-bwrap",
@@ -79,7 +91,8 @@ JUDGE = (
 )
 SCORE = (
     'python3 -I -m venv "$RUNNER_TEMP/edu-rag"',
-    """"$RUNNER_TEMP/edu-rag/bin/python" -I -m pip install --quiet --constraint constraints.txt '.[board,build]'""",
+    'install=("$RUNNER_TEMP/edu-rag/bin/python" -I -m pip install --quiet)',
+    *_locked(".ci", "."),
     'echo "$RUNNER_TEMP/edu-rag/bin" >> "$GITHUB_PATH"',
     'edu-rag dataset fetch --board leaderboard/board.toml --out "$RUNNER_TEMP/data" | tee "$RUNNER_TEMP/datasets"',
     *DATASETS,
@@ -98,7 +111,8 @@ SCORE = (
 )
 HUB = (
     'python3 -I -m venv "$RUNNER_TEMP/edu-rag"',
-    """"$RUNNER_TEMP/edu-rag/bin/python" -I -m pip install --quiet --constraint constraints.txt '.[build]'""",
+    'install=("$RUNNER_TEMP/edu-rag/bin/python" -I -m pip install --quiet)',
+    *_locked(".ci", "."),
     *TOKEN,
     '"$RUNNER_TEMP/edu-rag/bin/edu-rag" publish "$RUNNER_TEMP/results" --repo="$REPOSITORY" --submissions submissions',
 )
@@ -143,8 +157,8 @@ ALLOWED = {
             "push": {
                 "branches": ["main"],
                 "paths": [
-                    "submissions/**", "leaderboard/**", "harness/**", "builder/**", "edu_rag/**", "constraints.txt",
-                    "pyproject.toml", ".github/workflows/board.yml",
+                    "submissions/**", "leaderboard/**", "harness/**", "builder/**", "edu_rag/**", ".ci/locked.txt",
+                    ".ci/locked-tools.txt", "pyproject.toml", ".github/workflows/board.yml",
                 ],
             },
             "workflow_dispatch": {"inputs": {"differences": BY_HAND}},

@@ -35,6 +35,12 @@ class Process(Protocol):
     def caps_hit(self) -> str:
         """The caps that it has reached since it was started, in words; '' where none is known."""
 
+    def memory_cap(self) -> str:
+        """What to say of it when it takes or asks for more memory than it may have; '' where there is no cap."""
+
+    def is_out_of_memory(self) -> bool:
+        """Whether any of its processes was killed at the memory cap."""
+
 
 class Launcher(Protocol):
     """What starts the processes of one run. `facts` are what the run's record says of its caps."""
@@ -78,6 +84,14 @@ class PlainProcess:
     def caps_hit(self) -> str:
         """There are none."""
         return ""
+
+    def memory_cap(self) -> str:
+        """There is none."""
+        return ""
+
+    def is_out_of_memory(self) -> bool:
+        """Nobody looks."""
+        return False
 
 
 def own_python(command: Sequence[str]) -> list[str]:

@@ -67,12 +67,16 @@ def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
         return Prediction(question_id=question_id, answer=None, status="protocol", response=fault)
 
 
-def _hint(fault: FaultError, system: System | None, random_id: str, *, first: bool) -> str:
-    """What else may tell the cause: of a process that ended by itself, what it said last on stderr."""
+def _reason(fault: FaultError, reason: str, system: System | None, random_id: str, *, first: bool) -> str:
+    """The fault's reason; of a process that ended by itself, with what it said last on stderr."""
+    if fault.is_known:
+        return reason
     if fault.status == "crash" and system is not None:
         said = system.last_words(random_id)
-        return f": {said}" if said else ""
-    return _FIRST_ANSWER if first and fault.status == "timeout" else ""
+        if system.was_refused_memory(said):
+            return system.memory_cap()
+        return f"{reason}: {said}" if said else reason
+    return reason + (_FIRST_ANSWER if first and fault.status == "timeout" else "")
 
 
 class Runner:
@@ -114,8 +118,9 @@ class Runner:
             if fault.ended or self._answered or not (system and system.settles()):
                 self._barren += not self._answered
                 self.close()
-            said = without_ids(fault.reason, self._given, random_id)[:_TEXT_CAP]
-            reason = f"{said}{_hint(fault, system, random_id, first=first)}"
+            reason = _reason(
+                fault, without_ids(fault.reason, self._given, random_id)[:_TEXT_CAP], system, random_id, first=first
+            )
             return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
 
     def close(self, grace_s: float = 0.0) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -35,18 +36,24 @@ _OF_CAPS: Mapping[int, str] = {
     signal.SIGXFSZ: " (a file grew beyond its cap)", signal.SIGXCPU: " (CPU time)",
     signal.SIGSYS: " (a call that the sandbox does not know)",
 }  # fmt: skip
+_REFUSED = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory|ENOMEM")
+"""What programs say that were refused memory: no kernel counts that."""
 _LOOK_S = 0.25
 """How often the CPU time of a question is looked at."""
 
 
 class FaultError(Exception):
-    """A question that got no answer: status as in `edu_rag.results.STATUSES`, the reason, whether the process ended."""
+    """A question that got no answer: status as in `edu_rag.results.STATUSES`, the reason, whether the process ended.
 
-    def __init__(self, status: str, reason: str, *, ended: bool) -> None:
+    `is_known`: the cause is sure, and nothing that the system said adds to it.
+    """
+
+    def __init__(self, status: str, reason: str, *, ended: bool, is_known: bool = False) -> None:
         super().__init__(f"{status}: {reason}")
         self.status = status
         self.reason = reason
         self.ended = ended
+        self.is_known = is_known
 
 
 class Reply(NamedTuple):
@@ -91,14 +98,16 @@ class _CpuWatch:
         self._begun_s = None if limit_s is None else process.cpu_s()
         self._looked_at = time.monotonic()
 
-    def look(self) -> None:
-        """Raise FaultError where the limit is passed; counts only so often."""
-        if self._begun_s is None or self._limit_s is None or time.monotonic() - self._looked_at < _LOOK_S:
-            return
+    def look(self) -> bool:
+        """Raise FaultError where the limit is passed; looks only so often, and says whether it did."""
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return False
         self._looked_at = time.monotonic()
-        taken = (self._process.cpu_s() or 0.0) - self._begun_s
-        if taken > self._limit_s:
-            raise FaultError("timeout", f"took over {self._limit_s:g} s of CPU time", ended=True)
+        if self._begun_s is not None and self._limit_s is not None:
+            taken = (self._process.cpu_s() or 0.0) - self._begun_s
+            if taken > self._limit_s:
+                raise FaultError("timeout", f"took over {self._limit_s:g} s of CPU time", ended=True)
+        return True
 
 
 class System:
@@ -150,6 +159,14 @@ class System:
             self._process.end()
         self._log.drain()
 
+    def was_refused_memory(self, words: str) -> bool:
+        """Whether its last words say that there is no more memory for it, where there is a cap on that."""
+        return bool(self._process.memory_cap() and _REFUSED.search(words))
+
+    def memory_cap(self) -> str:
+        """The verdict on what takes more memory than it may have, however it ends of that."""
+        return self._process.memory_cap()
+
     def last_words(self, question_id: str) -> str:
         """What it said last on stderr, once it has ended: one line that may be published, or nothing."""
         return fit_to_print(self._log.last_words(), question_id, self._masked, Path.home())
@@ -171,10 +188,12 @@ class System:
                 left = started + limit_s - time.monotonic()
                 values = self._next_values_or_unsay(question_id, len(line))
                 if values is not None:
+                    self._require_memory()
                     return Reply(values, time.monotonic() - started)
                 if left <= 0:
-                    raise FaultError("timeout", self._with_caps(f"no answer within {limit_s:g} s"), ended=True)
-                cpu.look()
+                    raise self._fault("timeout", f"no answer within {limit_s:g} s")
+                if cpu.look():
+                    self._require_memory()
                 for key, _ in selector.select(min(left, _LOOK_S)):
                     if key.fileobj is self._stdin:
                         self._send()
@@ -207,23 +226,33 @@ class System:
         except BlockingIOError:
             return
         except OSError:
-            raise FaultError("crash", self._exit(), ended=True) from None
+            raise self._fault("crash", self._exit()) from None
 
     def _receive(self) -> int:
         chunk = self._stdout.read(_CHUNK)
         if chunk == b"":
-            raise FaultError("crash", self._exit(), ended=True)
+            raise self._fault("crash", self._exit())
         self._buffer += chunk or b""
         return len(chunk or b"")
 
     def _exit(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self._process.wait(1.0)
-            return self._with_caps(f"the process ended with {_told(code)}")
-        return self._with_caps("the process closed its output")
+            return f"the process ended with {_told(code)}"
+        return "the process closed its output"
 
-    def _with_caps(self, reason: str) -> str:
-        return "; ".join(filter(None, [reason, self._process.caps_hit()]))
+    def _fault(self, status: str, reason: str) -> FaultError:
+        """A fault that ends the process, with the caps that it reached."""
+        if self._process.is_out_of_memory():
+            return FaultError("crash", self._process.memory_cap(), ended=True, is_known=True)
+        return FaultError(status, "; ".join(filter(None, [reason, self._process.caps_hit()])), ended=True)
+
+    def _require_memory(self) -> None:
+        """Raise FaultError where one of its processes was killed at the memory cap, though others may go on: else it
+        depends on chance what becomes of it.
+        """
+        if self._process.is_out_of_memory():
+            raise self._fault("crash", "")
 
     def _next_values_or_unsay(self, question_id: str, n_bytes: int) -> dict[str, Any] | None:
         """As `_next_values`; where that is a fault, and no byte of this question was sent yet, it never will be.

@@ -20,6 +20,7 @@ from typing import IO
 
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.cgroups import Cgroups
+from harness.sandbox.guard import Guard
 from harness.sandbox.members import Members, members_below
 from harness.sandbox.staging import NOBODY
 from harness.sandbox.watch import MemoryWatch
@@ -66,9 +67,10 @@ class BoxedProcess:
 
     def __init__(
         self, chain: Sequence[str], stderr_fd: int, passed: Sequence[int], info: int, cgroups: Cgroups | None,
-        caps: Caps,
+        caps: Caps, guard: Guard,
     ) -> None:  # fmt: skip
         self._caps = caps
+        self._guard = guard
         self._cgroups = cgroups
         self._before = self._counts()
         self._peak_before = _peak_bytes()
@@ -83,6 +85,7 @@ class BoxedProcess:
             raise TypeError("both are always pipes")
         self.stdin: IO[bytes] = self._child.stdin
         self.stdout: IO[bytes] = self._child.stdout
+        self._begin()
         self._info = info
         self._said = b""
         self._turn = threading.RLock()
@@ -93,17 +96,37 @@ class BoxedProcess:
             _give_to_nobody(descriptor)
         self._watch = None if cgroups is not None else MemoryWatch(self._members, caps.memory_bytes)
 
+    def _begin(self) -> None:
+        """Let the chain go on once the guard watches its process group, all of which is killed where nobody does."""
+        try:
+            self._guard.watch(self._child.pid)
+        except OSError:
+            self._child.kill()
+            self._child.wait()
+            self.close()
+            raise
+        with contextlib.suppress(BrokenPipeError):  # it has ended already: that shows when it is asked
+            self.stdin.write(b"\n")
+
     def wait(self, timeout: float) -> int:
-        """As in Process; bubblewrap tells a signal as 128 + its number."""
+        """As in Process; bubblewrap tells a signal as 128 + its number. It is reaped at its end only."""
         if not self._is_over(timeout):
             raise subprocess.TimeoutExpired(self._child.args, timeout)
-        code = self._child.wait()
-        self._reap(self._first(0.0))
+        code = self._code()
         return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _LAST_SIGNAL else code
+
+    def _code(self) -> int:
+        """The exit code of what has ended, below zero for a signal."""
+        if self._child.returncode is not None:
+            return self._child.returncode
+        seen = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOWAIT)
+        if seen is None:
+            raise TypeError("it waits")
+        return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
     def _is_over(self, timeout: float) -> bool:
         """Whether bubblewrap ends within this time. Popen.wait looks every 50 ms only, and a kill shall take less."""
-        if self._child.poll() is not None:
+        if self._child.returncode is not None:
             return True
         descriptor = os.pidfd_open(self._child.pid)
         try:
@@ -127,12 +150,12 @@ class BoxedProcess:
         if self._watch is not None:
             self._watch.stop()
         try:
-            # It may not have got so far; killed before it has told the number, it would leave a child that we know not.
-            first = self._kill_first(wait_s=_END_S)
-            if first is None or not self._is_over_when_killed():
-                self._child.kill()
+            self._kill_members()
+            # Its process 1 too, where it has not been told of yet: it is of this group, and nothing of the system is.
+            os.killpg(self._child.pid, signal.SIGKILL)
+            self._guard.forget(self._child.pid)
             self._child.wait()
-            self._reap(first)
+            self._reap_group()
         finally:
             os.close(self._info)
             if self._watch is not None:
@@ -142,16 +165,17 @@ class BoxedProcess:
             if self._cgroups is not None:
                 self._cgroups.kill()
 
-    def _is_over_when_killed(self) -> bool:
-        """Whether all end in time. Process 1 may wait long for a turn among hundreds that spin: all are killed."""
+    def _kill_members(self) -> None:
+        """Kill process 1, where it is known; it may wait long for a turn among hundreds that spin: all are killed."""
+        if self._kill_first() is None:
+            return
         deadline = time.monotonic() + _END_S
         while time.monotonic() < deadline:
             members = self._members()
             if members is not None:
                 members.kill()
             if self._is_over(_AGAIN_S):
-                return True
-        return False
+                return
 
     def is_seen(self) -> bool:
         """Whether its processes show from outside, so that their memory can be watched."""
@@ -161,20 +185,20 @@ class BoxedProcess:
     def _members(self) -> Members | None:
         """What runs in it; None while it is being set up."""
         with self._turn:
-            first = self._first(0.0)
+            first = self._first()
             if self._found is None and first is not None:
                 self._found = members_below(first)
             return self._found
 
-    def _reap(self, first: int | None) -> None:
+    def _reap_group(self) -> None:
         """Wait for process 1, which bubblewrap leaves to us when it has told how the command ended."""
-        if first is not None:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(first, 0)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.waitpid(-self._child.pid, 0)
 
-    def _kill_first(self, wait_s: float = 0.0) -> int | None:
+    def _kill_first(self) -> int | None:
         """Kill process 1 if it is known and still ours; return its number outside."""
-        number = self._first(wait_s)
+        number = self._first()
         if number is None:
             return None
         with contextlib.suppress(ProcessLookupError):
@@ -187,25 +211,14 @@ class BoxedProcess:
                 os.close(descriptor)
         return number
 
-    def _first(self, wait_s: float) -> int | None:
-        deadline = time.monotonic() + wait_s
+    def _first(self) -> int | None:
+        """The number outside of process 1, or None as long as bubblewrap has not told it."""
         with self._turn:
-            return self._told_first(wait_s, deadline)
-
-    def _told_first(self, wait_s: float, deadline: float) -> int | None:
-        while True:
+            with contextlib.suppress(BlockingIOError):
+                while not _CHILD.search(self._said) and (chunk := os.read(self._info, 4_096)):
+                    self._said += chunk
             found = _CHILD.search(self._said)
-            if found:
-                return int(found[1])
-            if wait_s and not select.select([self._info], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                return None
-            try:
-                chunk = os.read(self._info, 4_096)
-            except BlockingIOError:
-                return None
-            if not chunk:
-                return None
-            self._said += chunk
+            return int(found[1]) if found else None
 
     def cpu_s(self) -> float | None:
         """As in Process; by the cgroup, else over the processes that are there."""
@@ -218,15 +231,28 @@ class BoxedProcess:
         cgroups = self._cgroups
         return (0, 0) if cgroups is None else (cgroups.n_killed_for_memory(), cgroups.n_refused_forks())
 
+    def memory_cap(self) -> str:
+        """As in Process."""
+        return f"{self._memory_cap} was reached"
+
+    @property
+    def _memory_cap(self) -> str:
+        return f"the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB"
+
+    def is_out_of_memory(self) -> bool:
+        """As in Process."""
+        if self._cgroups is not None:
+            return self._cgroups.n_killed_for_memory() > self._before[0]
+        return self._watch is not None and self._watch.was_reached
+
     def caps_hit(self) -> str:
         """As in Process; without a cgroup only what the largest process took is known, once it has ended."""
-        killed, refused = self._counts()
+        _, refused = self._counts()
         hit = []
-        cap = f"the memory cap of {self._caps.memory_bytes / GIB:.3g} GiB"
-        if killed > self._before[0] or (self._watch is not None and self._watch.was_reached):
-            hit.append(f"{cap} was reached")
+        if self.is_out_of_memory():
+            hit.append(self.memory_cap())
         elif self._watch is not None and self._peak_before < _NEAR * self._caps.memory_bytes <= _peak_bytes():
-            hit.append(f"a process came near {cap}")
+            hit.append(f"a process came near {self._memory_cap}")
         if refused > self._before[1]:
             hit.append(f"the cap of {self._caps.n_processes} processes was reached")
         return ", ".join(hit)

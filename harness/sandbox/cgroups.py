@@ -18,6 +18,8 @@ _PREFIX = "edu-rag-"
 _OWN_PROCESSES = 4
 """What the sandbox itself needs besides the system's processes: bubblewrap outside and inside, and what starts them."""
 _GONE_S = 2.0
+_SOCKETS_V1, _SOCKET_BYTES, _SOCKET_PART = "memory.kmem.tcp.limit_in_bytes", 64 << 20, 16
+"""Version 1 counts what TCP and UDP hold back by itself, so a part of the cap is theirs alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,13 @@ class Cgroups:
 
     version: int
     folders: Mapping[str, Path]
+
+    @property
+    def counts_sockets(self) -> bool:
+        """Whether the cap holds for what TCP and UDP hold back; a kernel can be started so that it does not."""
+        if self.version == 1:
+            return (self.folders["memory"] / _SOCKETS_V1).exists()
+        return "nosocket" not in _text(Path("/proc/cmdline"))
 
     @property
     def joined(self) -> list[Path]:
@@ -90,6 +99,10 @@ def _counted(path: Path, name: str) -> int:
     return 0
 
 
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
+
+
 def _numbers(path: Path) -> list[int]:
     with contextlib.suppress(OSError):
         return [int(number) for number in path.read_text().split()]
@@ -133,10 +146,12 @@ def _make(parents: Iterator[Path], settings: Mapping[str, int | str]) -> Path | 
 
 
 def _make_v1(caps: Caps, own: Mapping[str, str], root: Path) -> Cgroups | None:
+    sockets = min(_SOCKET_BYTES, caps.memory_bytes // _SOCKET_PART)
     wanted: dict[str, dict[str, int | str]] = {
         "memory": {
-            "memory.limit_in_bytes": caps.memory_bytes,
-            "?memory.memsw.limit_in_bytes": caps.memory_bytes,
+            "memory.limit_in_bytes": caps.memory_bytes - sockets,
+            "?memory.memsw.limit_in_bytes": caps.memory_bytes - sockets,
+            f"?{_SOCKETS_V1}": sockets,
         },
         "pids": {"pids.max": caps.n_processes + _OWN_PROCESSES},
         "cpuacct": {},
@@ -173,6 +188,7 @@ def _make_v2(caps: Caps, own: Mapping[str, str], root: Path) -> Cgroups | None:
     settings: dict[str, int | str] = {
         "memory.max": caps.memory_bytes,
         "?memory.swap.max": 0,
+        "?memory.oom.group": 1,  # all of it ends, not the one process that the kernel would choose
         "pids.max": caps.n_processes + _OWN_PROCESSES,
     }
     folder = _make(_parents_v2(own.get("", "/"), root), settings)

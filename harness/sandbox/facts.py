@@ -15,7 +15,8 @@ NONE = {"sandbox": "none"}
 _NO_CGROUP = "there is no cgroup that this user may make"
 _WATCHED = (
     f"{_NO_CGROUP}: memory as a whole is watched, at least every {LOOK_S * 1_000:.0f} ms, so that a burst is over the "
-    "cap until the next look, and what the kernel holds in sockets and pipes is not counted"
+    "cap until the next look; what the kernel holds in sockets and pipes is estimated by their number, and there are "
+    "no network sockets inside"
 )
 _UNWATCHED = (
     f"{_NO_CGROUP}, and its processes do not show from outside: memory is capped for each process, not for all "

@@ -20,6 +20,7 @@ from harness.sandbox.boxed import BoxedProcess, subreaper
 from harness.sandbox.caps import Caps
 from harness.sandbox.cgroups import Cgroups, make_cgroups
 from harness.sandbox.facts import facts_of
+from harness.sandbox.guard import Guard, guarded
 from harness.sandbox.policy import words
 from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
 from harness.sandbox.seccomp import program
@@ -30,7 +31,11 @@ _CPU_S = 86_400
 _NICE = 10
 """Who watches a system must get the processor before it does: else what fills memory is done before it is seen."""
 _LOCKED_BYTES = 8 << 20
+_N_SIGNALS = 1_024
+"""Signals that wait and timers: they count against a quota of the whole user outside, too."""
 _TRIAL_S = 30.0
+_AFTER_THE_GUARD = "read -r _"
+"""Nothing is done before the guard watches: an end of input says that the harness is gone."""
 _PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
 _PIPES_BACK = 'exec "$@" <&8 >&9 8<&- 9>&-'
 """Else bubblewrap's own processes hold the system's pipes open, and nobody is told that it closed one."""
@@ -58,6 +63,7 @@ class Sandbox:
     stage: Stage
     caps: Caps
     cgroups: Cgroups | None
+    guard: Guard
     filter: bytes
     facts: Mapping[str, Any]
 
@@ -82,9 +88,12 @@ class Sandbox:
                 *(self.tools["env"], "-i"),
                 self.tools["bwrap"],
             ]
-            chain += ["--args", str(words_fd), "--", *self._limits(), "/bin/sh", "-c", _PIPES_BACK, "system", *command]
+            # A session of its own inside: process 1 stays in the group that the guard kills, and out of reach.
+            inside = [*self._limits(), self.tools["setsid"], "/bin/sh", "-c", _PIPES_BACK, "system", *command]
+            chain += ["--args", str(words_fd), "--", *inside]
+            passed = (filter_fd, info_writer, words_fd)
             try:
-                return BoxedProcess(chain, stderr_fd, (filter_fd, info_writer, words_fd), info, self.cgroups, self.caps)
+                return BoxedProcess(chain, stderr_fd, passed, info, self.cgroups, self.caps, self.guard)
             except BaseException:
                 os.close(info)
                 raise
@@ -98,8 +107,8 @@ class Sandbox:
 
     def _entry(self, staged: Mapping[Path, Path]) -> list[str]:
         """Join the cgroups and mount what is staged, in a mount namespace that ends with the sandbox."""
-        joins = [f"echo $$ > {shlex.quote(str(path))}" for path in (self.cgroups.joined if self.cgroups else [])]
-        joins.append(_FIRST_TO_GO)
+        joined = self.cgroups.joined if self.cgroups else []
+        joins = [_AFTER_THE_GUARD, *(f"echo $$ > {shlex.quote(str(path))}" for path in joined), _FIRST_TO_GO]
         for source, place in staged.items():
             if source.is_dir():
                 place.mkdir(exist_ok=True)
@@ -131,7 +140,7 @@ class Sandbox:
         limits = {
             "cpu": _CPU_S, "data": caps.memory_bytes * (1 if self.cgroups is None else 2),
             "fsize": caps.file_bytes, "nofile": caps.n_files, "nproc": caps.n_processes + late,
-            "memlock": _LOCKED_BYTES, "msgqueue": 0,
+            "memlock": _LOCKED_BYTES, "msgqueue": 0, "sigpending": _N_SIGNALS,
         }  # fmt: skip
         if self.cgroups is None:
             limits["as"] = caps.memory_bytes
@@ -214,11 +223,20 @@ def open_sandbox(
         cgroups = make_cgroups(caps)
         if cgroups is not None:
             stack.callback(cgroups.remove)
-        program_bytes = program(counted=cgroups is not None)
+        counts_sockets = cgroups is not None and cgroups.counts_sockets
+        program_bytes = program(counted=cgroups is not None, counts_sockets=counts_sockets)
         stage = stack.enter_context(stage_of(folder, runtime.mounts))
         stack.enter_context(subreaper())
+        guard = stack.enter_context(guarded())
         sandbox = Sandbox(
-            tools=tools, runtime=runtime, stage=stage, caps=caps, cgroups=cgroups, filter=program_bytes, facts={}
+            tools=tools,
+            runtime=runtime,
+            stage=stage,
+            caps=caps,
+            cgroups=cgroups,
+            guard=guard,
+            filter=program_bytes,
+            facts={},
         )
         is_watched = sandbox.try_out()
         yield replace(sandbox, facts=facts_of(caps, cgroups, tools["bwrap"], is_watched=is_watched))

@@ -16,6 +16,10 @@ _FIGURE = re.compile(rb"^(RssAnon|RssShmem|VmSwap|VmPTE|Pss|Pss_Anon|Pss_Shmem|S
 _PARENT = re.compile(rb"^PPid:\s*(\d+)$", re.MULTILINE)
 _READ_BYTES = 8_192
 _ALIKE = 0.97
+_IN_MEMORY = ("tmp", "dev/shm")
+_MANY = 1_024
+_SOCKET_BYTES, _DESCRIPTOR_BYTES, _FILE_BYTES = 256 << 10, 32 << 10, 2 << 10
+"""At most what waits in a socket of the usual size, in a pipe's half, and what the kernel notes of a file in /tmp."""
 
 
 class Taken(NamedTuple):
@@ -67,7 +71,8 @@ class Members:
 
         Pages of files are left out: the kernel takes them back when it needs them.
         """
-        return sum(sum(self._figures(number, "status").values()) for number in self.numbers()) + self._files_bytes()
+        own = sum(sum(self._figures(number, "status").values()) for number in self.numbers())
+        return own + self._files_bytes() + self._kernel_bytes()
 
     def memory(self, given_up: Callable[[], bool] = lambda: False) -> Taken:
         """All memory, with what processes share counted once; takes the longer, the more there is.
@@ -91,7 +96,8 @@ class Members:
                 shared += row.get(b"Pss_Shmem", 0)
             else:  # who forbids to be looked into is not taken to have nothing
                 own[number] = sum(quick.values())
-        return Taken(sum(own.values()) + max(shared, self._files_bytes()), *_twins(own, parents))
+        n_bytes = sum(own.values()) + max(shared, self._files_bytes()) + self._kernel_bytes()
+        return Taken(n_bytes, *_twins(own, parents))
 
     def cpu_s(self) -> float:
         """CPU seconds of all, with those of the dead that were waited for."""
@@ -101,7 +107,34 @@ class Members:
 
     def _files_bytes(self) -> int:
         """What lies in /tmp and /dev/shm, which are memory."""
-        return sum(_used_bytes(self._root, place) for place in ("tmp", "dev/shm"))
+        return sum(_used(self._root, place).n_bytes for place in _IN_MEMORY)
+
+    def _kernel_bytes(self) -> int:
+        """What the kernel may hold for them at most: in local sockets, also those that are being passed on, in pipes,
+        and for files without content.
+        """
+        try:
+            n_sockets = Path(f"/proc/{self._first}/net/unix").read_bytes().count(b"\n")
+        except OSError:  # it has ended
+            return 0
+        n_descriptors = sum(self._n_descriptors(number) for number in self.numbers())
+        n_files = sum(_used(self._root, place).n_files for place in _IN_MEMORY)
+        return n_sockets * _SOCKET_BYTES + n_descriptors * _DESCRIPTOR_BYTES + n_files * _FILE_BYTES
+
+    def _n_descriptors(self, number: str) -> int:
+        """How many a process has; one that forbids to be looked into has many."""
+        try:
+            folder = os.open(f"{number}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
+        except PermissionError:
+            return _MANY
+        except OSError:
+            return 0
+        try:
+            return len(os.listdir(folder))  # noqa: PTH208 - of a descriptor
+        except OSError:
+            return 0
+        finally:
+            os.close(folder)
 
     def _figures(self, number: str, name: str) -> Mapping[bytes, int]:
         return _figures(self._read(number, name))
@@ -150,16 +183,22 @@ def _twins(own: Mapping[str, int], parents: Mapping[str, str]) -> tuple[int, tup
     return 0, ()
 
 
-def _used_bytes(root: int, place: str) -> int:
+class _Used(NamedTuple):
+    n_bytes: int
+    n_files: int
+
+
+def _used(root: int, place: str) -> _Used:
+    """What a file system holds."""
     try:
         descriptor = os.open(place, os.O_PATH | os.O_DIRECTORY, dir_fd=root)
     except OSError:
-        return 0
+        return _Used(0, 0)
     try:
         found = os.fstatvfs(descriptor)
     finally:
         os.close(descriptor)
-    return (found.f_blocks - found.f_bfree) * found.f_frsize
+    return _Used((found.f_blocks - found.f_bfree) * found.f_frsize, found.f_files - found.f_ffree)
 
 
 def members_below(first: int) -> Members | None:

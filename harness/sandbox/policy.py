@@ -10,7 +10,7 @@ from harness.sandbox.runtime import APP, Mount, Runtime
 from harness.sandbox.staging import NOBODY, Stage
 
 _NAMESPACES = (
-    "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+    "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL",
     "--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox", "--clearenv",
 )  # fmt: skip
 _MASKED = tuple(
@@ -58,6 +58,8 @@ def words(
     for path in _MASKED:
         if Path(path).exists():
             said += ["--ro-bind", str(stage.empty), path]
+    # Terminals are counted over the whole machine, and no system needs one.
+    said += [*_sized("/dev/pts", _COVER_BYTES, "0555"), "--remount-ro", "/dev/pts"]
     # What --dev makes is a tmpfs of half the memory that anybody may write to.
     said += ["--remount-ro", "/dev", *_sized("/dev/shm", caps.shm_bytes), "--remount-ro", "/", "--chdir", str(APP)]  # noqa: S108
     return said

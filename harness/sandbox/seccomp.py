@@ -33,6 +33,19 @@ DENIED_NUMBERS = (
     451,  # cachestat: which files of the machine were read lately
 )  # fmt: skip
 """Answered with EPERM. From 424 on a call has one number on all machines, and libraries may be older than the call."""
+ABSENT = (
+    "inotify_init",
+    "inotify_init1",  # watches files that others use, and takes from a quota of the whole user
+    "io_setup",
+    "io_submit",
+    "io_getevents",
+    "io_pgetevents",
+    "io_cancel",
+    "io_destroy",  # from one of the machine
+)
+"""Answered with ENOSYS, on which libraries turn to something else, such as looking again."""
+WITHOUT_EFFECT = ("sync", "syncfs")
+"""Answered as if done: they would write out the disks of the whole machine, as often as somebody likes."""
 _CLONE3 = 435
 """Its flags lie in memory, where no filter looks: it answers ENOSYS, and libraries fall back to clone."""
 _FIRST_NEW, _LAST_NEW = 452, 600
@@ -56,6 +69,12 @@ _LARGE_PAGES = 41
 """prctl: PR_SET_THP_DISABLE."""
 _CORE = 4
 """RLIMIT_CORE, which is 1 so that no dump is made; 0 would let the machine's own program for dumps be started."""
+_DROPS_PAGES = 4
+"""POSIX_FADV_DONTNEED: of files that others are about to read again."""
+_INTERNET = (2, 10)
+_SOCKET_LEVEL, _BUFFER_SIZES = 1, (7, 8)
+"""SO_SNDBUF and SO_RCVBUF: where nobody counts what sockets hold, their number must bound it."""
+_SET_PIPE_SIZE = 1031
 _LOW = 0xFFFF_FFFF
 
 
@@ -83,13 +102,31 @@ def _by_argument() -> Iterator[_Rule]:
     yield _Rule("setrlimit", 0, ((0, "MASKED_EQ", _LOW, _CORE),))
     yield _Rule("prlimit64", 0, ((1, "MASKED_EQ", _LOW, _CORE), (2, "NE", 0, 0)))
     yield _Rule("personality", conditions=((0, "NE", _LOW, 0),))  # may be asked, never set
+    yield _Rule("fadvise64", 0, ((3, "MASKED_EQ", _LOW, _DROPS_PAGES),))
 
 
-def _rules(*, counted: bool) -> Iterator[_Rule]:
-    for name in DENIED if counted else DENIED + UNCOUNTED:
+def _uncounted() -> Iterator[_Rule]:
+    """Where no cgroup counts all memory: what belongs to no process is denied, or small."""
+    for name in UNCOUNTED:
         yield _Rule(name)
-    if not counted:  # large pages stay off: see harness.sandbox.boxed
-        yield _Rule("prctl", conditions=((0, "MASKED_EQ", _LOW, _LARGE_PAGES),))
+    yield _Rule("prctl", conditions=((0, "MASKED_EQ", _LOW, _LARGE_PAGES),))  # stay off: see harness.sandbox.boxed
+    yield _Rule("fcntl", conditions=((1, "MASKED_EQ", _LOW, _SET_PIPE_SIZE),))
+    for option in _BUFFER_SIZES:
+        yield _Rule("setsockopt", 0, ((1, "MASKED_EQ", _LOW, _SOCKET_LEVEL), (2, "MASKED_EQ", _LOW, option)))
+
+
+def _rules(*, counted: bool, counts_sockets: bool) -> Iterator[_Rule]:
+    for name in DENIED:
+        yield _Rule(name)
+    for name in ABSENT:
+        yield _Rule(name, errno.ENOSYS)
+    for name in WITHOUT_EFFECT:
+        yield _Rule(name, 0)
+    if not counted:
+        yield from _uncounted()
+    if not counts_sockets:
+        for family in _INTERNET:
+            yield _Rule("socket", errno.EAFNOSUPPORT, ((0, "MASKED_EQ", _LOW, family),))
     for number in DENIED_NUMBERS:
         yield _Rule(number)
     yield _Rule(_CLONE3, errno.ENOSYS)
@@ -116,15 +153,16 @@ def _library() -> Any:
         raise SandboxError("sandbox", "the library libseccomp.so.2 is not installed", remedy) from None
 
 
-def program(*, counted: bool) -> bytes:
-    """The filter as BPF; `counted` says that a cgroup counts all memory. Raises SandboxError without libseccomp.
+def program(*, counted: bool, counts_sockets: bool) -> bytes:
+    """The filter as BPF; `counted` says that a cgroup counts all memory, `counts_sockets` that it counts what TCP and
+    UDP hold back, too: else there are no such sockets. Raises SandboxError without libseccomp.
 
     Calls of another architecture (x32 and i386 on x86-64) kill the process: their numbers mean other calls.
     """
     library = _library()
     made = library.SyscallFilter(library.ALLOW)
     made.set_attr(library.Attr.ACT_BADARCH, library.KILL_PROCESS)
-    for rule in _rules(counted=counted):
+    for rule in _rules(counted=counted, counts_sockets=counts_sockets):
         number = _number(library, rule.call)
         if number is not None:
             conditions = [library.Arg(n, getattr(library, op), a, b) for n, op, a, b in rule.conditions]

@@ -78,7 +78,8 @@ HOSTILE: Mapping[str, Hostile] = {
     "answers with an old id": _h("timeout", _LATE, 'say(id=last, answer="a"); time.sleep(600)'),
     # memory, processes, disk
     "takes all memory": _h(
-        "crash timeout", "memory|" + _LATE + "|" + _EXIT, "held = []\nwhile True: held.append(b'x' * (64 << 20))",
+        "crash timeout", "^the memory cap of .* was reached$|" + _LATE,
+        "held = []\nwhile True: held.append(b'x' * (64 << 20))",
     ),
     "forks without end": _h(
         "crash timeout", "process|" + _LATE + "|" + _EXIT,
@@ -110,7 +111,7 @@ HOSTILE: Mapping[str, Hostile] = {
         "held = []\nwhile True: held.append(open('/dev/null'))",
     ),
     "takes its own rights away": _h(
-        "crash timeout", _EXIT + "|" + _LATE,
+        "crash timeout", _EXIT + "|" + _LATE + "|memory",
         "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0)); resource.setrlimit(resource.RLIMIT_AS, (1, 1))\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (1, 1)); held = [object() for _ in range(10**8)]",
     ),

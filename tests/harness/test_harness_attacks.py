@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from attack_arms import arms, run_attacks
-from attack_world import a_world, attack_names, left_in_temp, python_for, survivors
+from attack_world import STATED, a_world, attack_names, left_in_temp, python_for, survivors
 
 NAMES = attack_names()
 USER = 1_000
@@ -45,7 +46,12 @@ def attacked(sandbox_here: None) -> Callable[[str, int], Said]:
 
 
 def succeeded(said: Said) -> list[str]:
-    return [f"{name}: {said[name]['evidence']}" for name in NAMES if said[name]["success"]]
+    return [f"{name}: {said[name]['evidence']}" for name in NAMES if said[name]["success"] and name not in STATED]
+
+
+@pytest.mark.parametrize("words", STATED.values())
+def test_what_succeeds_is_stated(words: str) -> None:
+    assert words in (Path(__file__).resolve().parents[2] / "SECURITY.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("uid", [0, USER])

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ctypes
 import json
+import mmap
 import os
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -132,6 +135,8 @@ print([p for p in ("/sys", "/run", "/home", "/var", "/boot", "/mnt", "/opt") if 
 
 
 def test_it_has_its_own_loopback_and_no_other_network(sandbox: Sandbox) -> None:
+    if sandbox.cgroups is None or not sandbox.cgroups.counts_sockets:
+        pytest.skip("NOT RUN: nothing counts here what sockets hold, so there is no loopback")
     code = """
 import socket, threading
 server = socket.create_server(("127.0.0.1", 0))
@@ -147,6 +152,88 @@ print(sorted(name for _, name in socket.if_nameindex()))
 """
     unreachable = "Network is unreachable"
     assert python(sandbox, code).splitlines()[:3] == ["model server", unreachable, unreachable]
+
+
+@pytest.fixture
+def uncounted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    """A sandbox as it is where no cgroup can be made."""
+    monkeypatch.setattr("harness.sandbox.launch.make_cgroups", lambda caps: None)
+    with open_sandbox(folder, {}, SMALL) as opened:
+        yield opened
+
+
+def test_where_nothing_counts_what_sockets_hold_there_are_local_ones_of_the_usual_size_only(
+    uncounted: Sandbox,
+) -> None:
+    code = """
+import asyncio, fcntl, multiprocessing, os, socket
+def refusal(act):
+    try:
+        act()
+    except OSError as error:
+        return error.strerror
+for family in (socket.AF_INET, socket.AF_INET6):
+    print(refusal(lambda: socket.socket(family, socket.SOCK_STREAM)))
+one, two = socket.socketpair()
+before = one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+print(one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == before)
+print(refusal(lambda: fcntl.fcntl(os.pipe()[1], 1031, 1 << 20)))
+print(asyncio.run(asyncio.sleep(0, "asyncio works")))
+pipe = multiprocessing.Pipe()
+pipe[0].send("and multiprocessing")
+print(pipe[1].recv())
+"""
+    unsupported = "Address family not supported by protocol"
+    assert python(uncounted, code).splitlines() == [
+        unsupported, unsupported, "True", "Operation not permitted", "asyncio works", "and multiprocessing",
+    ]  # fmt: skip
+
+
+def test_what_takes_from_the_machine_s_quotas_is_absent_so_that_libraries_do_without(sandbox: Sandbox) -> None:
+    code = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *map(ctypes.c_ulong, arguments))
+    return errno.errorcode.get(ctypes.get_errno(), result)
+print([call(n, 0, 0) for n in (253, 294, 206, 207, 208, 209, 210, 333)])
+print(call(162), call(306, 1 << 20))
+print(os.path.exists("/dev/ptmx"), os.listdir("/dev/pts"))
+"""
+    if os.uname().machine != "x86_64":
+        pytest.skip("NOT RUN: the numbers of calls are those of x86-64")
+    assert python(sandbox, code).splitlines() == [str(["ENOSYS"] * 8), "0 0", "False []"]
+
+
+def test_it_cannot_drop_from_memory_what_others_are_about_to_read(sandbox: Sandbox, folder: Path) -> None:
+    shown = sandbox.stage.app / "system.py"
+    drop = "import os; f = os.open('{}', os.O_RDONLY); os.posix_fadvise(f, 0, 0, os.POSIX_FADV_DONTNEED); print('done')"
+    with shown.open("rb") as stream:
+        os.fsync(stream.fileno())
+        assert _is_in_memory(stream)
+        assert python(sandbox, drop.format("/app/system.py")) == "done\n"
+        kept = _is_in_memory(stream)
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if _is_in_memory(stream):
+            pytest.skip("NOT RUN: this file system keeps its pages in any case")
+        assert kept
+
+
+def _is_in_memory(stream: IO[bytes]) -> bool:
+    """Whether the first page of a file is, which is seen without reading it."""
+    libc, seen = ctypes.CDLL(None, use_errno=True), ctypes.c_ubyte()
+    libc.mmap.restype = ctypes.c_void_p
+    n_bytes = ctypes.c_size_t(mmap.PAGESIZE)
+    place = ctypes.c_void_p(
+        libc.mmap(None, n_bytes, mmap.PROT_READ, mmap.MAP_SHARED, stream.fileno(), ctypes.c_long(0))
+    )
+    try:
+        assert libc.mincore(place, n_bytes, ctypes.byref(seen)) == 0
+    finally:
+        libc.munmap(place, n_bytes)
+    return bool(seen.value & 1)
 
 
 def test_calls_that_no_system_needs_are_refused(sandbox: Sandbox) -> None:

@@ -20,7 +20,7 @@ from harness.sandbox.doctor import examine
 from harness.sandbox.launch import open_sandbox
 from harness.sandbox.tools import find_tools, why_not
 
-TOOLS = ("setpriv", "prlimit", "env", "nice", "unshare", "mount")
+TOOLS = ("setsid", "setpriv", "prlimit", "env", "nice", "unshare", "mount")
 
 
 @pytest.fixture

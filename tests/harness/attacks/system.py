@@ -18,12 +18,13 @@ import lasting
 import network
 import privileges
 import processes
+import quotas
 import reading
 import writing
 from attack import ATTACKS
 
 LIMIT_S = 12.0
-MODULES = (reading, network, writing, privileges, processes, kernel, filling, lasting, confines)
+MODULES = (reading, network, writing, privileges, processes, kernel, filling, lasting, confines, quotas)
 
 
 def _perform(name: str, writer: int) -> None:

@@ -1,0 +1,55 @@
+"""Ends what a harness has started when the harness itself is killed, at whatever moment of the start that happens.
+
+bubblewrap's own `--die-with-parent` comes into force late: whoever kills the harness before that leaves bubblewrap
+behind, and whoever kills bubblewrap while it makes its process 1 leaves that one waiting for a parent for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_SCRIPT = """
+groups=
+while read -r what group; do
+    case $what in
+        +) groups="$groups -$group " ;;
+        -) groups="${groups%% -"$group" *}${groups#* -"$group" }" ;;
+    esac
+done
+for group in $groups; do kill -s KILL -- "$group"; done
+"""
+"""Reads to the end of its input, which is the end of the harness: nobody else holds the other side of the pipe."""
+
+
+class Guard:
+    """A shell in a session of its own that kills the process groups it watches once we are gone."""
+
+    def __init__(self, shell: subprocess.Popen[bytes]) -> None:
+        self._shell = shell
+
+    def watch(self, group: int) -> None:
+        """Have a process group killed with us. Raises OSError where the guard itself is gone."""
+        self._say(f"+ {group}\n")
+
+    def forget(self, group: int) -> None:
+        """Watch a group no longer: before its leader is reaped, since its number may then be somebody else's."""
+        with contextlib.suppress(OSError):  # without a guard nobody watches
+            self._say(f"- {group}\n")
+
+    def _say(self, line: str) -> None:
+        if self._shell.stdin is None:
+            raise TypeError("it is always a pipe")
+        self._shell.stdin.write(line.encode())
+
+
+@contextmanager
+def guarded() -> Iterator[Guard]:
+    """A guard until the end of the block."""
+    with subprocess.Popen(  # noqa: S603 - our own words
+        ["/bin/sh", "-c", _SCRIPT], cwd="/", env={}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, bufsize=0, start_new_session=True,
+    ) as shell:  # fmt: skip
+        yield Guard(shell)
