@@ -18,7 +18,7 @@ from edu_rag.toml import read_toml
 BOARD_FILE = "board.toml"
 _OTHER_DATASET = f"give the dataset that the board names, or correct {BOARD_FILE}"
 _REMEDIES = {
-    "manifest_sha256": "its rows are those of the board's dataset, but other files or bytes are not: build it with the "
+    "manifest_sha256": "its content hash is right and other bytes are not: build it with the "
     f"versions in constraints.txt or download it again; after a change on purpose, put its hash into {BOARD_FILE}"
 }
 WHOLE = "whole"

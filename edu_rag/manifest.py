@@ -115,8 +115,6 @@ def read_suspect(folder: Path) -> tuple[Manifest, list[DataError]]:
         return manifest, _seal_faults(path, values, seal, manifest_bytes(manifest))
     except RecordError as error:
         raise DataError(path, f"{error.where}: {first_line(error)}") from None
-    except OverflowError:
-        raise DataError(path, "holds a number of more than 64 bits", _AGAIN) from None
 
 
 def _seal_faults(path: Path, values: Any, seal: Any, wanted: bytes) -> list[DataError]:

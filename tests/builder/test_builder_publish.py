@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 from builder_dataset import FISH, ICE, LAVA, ask, page, tables, write
+from click.testing import CliRunner
 from fake_hub import Hub, serving_hub
 
 from builder.build import build
 from builder.config import read_config
 from builder.dataset.check import check_folder
 from builder.publish import Plan, push, staged
+from edu_rag.__main__ import root
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError
 from edu_rag.gold import Gold
@@ -82,6 +84,26 @@ def test_a_published_hidden_split_is_a_sound_dataset(hub: Hub, folder: Path, tmp
         opened = Dataset(stage)
         assert len(opened.questions("test")) == 72
         assert opened.files("gold", "test") == []
+        assert opened.manifest.content_sha256 == read_manifest(folder).content_sha256
+        assert opened.manifest.contents == read_manifest(folder).contents
+        done = CliRunner().invoke(root, ["dataset", "check", str(stage)])
+        assert done.exit_code == 0
+        assert "gold/test                left out: it would give away a hidden split's gold" in done.stdout
+
+
+def test_pages_that_lose_a_flag_for_publishing_are_verified_by_their_own_hash(tmp_path: Path) -> None:
+    made = tables()
+    key = Leak(question_id="q2", page_id=made["pages"]["val"][0].page_id, start=0, end=20, kind="leak_key")
+    made["leaks"]["val"] = [key]
+    made["pages"]["val"][0] = replace(made["pages"]["val"][0], flags=("leak_key",))
+    dataset = Dataset(write(tmp_path / "ds", made))
+    with staged(dataset, REPO, ("val",)) as (stage, plan):
+        opened = Dataset(stage)
+        assert opened.id == dataset.id
+        assert set(plan.manifest.published) == {"pages/val"}
+        assert plan.manifest.published["pages/val"] != dataset.manifest.contents["pages/val"]
+        with staged(opened, REPO, ("val",)) as (_, again):  # publishing what was published changes nothing more
+            assert again.manifest == plan.manifest
 
 
 def test_a_file_that_reads_back_with_other_bytes_gets_no_tag(hub: Hub, folder: Path) -> None:

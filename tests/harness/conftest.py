@@ -114,9 +114,9 @@ def build(
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test uses or fills the user's caches."""
-    monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path / "own-cache"))
+def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test uses or fills the user's caches, nor those of another test."""
+    monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path_factory.mktemp("own-cache")))
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,10 @@ def test_rows_that_are_not_those_of_the_content_hash_are_refused_without_any_boa
     with pytest.raises(DataError, match="its rows have the hash"):
         Dataset(folder)
     words = ["score", str(trees[0] / "submissions" / "half-right"), "--dataset", str(folder)]
-    assert "its rows have the hash" in str(CliRunner().invoke(root, words).exception)
+    for line in (words, ["dataset", "check", str(folder)]):
+        done = CliRunner().invoke(root, line)
+        assert done.exit_code == 1
+        assert "its rows have the hash" in str(done.exception)
 
 
 def test_a_dataset_whose_content_hash_begins_with_the_same_eight_digits_is_refused(

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from some_pages import build_some
 from builder.documents.card_tables import outside
 from edu_rag.__main__ import root
 from edu_rag.dataset import Dataset
+from edu_rag.manifest import read_manifest, write_manifest
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
 from leaderboard.collect import collect
 from leaderboard.datasets import meanings
@@ -308,7 +310,7 @@ def test_a_part_is_made_anew_only_when_its_dataset_or_its_results_change(dataset
     # The navigation has no explorer then, so that every page differs.
     assert changed == set(first)
     other = shutil.copytree(dataset.folder, tmp_path / "other")
-    (other / "manifest.json").write_text((other / "manifest.json").read_text().replace("edu-rag-bench 0.1.0", "x 2"))
+    write_manifest(other, replace(read_manifest(other), builder="x 2"))
     again = keys_of(tmp_path / "results", other)
     assert {name for name in first if first[name] != again[name]} == {
         "datasets",
