@@ -144,7 +144,7 @@ def make_sound(folder: Path, n_pages: int) -> None:
     (store / "early").mkdir()
     whole = records(store)
     last = [place for place, (kind, _) in enumerate(whole) if kind == "metadata"]
-    n = last[len(last) // 2]
+    n = last[(len(last) - 1) // 2]
     (store / "early" / WARC).write_bytes(b"".join(raw for _, raw in whole[: n + 1]))
     rebuild_index(store / "early")
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from builder_damage import Case, cases, look_at, make_sound
 
+MAY_BE_HARMLESS = ("index flipped", "index with a blank sector", "index cut")
+
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -21,5 +23,8 @@ def test_a_damaged_store_loses_nothing_that_is_whole_and_gives_one_error_with_th
 ) -> None:
     seen = look_at(case, sound, tmp_path / "work", full=False)
     assert seen.faults == [], seen.outcome
-    if case.name.startswith("index") or case.name.startswith(("broken", "changed")):
-        assert "rebuild-index" in seen.outcome
+    is_of_index = case.name.startswith(("index", "broken", "changed"))
+    # Bits of a page that SQLite does not use may change: then nothing is lost, and the bytes are the same.
+    if is_of_index and (seen.outcome != "same bytes" or case.name not in MAY_BE_HARMLESS):
+        assert "index.sqlite3: " in seen.outcome
+        assert seen.outcome.count("rebuild-index") == 1

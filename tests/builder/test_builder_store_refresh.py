@@ -173,6 +173,7 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_one_of_the_future
         for column in ("round", "batch", "row_digest"):
             base.execute(f"ALTER TABLE searches DROP COLUMN {column}")
         base.execute("DROP TABLE warc")
+        base.execute("DROP TABLE orphans")
         base.execute("PRAGMA user_version = 0")
     base.close()
     with CrawlStore(tmp_path / "s") as store:
