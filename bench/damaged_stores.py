@@ -5,8 +5,8 @@ Usage: .venv/bin/python bench/damaged_stores.py [--cases 200] [--pages 30] [--js
 Each case damages copies of a sound store (index and WARC file empty, cut, with flipped bits or blank sectors, an index
 that is lost, old, of another store, or with wrong values) and runs `edu-rag replay`, `edu-rag build --resume` and
 `edu-rag crawl rebuild-index` with a replay after it. A fault is a traceback, a byte that a replay changed, a whole
-record of the WARC file that is gone, an error that names no file or asks for room, other bytes without a word, or, where
-the WARC file is whole, a rebuilt index whose replay makes other bytes. Ends with exit code 1 where there is a fault.
+record of the WARC file that is gone, an error that names no file or asks for room, other bytes without an error, or,
+where the WARC file is whole, a rebuilt index whose replay makes other bytes. Ends with exit code 1 where there is one.
 """
 
 from __future__ import annotations

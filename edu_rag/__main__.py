@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import io
@@ -135,9 +136,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         # A full disk, a missing permission: the file and the system's own words say it best.
-        click.echo(
-            f"{error.filename or 'edu-rag'}: {error.strerror or error}: free space or mend permissions", err=True
-        )
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room and run the same command again" if is_full else "check the disk and the permissions"
+        click.echo(f"{error.filename or 'edu-rag'}: {error.strerror or error}: {remedy}", err=True)
         sys.exit(1)
 
 

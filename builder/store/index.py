@@ -285,7 +285,8 @@ def _add_digests(index: sqlite3.Connection) -> None:
         digests = ((row_digest(row[:-1]), row[-1]) for row in rows.fetchall())
         index.executemany(f"UPDATE {table} SET row_digest = ? WHERE rowid = ?", digests)  # noqa: S608 - ours
     (n_bytes,) = index.execute("SELECT bytes FROM warc").fetchone()
-    write_state(index, WarcState(bytes=n_bytes, **n_rows(index)))
+    counts = n_rows(index)
+    write_state(index, WarcState(bytes=n_bytes, searches=counts["searches"], fetches=counts["fetches"]))
 
 
 def bring_up_to_date(index: sqlite3.Connection, path: Path) -> None:

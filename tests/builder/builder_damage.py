@@ -153,7 +153,7 @@ def rows(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows of a store's index."""
     with closing(sqlite3.connect(folder / INDEX)) as index:
         tables = ("searches", "fetches", "warc")
-        return {table: sorted(index.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}  # noqa: S608
+        return {table: sorted(index.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}
 
 
 @dataclass
@@ -178,12 +178,14 @@ def _command(words: Sequence[object], seen: Seen) -> tuple[int, str]:
             main([str(word) for word in words])
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else 1
-        except Exception as error:  # noqa: BLE001 - a traceback, whatever it is
+        except Exception as error:
             seen.faults.append(f"traceback of {words[0]}: {type(error).__name__}: {error}")
             code = 70
     last = (errors.getvalue().splitlines() or [""])[-1]
     if code == 1:
-        seen.check(last.count(": ") >= 2 and "crawl" in last.split(": ")[0], f"{words[0]} does not name the file: {last}")
+        seen.check(
+            last.count(": ") >= 2 and "crawl" in last.split(": ")[0], f"{words[0]} does not name the file: {last}"
+        )
         seen.check("make room" not in last, f"{words[0]} asks for room: {last}")
     return code, last
 
@@ -206,7 +208,9 @@ def _after_a_build(case: Case, sound: Path, work: Path, seen: Seen, whole: Mappi
     seen.check(not n_lost, f"{n_lost} whole records lost by opening for writing")
 
 
-def _after_a_rebuild(case: Case, sound: Path, work: Path, seen: Seen, whole: Mapping[str, bytes], *, full: bool) -> None:
+def _after_a_rebuild(
+    case: Case, sound: Path, work: Path, seen: Seen, whole: Mapping[str, bytes], *, full: bool
+) -> None:
     store = work / "rebuilt.crawl"
     case.apply(sound, store)
     raw = (store / WARC).read_bytes()

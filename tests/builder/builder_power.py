@@ -7,6 +7,7 @@ order; of names, the first few changes. `states` goes up to every sync and makes
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -138,7 +139,7 @@ class _File:
                 continue
             first = -offset % SECTOR_BYTES
             edges = [0, *range(first or SECTOR_BYTES, len(data), SECTOR_BYTES), len(data)]
-            for start, end in zip(edges, edges[1:], strict=False):
+            for start, end in itertools.pairwise(edges):
                 if chance.random() < share:
                     content = _changed(content, offset + start, data[start:end])
         return content

@@ -1,4 +1,4 @@
-"""Crawl stores that are damaged in every way that we could think of: no command loses what is whole, or shows a traceback."""
+"""Damaged crawl stores: no command loses what is whole, changes what it only reads, or shows a traceback."""
 
 from __future__ import annotations
 

@@ -184,8 +184,9 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_one_of_the_future
     with sqlite3.connect(tmp_path / "s" / INDEX_FILE) as base:
         base.execute(f"PRAGMA user_version = {VERSION + 1}")
     base.close()
+    told = rf"version {VERSION + 1}, and this edu-rag reads version {VERSION}.*rebuild-index"
     for opened in (CrawlStore, StoreReader):
-        with pytest.raises(DataError, match=rf"version {VERSION + 1}, and this edu-rag reads version {VERSION}.*rebuild-index"):
+        with pytest.raises(DataError, match=told):
             opened(tmp_path / "s")
 
 
