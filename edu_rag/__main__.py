@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, _Entry] = {
     "demo": _Entry("edu_rag.demo", "the whole line on the bundled mini benchmark, offline"),
     "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
     "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
-    "crawl": _Entry("builder.commands", "a crawl store's life: make its index again"),
+    "crawl": _Entry("builder.commands", "a crawl store's index, made again from its WARC file"),
     "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
     "new": _Entry("harness.commands.new", "a submission folder to start from"),
     "check": _Entry("harness.commands.check", "everything wrong with a submission, at once"),
