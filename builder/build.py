@@ -242,7 +242,7 @@ def build(
         refuse_other_name(out, before.name, config.name)
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
-        raise DataError(folder, "is no crawl store", f"leave out {option} to begin one")
+        raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
     read, golds = read_questions(questions, split)
     match_gold(read, golds, questions[0])
     with logging_to(BuildLog()) as log:

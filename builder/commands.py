@@ -50,7 +50,7 @@ def _changes(**options: Any) -> dict[str, Any]:
     "--engine",
     help="folder (the default), zim, google, searxng, brave, wikipedia, recorded, crag, none; or A,B: a chain.",
 )
-@click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write; its crawl store lies beside it.")
+@click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write; its crawl store is next to it.")
 @click.option("--sites", type=_FOLDER, help="For the folder engine: the folder of web sites.")
 @click.option("--split", help="The split of questions whose file does not say it.")
 @click.option("--name", help="The dataset's name in its manifest.")
@@ -64,7 +64,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--allow-partial", is_flag=True, help="Write the dataset even where questions could not be searched.")
 @click.option("--resume", is_flag=True, help="Insist that there is a crawl store to go on with (it is used anyway).")
 @click.option("--refresh", is_flag=True, help="Ask for everything again and make the next minor version.")
-@click.option("--fresh", is_flag=True, help="Forget the crawl store and crawl anew.")
+@click.option("--fresh", is_flag=True, help="Delete the crawl store and crawl again.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def build(
     config: Path | None, questions: tuple[Path, ...], engine: str | None, out: Path, sites: Path | None,
@@ -111,7 +111,7 @@ def build(
 @click.command()
 @click.argument("store", type=_FOLDER)
 @click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write.")
-@click.option("--extractor", help="Extract anew with another extractor.")
+@click.option("--extractor", help="Extract again with another extractor.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Extraction processes; as many as cores if not given.")
 @click.option("--executor", type=_EXECUTORS, help="Where pages are made: here (none), or by datatrove; see [scale].")
 @click.option("--allow-partial", is_flag=True, help="Write the dataset even where the crawl is not finished.")
@@ -122,8 +122,8 @@ def replay(
 ) -> None:  # fmt: skip
     """The same dataset again from the crawl store alone, network off.
 
-    The dataset is a function of store and settings: a replay gives the same bytes. With another --extractor it is
-    the cheap way to redo the text without crawling again.
+    The dataset is a function of store and settings: a replay gives the same bytes, and does not change the store. With
+    another --extractor it is the cheap way to redo the text without crawling again.
 
     \b
     Example:
@@ -140,7 +140,12 @@ def replay(
 
 @click.group()
 def crawl() -> None:
-    """A crawl store's life: what `edu-rag build` keeps in DATASET.crawl."""
+    """Look after a crawl store: what `edu-rag build` keeps in DATASET.crawl.
+
+    \b
+    Example:
+      edu-rag crawl rebuild-index dataset.crawl
+    """
 
 
 @crawl.command("rebuild-index")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import importlib
 import io
@@ -26,7 +27,7 @@ COMMANDS: Mapping[str, _Entry] = {
     "demo": _Entry("edu_rag.demo", "the whole line on the bundled mini benchmark, offline"),
     "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
     "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
-    "crawl": _Entry("builder.commands", "a crawl store's life: make its index again"),
+    "crawl": _Entry("builder.commands", "a crawl store's index, made again from its WARC file"),
     "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
     "new": _Entry("harness.commands.new", "a submission folder to start from"),
     "check": _Entry("harness.commands.check", "everything wrong with a submission, at once"),
@@ -137,9 +138,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         # A full disk, a missing permission: the file and the system's own words say it best.
-        click.echo(
-            f"{error.filename or 'edu-rag'}: {error.strerror or error}: free space or mend permissions", err=True
-        )
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room and run the same command again" if is_full else "check the disk and the permissions"
+        click.echo(f"{error.filename or 'edu-rag'}: {error.strerror or error}: {remedy}", err=True)
         sys.exit(1)
 
 

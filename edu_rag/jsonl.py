@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,9 +118,28 @@ def to_line(value: object) -> bytes:
     return msgspec.json.encode(to_plain(value)) + b"\n"
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give the system's errors on writing (a full disk, a broken one) the name of the file that was being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: temporary name, fsync, rename, fsync of the folder."""
+    """Write a file whole or not at all: temporary name, fsync, rename, fsync of the folder.
+
+    Raises OSError that names the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path):
+        _write_file(path, data)
+
+
+def _write_file(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.unlink(missing_ok=True)

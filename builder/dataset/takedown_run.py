@@ -51,7 +51,7 @@ def _store_of(request: Request) -> Path | None:
     if (store / STORE_MARK).is_file():
         return store
     if request.store is not None:
-        raise DataError(store, "is no crawl store", "give the folder DATASET.crawl that `edu-rag build` wrote")
+        raise DataError(store, "is not a crawl store", "give the folder DATASET.crawl that `edu-rag build` wrote")
     return None
 
 

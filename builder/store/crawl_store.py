@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from builder.fetch.body import charset_of
 from builder.search import ANSWERED
@@ -31,7 +31,9 @@ from builder.store.index import (
     add_rows,
     bring_up_to_date,
     fetch_row,
+    n_new,
     pack_responses,
+    read_state,
     search_row,
     verify_pages,
     verify_rows,
@@ -206,7 +208,10 @@ class CrawlStore(StoreReader):
         place = self._orphans.pop(response_id(got.url, digest, self.round), None)
         if place is None:
             return None
-        _, charset = read_record(self._warc.read(*place), digest)
+        try:
+            _, charset = read_record(self._warc.read(*place), digest)
+        except ValueError:  # cut off or damaged since then
+            return None
         return place if charset == charset_of(got.headers) else None
 
     def _flush_if_due(self) -> None:
@@ -229,10 +234,20 @@ class CrawlStore(StoreReader):
             batch = self._warc.append(batch_record(searches, fetches, self._warc.end, self._store_id))
             self._warc.sync()
             with self._index:
-                add_rows(self._index, searches, fetches, batch)
-                write_state(self._index, WarcState(bytes=self._warc.end, last=batch, id=self._store_id))
+                self._commit(searches, fetches, batch)
             self._searches.clear()
             self._fetches.clear()
+
+    def _commit(self, searches: list[tuple[Any, ...]], fetches: list[tuple[Any, ...]], batch: int) -> None:
+        before = read_state(self._index)
+        n_searches = n_new(self._index, "searches", "question_id = ? AND engine = ?", (row[:2] for row in searches))
+        n_fetches = n_new(self._index, "fetches", "url = ?", (row[:1] for row in fetches))
+        add_rows(self._index, searches, fetches, batch)
+        state = WarcState(
+            bytes=self._warc.end, last=batch, id=self._store_id, searches=before.searches + n_searches,
+            fetches=before.fetches + n_fetches,
+        )  # fmt: skip
+        write_state(self._index, state)
 
 
 def _make_index(folder: Path, warc: WarcFile) -> None:

@@ -106,4 +106,3 @@ class Fold:
         """Drop the scratch tables."""
         self._index.execute("DROP TABLE temp.seen")
         self._index.execute("DROP TABLE temp.batches")
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,7 +53,11 @@ _STEPS = (
         "ALTER TABLE fetches ADD COLUMN row_digest BLOB",
         "ALTER TABLE warc ADD COLUMN last INTEGER NOT NULL DEFAULT -1",
         "ALTER TABLE warc ADD COLUMN id TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE warc ADD COLUMN searches INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE warc ADD COLUMN fetches INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE warc ADD COLUMN row_digest BLOB",
+        # Responses that a killed build wrote without committing their rows: used when their page is fetched again.
+        "CREATE TABLE orphans (record_id TEXT PRIMARY KEY, warc_offset INTEGER NOT NULL, length INTEGER NOT NULL)",
     ),
 )
 """What each schema version adds to the one before; a store of version 1 was written without saying so."""
@@ -180,21 +184,30 @@ class WarcState:
     bytes: int
     last: int = -1
     id: str = ""
+    searches: int = 0
+    """Rows in the table, as of the last commit: rows that vanish with a damaged page are missed."""
+    fetches: int = 0
 
 
 def read_state(index: sqlite3.Connection) -> WarcState:
     """The state in the index. Raises ValueError where it is damaged."""
-    rows = index.execute("SELECT id, last, bytes, row_digest FROM warc").fetchall()
+    rows = index.execute("SELECT id, last, bytes, searches, fetches, row_digest FROM warc").fetchall()
     if len(rows) != 1:
         raise ValueError(f"the table warc has {len(rows)} rows")
-    store_id, last, n_bytes = checked(rows[0])
-    return WarcState(bytes=n_bytes, last=last, id=store_id)
+    store_id, last, n_bytes, n_searches, n_fetches = checked(rows[0])
+    return WarcState(bytes=n_bytes, last=last, id=store_id, searches=n_searches, fetches=n_fetches)
 
 
 def write_state(index: sqlite3.Connection, state: WarcState) -> None:
     """Replace the state in the index, in the caller's transaction."""
-    values = (state.id, state.last, state.bytes)
-    index.execute("UPDATE warc SET id = ?, last = ?, bytes = ?, row_digest = ?", (*values, row_digest(values)))
+    values = (state.id, state.last, state.bytes, state.searches, state.fetches)
+    statement = "UPDATE warc SET id = ?, last = ?, bytes = ?, searches = ?, fetches = ?, row_digest = ?"
+    index.execute(statement, (*values, row_digest(values)))
+
+
+def n_rows(index: sqlite3.Connection) -> dict[str, int]:
+    """How many searches and fetches there are, counted."""
+    return {table: index.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("searches", "fetches")}  # noqa: S608
 
 
 def _upsert(table: str, key: str, columns: str) -> str:
@@ -215,10 +228,21 @@ def add_rows(
     index: sqlite3.Connection, searches: Iterable[tuple[Any, ...]], fetches: Iterable[tuple[Any, ...]], batch: int
 ) -> None:
     """Bring a batch's rows (`search_row`, `fetch_row`) into the index, in the caller's transaction."""
-    index.executemany(
-        _ADD_SEARCH, ((*row, raw, batch, row_digest((*row, batch))) for *row, raw in searches)
-    )
+    index.executemany(_ADD_SEARCH, ((*row, raw, batch, row_digest((*row, batch))) for *row, raw in searches))
     index.executemany(_ADD_FETCH, ((*row, batch, row_digest((*row, batch))) for row in fetches))
+
+
+def n_new(index: sqlite3.Connection, table: str, where: str, keys: Iterable[tuple[Any, ...]]) -> int:
+    """How many of the keys have no row in a table yet."""
+    statement = f"SELECT 1 FROM {table} WHERE {where}"  # noqa: S608 - ours
+    return sum(index.execute(statement, key).fetchone() is None for key in keys)
+
+
+def keep_orphans(index: sqlite3.Connection, found: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Remember responses without a row, by record id: offset and length; return these and those known before."""
+    rows = ((record_id, *place) for record_id, place in found.items())
+    index.executemany("INSERT OR REPLACE INTO orphans VALUES (?, ?, ?)", rows)
+    return {row[0]: row[1:] for row in index.execute("SELECT record_id, warc_offset, length FROM orphans")}
 
 
 def verify_pages(index: sqlite3.Connection) -> None:
@@ -229,8 +253,11 @@ def verify_pages(index: sqlite3.Connection) -> None:
 
 
 def verify_rows(index: sqlite3.Connection) -> None:
-    """Compare every row with its digest. Raises sqlite3.Error or ValueError."""
-    read_state(index)
+    """Compare every row with its digest, and the number of rows. Raises sqlite3.Error or ValueError."""
+    state = read_state(index)
+    for table, n in n_rows(index).items():
+        if n != (known := getattr(state, table)):
+            raise ValueError(f"holds {n:,} rows of the table {table}, and {known:,} were committed")
     for table, columns, parse in (("searches", SEARCH_COLUMNS, search_of), ("fetches", FETCH_COLUMNS, fetch_of)):
         for row in index.execute(f"SELECT {columns}, batch, row_digest FROM {table}"):  # noqa: S608 - ours
             parse(checked(row)[:-1])
@@ -258,7 +285,8 @@ def _add_digests(index: sqlite3.Connection) -> None:
         digests = ((row_digest(row[:-1]), row[-1]) for row in rows.fetchall())
         index.executemany(f"UPDATE {table} SET row_digest = ? WHERE rowid = ?", digests)  # noqa: S608 - ours
     (n_bytes,) = index.execute("SELECT bytes FROM warc").fetchone()
-    write_state(index, WarcState(bytes=n_bytes))
+    counts = n_rows(index)
+    write_state(index, WarcState(bytes=n_bytes, searches=counts["searches"], fetches=counts["fetches"]))
 
 
 def bring_up_to_date(index: sqlite3.Connection, path: Path) -> None:

@@ -67,7 +67,7 @@ def _holds_something_else(folder: Path) -> bool:
 def locked(folder: Path) -> IO[str]:
     """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError where it cannot."""
     if _holds_something_else(folder):
-        raise DataError(folder, "exists and is no crawl store", "name another --out, or move it away")
+        raise DataError(folder, "exists and is not a crawl store", "name another --out, or move it away")
     try:
         _make(folder)
         lock = (folder / LOCK_FILE).open("w")

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from builder.store.faults import file_fault, index_fault
 from builder.store.fold import Fold
-from builder.store.index import WarcState, bring_up_to_date, version_of, write_state
+from builder.store.index import WarcState, bring_up_to_date, n_rows, version_of, write_state
 from builder.store.index_files import INDEX_FILE, JOURNALS, WARC_FILE
 from builder.store.lock import is_store, locked, sync_folder
 from builder.store.reader import NO_STORE_REMEDY
@@ -135,9 +135,10 @@ def _filled(index: sqlite3.Connection, warc: WarcFile) -> Rebuilt:
             what = "is of a version that kept no searches and fetches in it"
             remedy = f"bring back {INDEX_FILE} from a copy, or build with --fresh"
             raise DataError(warc.path, what, remedy)
-        write_state(index, WarcState(bytes=fold.end, last=fold.last, id=fold.store_id))
+        counts = n_rows(index)
+        write_state(index, WarcState(bytes=fold.end, last=fold.last, id=fold.store_id, **counts))
     fold.close()
-    (found.searches,) = index.execute("SELECT count(*) FROM searches").fetchone()
-    found.fetches, found.pages = index.execute("SELECT count(*), count(warc_offset) FROM fetches").fetchone()
+    found.searches, found.fetches = counts["searches"], counts["fetches"]
+    (found.pages,) = index.execute("SELECT count(warc_offset) FROM fetches").fetchone()
     found.batches, found.left_out, found.pages_lost = fold.counts.batches, fold.counts.foreign, fold.counts.gone
     return found

@@ -23,6 +23,8 @@ from builder.store.index import (
     SEARCH_COLUMNS,
     WarcState,
     add_rows,
+    keep_orphans,
+    n_rows,
     read_state,
     write_state,
 )
@@ -97,7 +99,7 @@ class Repair:
         with self._index:
             self._take(fold, start)
             n_taken = fold.counts.batches
-            has_changed = n_taken > 0 or is_short
+            has_changed = n_taken > 0 or fold.counts.gone > 0 or is_short
             if not fold.store_id:
                 self._begin(fold, new_store)
                 has_changed = True
@@ -107,9 +109,10 @@ class Repair:
             if has_changed:
                 self._warc.sync()
                 self._settle(fold)
+            orphans = keep_orphans(self._index, fold.orphans)
         fold.close()
         self._tell(fold, n_taken)
-        return Opened(fold.store_id, dict(fold.orphans))
+        return Opened(fold.store_id, orphans)
 
     def _start(self) -> int:
         """The byte up to which index and WARC file agree."""
@@ -210,7 +213,7 @@ class Repair:
 
     def _settle(self, fold: Fold) -> None:
         last = fold.last if fold.last >= 0 else self._state.last
-        write_state(self._index, WarcState(bytes=fold.end, last=last, id=fold.store_id))
+        write_state(self._index, WarcState(bytes=fold.end, last=last, id=fold.store_id, **n_rows(self._index)))
 
     def _tell(self, fold: Fold, n_taken: int) -> None:
         n_gone = self._n_forgotten + fold.counts.gone

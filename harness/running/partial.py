@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from edu_rag.errors import RecordError, SubmissionError
-from edu_rag.jsonl import parse_json, to_line
+from edu_rag.jsonl import naming, parse_json, to_line
 from edu_rag.progress import say
 from edu_rag.results import Prediction
 from edu_rag.typed import to_record
@@ -36,11 +36,12 @@ class Partial:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._stream = _locked(path)
         n_good = 0 if fresh else self._read(dict(run))
-        self._stream.truncate(n_good)
-        if not n_good:
-            self._stream.write(to_line(run))
         self._synced = -SYNC_S
-        self._keep()
+        with naming(path):
+            self._stream.truncate(n_good)
+            if not n_good:
+                self._stream.write(to_line(run))
+            self._keep()
 
     def _read(self, run: dict[str, Any]) -> int:
         """Load what an earlier run of the same system left; return the bytes of its whole, valid lines."""
@@ -73,17 +74,19 @@ class Partial:
 
     def add(self, prediction: Prediction) -> None:
         """Keep one more prediction."""
-        self._stream.write(to_line(prediction))
-        self._keep()
+        with naming(self.path):
+            self._stream.write(to_line(prediction))
+            self._keep()
         self.done[prediction.question_id] = prediction
 
     def remove(self) -> None:
-        """Delete the file: the predictions stand in their own."""
+        """Delete the file: the predictions are in a file of their own."""
         self.path.unlink()
 
     def close(self) -> None:
         """Close the file and free it; unless removed it stays for the next run."""
-        self._stream.close()
+        with naming(self.path):  # it writes what a full disk did not take before
+            self._stream.close()
 
 
 def _locked(path: Path) -> IO[bytes]:

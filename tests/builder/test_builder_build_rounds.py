@@ -87,7 +87,7 @@ def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_me
 
 @pytest.mark.parametrize("option", ["resume", "refresh"])
 def test_resume_and_refresh_insist_on_a_store(web: Path, tmp_path: Path, option: str) -> None:
-    with pytest.raises(DataError, match=rf"is no crawl store: leave out --{option}"):
+    with pytest.raises(DataError, match=rf"is not a crawl store: leave out --{option}"):
         built(web, tmp_path / "ds", **{option: True})
     done = CliRunner().invoke(
         build_command, ["--questions", "q.jsonl", "--out", str(tmp_path / "ds"), "--fresh", f"--{option}"]

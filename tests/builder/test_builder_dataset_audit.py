@@ -169,7 +169,7 @@ def test_the_store_tells_what_servers_said(tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no crawl store"):
+    with pytest.raises(DataError, match="is not a crawl store"):
         fetch_details(tmp_path)
 
 

@@ -359,7 +359,7 @@ def test_a_recording_that_is_not_there_or_cannot_be_read_again_is_told(tmp_path:
     faults = {
         "has no recording": {}, "no such recording": {"file": str(tmp_path / "x")},
         "stores no result pages": {"store": str(tmp_path), "engine": "folder"},
-        "is no crawl store": {"store": str(tmp_path / "x"), "engine": "brave"},
+        "is not a crawl store": {"store": str(tmp_path / "x"), "engine": "brave"},
     }  # fmt: skip
     for what, recorded in faults.items():
         with pytest.raises((ConfigError, DataError), match=what):

@@ -167,9 +167,9 @@ def test_a_store_is_forgotten_whole_unless_it_is_in_use_or_no_store(tmp_path: Pa
     assert not folder.exists()
     folder.mkdir()
     (folder / "thesis.txt").write_text("long")
-    with pytest.raises(DataError, match="is no crawl store"):
+    with pytest.raises(DataError, match="is not a crawl store"):
         forget_store(folder)
-    with pytest.raises(DataError, match="is no crawl store"):
+    with pytest.raises(DataError, match="is not a crawl store"):
         CrawlStore(folder, create=True)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import shutil
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from builder_crash import tree
 from builder_store import fetches, n_fetches, n_searches
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 from builder.crawl.fetch_plan import FetchPlan
 from builder.fetch import Fetched
 from builder.search import SearchResult
-from builder.store.crawl_store import WARC_FILE, CrawlStore, StoreReader
+from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader
 from builder.store.lock import forget_store
 from builder.store.reader import CHUNK_ROWS
 from builder.store.rebuild import rebuild_index
@@ -259,3 +262,87 @@ def test_a_row_is_settled_after_three_tries_a_round_and_a_page_once_kept_is_only
         if got.outcome == "kept":
             assert after.digest == digest
         row = after
+
+
+def test_what_a_killed_build_left_is_read_without_changing_a_byte(tmp_path: Path) -> None:
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        store.add_fetch(fetched(1))
+        store.flush()
+        shutil.copytree(tmp_path / "s", tmp_path / "copy")
+    before = tree(tmp_path / "copy")
+    assert before[f"{INDEX_FILE}-wal"]
+    with StoreReaderOf(tmp_path / "copy") as reader:
+        assert reader.fetch(fetched(1).url) is not None
+        with pytest.raises(DataError, match="another process is using"):
+            CrawlStore(tmp_path / "copy")
+    assert tree(tmp_path / "copy") == before
+
+
+def to_version_2(folder: Path) -> None:
+    """Make a store what version 2 would have written: pages alone in the WARC file, and an index without batches."""
+    place, moved = 0, {}
+    with sqlite3.connect(folder / INDEX_FILE) as index:
+        for url, offset, length in index.execute(
+            "SELECT url, warc_offset, length FROM fetches WHERE warc_offset IS NOT NULL ORDER BY warc_offset"
+        ).fetchall():
+            moved[place] = (folder / WARC_FILE).read_bytes()[offset : offset + length]
+            index.execute("UPDATE fetches SET warc_offset = ? WHERE url = ?", (place, url))
+            place += length
+        for table in ("searches", "fetches"):
+            for column in ("batch", "row_digest"):
+                index.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        index.execute("DROP TABLE warc")
+        index.execute("DROP TABLE orphans")
+        index.execute("CREATE TABLE warc (bytes INTEGER NOT NULL)")
+        index.execute("INSERT INTO warc VALUES (?)", (place,))
+        index.execute("PRAGMA user_version = 2")
+    index.close()
+    (folder / WARC_FILE).write_bytes(b"".join(moved.values()))
+
+
+def test_a_store_of_version_2_is_read_as_it_is_and_its_rows_go_into_the_warc_file_when_it_is_written(
+    folder: Path,
+) -> None:
+    to_version_2(folder)
+    before = tree(folder)
+    with StoreReaderOf(folder) as reader:
+        kept = [fetch for fetch in reader.iter_fetches() if fetch.digest is not None]
+        assert {reader.response(fetch)[0] for fetch in kept} == {fetched(i).body for i in range(40) if i % 4}
+        assert n_searches(reader, "folder") == {"hits": 3, "none": 4}
+    with pytest.raises(DataError, match=r"is of version 2, .*--resume, which writes them there"):
+        rebuild_index(folder)
+    assert tree(folder) == before
+    CrawlStore(folder).close()
+    assert (folder / WARC_FILE).read_bytes().startswith(before[WARC_FILE])
+    with StoreReaderOf(folder) as reader:
+        rows = fetches(reader)
+    (folder / INDEX_FILE).unlink()
+    found = rebuild_index(folder)
+    assert (found.fetches, found.pages, found.searches, found.pages_lost) == (40, 30, 7, 0)
+    with StoreReaderOf(folder) as reader:
+        assert fetches(reader) == rows
+
+
+def test_a_lost_index_of_version_2_is_not_replaced_by_an_empty_one(folder: Path) -> None:
+    to_version_2(folder)
+    (folder / INDEX_FILE).unlink()
+    before = tree(folder)
+    told = rf"{INDEX_FILE}: is missing, and {WARC_FILE} is of a version that kept no rows"
+    with pytest.raises(DataError, match=told):
+        CrawlStore(folder, create=True)
+    with pytest.raises(DataError, match="kept no searches and fetches in it: bring back"):
+        rebuild_index(folder)
+    assert tree(folder) == before
+
+
+def test_a_page_that_holds_a_record_of_another_store_does_not_bring_it_into_the_index(tmp_path: Path) -> None:
+    with CrawlStore(tmp_path / "forged", create=True) as store:
+        store.add_fetch(fetched(666))
+    forged = (tmp_path / "forged" / WARC_FILE).read_bytes()
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        store.add_fetch(fetched(1))
+    path = tmp_path / "s" / WARC_FILE
+    # What reading on behind damage meets where a page held a whole WARC file.
+    path.write_bytes(path.read_bytes() + b"damage" + forged)
+    found = rebuild_index(tmp_path / "s")
+    assert (found.fetches, found.left_out, len(found.damages)) == (1, 1, 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edu_rag.__main__ import main, root
 from edu_rag.errors import DataError
 from edu_rag.jsonl import (
     MAX_LINE_BYTES,
@@ -18,10 +21,12 @@ from edu_rag.jsonl import (
     read_records,
     read_values,
     to_line,
+    write_file,
     write_json,
     write_records,
 )
 from edu_rag.results import Passage, Prediction
+from harness.running.partial import Partial
 
 DEEP = b"[" * 40 + b"]" * 40
 JSON_VALUES = st.recursive(
@@ -173,3 +178,25 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path) -> Non
         write_records(path, broken())
     assert read_json(path) == {"old": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_a_full_disk_is_reported_with_the_file_that_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fill(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    target, partial = tmp_path / "scorecard.json", tmp_path / "val.jsonl.partial"
+    writers: dict[Path, Callable[[], object]] = {
+        target: lambda: write_file(target, b"{}"), partial: lambda: Partial(partial, {}, fresh=True),
+    }  # fmt: skip
+    monkeypatch.setattr("os.fsync", fill)
+    for path, write in writers.items():
+        monkeypatch.setattr(root, "main", lambda write=write, **_: write())
+        with pytest.raises(SystemExit) as ended:
+            main([])
+        assert ended.value.code == 1
+        told = f"{path}: No space left on device: make room and run the same command again"
+        assert capsys.readouterr().err.splitlines() == [told]
+    assert not target.exists()
+    assert [path.name for path in tmp_path.iterdir()] == [partial.name]
