@@ -1,6 +1,6 @@
 """What the worst files of strangers cost to read: processor seconds and peak memory of the real commands.
 
-Usage: .venv/bin/python bench/untrusted_files.py [--questions N] [--only WORD]
+Usage: .venv/bin/python bench/untrusted_files.py [--questions N] [--only WORDS,OF,NAMES]
 
 Makes a synthetic dataset (that of bench/scoring.py), and for each kind of file one that is as large as it may be and as
 slow as we know how to make it. Each is read by `edu-rag check`, `score` and `pr`, or by `build --engine crag`, as a
@@ -124,7 +124,8 @@ KINDS = (
 
 def _record(n_bytes: int) -> bytes:
     hit = {"page_url": "http://a.example/", "page_result": "x" * n_bytes}
-    return json.dumps({"interaction_id": "1", "query": "q", "answer": "a", "search_results": [hit]}).encode()
+    values = {"interaction_id": "1", "query": "q", "answer": "a", "split": 0, "search_results": [hit]}
+    return json.dumps(values).encode()
 
 
 ARCHIVES: Sequence[tuple[str, Callable[[Path], None]]] = (
@@ -246,12 +247,13 @@ def main() -> None:
 
 
 def _costs(folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, str, Cost]]:
+    words = options.only.split(",")
     for kind in KINDS:
-        if options.only in kind.name:
+        if any(word in kind.name for word in words):
             for command, cost in submission_costs(kind, folder, options.questions):
                 yield kind.name, command, cost
     for name, make in ARCHIVES:
-        if options.only in name:
+        if any(word in name for word in words):
             yield name, "build", archive_cost(make, folder)
 
 

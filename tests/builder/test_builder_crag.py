@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder import crag
@@ -231,6 +231,7 @@ def test_a_page_that_is_too_large_or_not_a_text_costs_only_itself(
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"{}\r", b"long " * 9]), max_size=20), st.integers(1, 30))
+@settings(deadline=None)
 def test_lines_are_those_of_the_file_wherever_its_chunks_end(lines: list[bytes], size: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "crag.jsonl"
