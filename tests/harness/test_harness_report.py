@@ -58,7 +58,7 @@ def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> Non
     lines = list(card_lines(nothing))
     assert lines[0].endswith("on d@1.0.0#0, test, stratified-1-seed-0")
     assert not any("of these" in line for line in lines)
-    assert starts(lines) == ["Test", "correct", "slice", "intervals:"]
+    assert starts(lines) == ["Test", "correct", "slice", "reported:", "intervals:"]
 
 
 def test_an_attribute_of_many_values_is_counted_and_not_shown(card: ScoreCard) -> None:
