@@ -17,13 +17,15 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from edu_rag.errors import BudgetError, EduRagError
+from edu_rag.errors import BudgetError, ConfigError, EduRagError
 
 R = TypeVar("R")
+CPU_VARIABLE = "EDU_RAG_READING_CPU_S"
+"""Names other processor seconds for one file: for a slow machine, or an honest file of very long answers."""
 CPU_S = 8.0
 """Processor seconds for one file: with the start of a command and the opening of a dataset it stays below ten."""
 MEMORY_BYTES = 300_000_000
@@ -33,8 +35,12 @@ SMALL_BYTES = 64_000
 LEAST_BYTES = 128_000_000
 """Memory that it may add, however large we are: a large dataset must not be held against a file."""
 _GRACE_S = 1
+_LEAST_CPU_S = 0.05
+"""What a file still has that has spent its budget: enough to be refused by the same path as any other."""
 _DEATH_SIGNAL = 1
 """prctl: PR_SET_PDEATHSIG."""
+_spent: dict[str, float] | None = None
+"""Processor seconds that each file has cost so far, while `one_budget_a_file` is entered."""
 _inside = False
 """Whether this process is such a child, whose budget covers all that it does."""
 
@@ -44,9 +50,37 @@ def can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
+@contextlib.contextmanager
+def one_budget_a_file() -> Iterator[None]:
+    """While entered, a file that is read several times has one budget: in a pull request that is three times."""
+    global _spent  # noqa: PLW0603 - a command is one process
+    before, _spent = _spent, {}
+    try:
+        yield
+    finally:
+        _spent = before
+
+
+def default_cpu_s(environment: Mapping[str, str] = os.environ) -> float:
+    """Processor seconds for one file. Raises ConfigError where the variable for it is not a number above zero."""
+    given = environment.get(CPU_VARIABLE)
+    if given is None:
+        return CPU_S
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _MOST_CPU_S:
+        raise ConfigError(CPU_VARIABLE, f"{given[:40]!r} is not a number of seconds", f"give 1 to {_MOST_CPU_S:,}")
+    return seconds
+
+
+_MOST_CPU_S = 86_400
+
+
 def within_budget(
     work: Callable[..., R], *arguments: Any, what: object, prepare: Callable[[], object] = list,
-    cpu_s: float = CPU_S, memory_bytes: int = MEMORY_BYTES,
+    cpu_s: float | None = None, memory_bytes: int = MEMORY_BYTES,
 ) -> R:  # fmt: skip
     """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
 
@@ -59,22 +93,27 @@ def within_budget(
     if _inside or not can_fork():
         prepare()
         return work(*arguments)
+    most_s = default_cpu_s() if cpu_s is None else cpu_s
+    left_s = most_s if _spent is None else max(_LEAST_CPU_S, most_s - _spent.get(str(what), 0.0))
     reads, writes = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if not child:
         os.close(reads)
-        _child(lambda: _prepared(prepare, (cpu_s, memory_bytes), work, arguments), writes, parent)
+        _child(lambda: _prepared(prepare, (left_s, memory_bytes), work, arguments), writes, parent)
     os.close(writes)
     try:
         with os.fdopen(reads, "rb") as stream:
             answer = stream.read()
-        status, child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0
+        _, ended, usage = os.wait4(child, 0)
+        child = 0
     finally:
         if child:  # interrupted: nobody waits for its answer any more
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-    found: R = _result(answer, status, what, cpu_s, memory_bytes)
+    if _spent is not None:
+        _spent[str(what)] = _spent.get(str(what), 0.0) + usage.ru_utime + usage.ru_stime
+    found: R = _result(answer, os.waitstatus_to_exitcode(ended), what, most_s, memory_bytes)
     return found
 
 

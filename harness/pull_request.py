@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from edu_rag.budget import one_budget_a_file
 from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
 from edu_rag.results import ScoreCard
@@ -54,7 +55,7 @@ def review(request: Request) -> Review:
         return Review(faults=tuple(each_fault(error)))
     hidden = (*request.terms.hidden, *(dataset.folder for dataset in request.datasets))
     request = replace(request, terms=replace(request.terms.begun(), hidden=hidden))
-    with tempfile.TemporaryDirectory(prefix="edu-rag-pr-") as scratch:
+    with one_budget_a_file(), tempfile.TemporaryDirectory(prefix="edu-rag-pr-") as scratch:
         return _without(_reviewed(request, base, change, Path(scratch)), scratch)
 
 

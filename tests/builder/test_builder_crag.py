@@ -5,19 +5,23 @@ from __future__ import annotations
 import bz2
 import json
 import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from builder import crag
 from builder.build import build, replay
 from builder.config import BuildConfig, read_config
-from builder.crag import is_crag
+from builder.crag import crag_records, is_crag
 from builder.questions import read_questions
 from builder.search.crag import CragEngine
 from builder.search.settings import CragConfig
 from edu_rag.dataset import Dataset
-from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, RecordError
 
 PAGE = (
     "<html><head><title>T</title></head><body><article>" + "<p>Paris is the capital of France, on the Seine.</p>" * 20
@@ -188,3 +192,51 @@ def test_the_published_sample_is_readable(shared_data: Path) -> None:
     found = [engine.search(question.text, 10) for question in questions]
     assert all(result.state == "hits" for result in found)
     assert sum(len(result.urls) for result in found) == 38
+
+
+def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = crag_file(tmp_path, record(0), b'{"interaction_id": "' + b"0" * 3_000_000, record(1))
+    assert isinstance(list(crag_records(path))[1][1], RecordError)  # a small archive may unpack to that much
+    monkeypatch.setattr(crag, "LEAST_UNPACKED_BYTES", 1_500_000)
+    found = crag_records(path)
+    with pytest.raises(DataError, match="unpacks to more than 100 times its size: give the file as CRAG publishes it"):
+        list(found)
+    monkeypatch.setattr(crag, "LEAST_UNPACKED_BYTES", 10_000_000)
+    monkeypatch.setattr(crag, "MAX_RECORD_BYTES", 2_000_000)
+    with pytest.raises(DataError, match=rf"{path.name}:2: a record of over 2,000,000 bytes"):
+        list(crag_records(path))
+
+
+def test_lines_that_are_not_records_end_the_reading_after_a_thousand(tmp_path: Path) -> None:
+    path = crag_file(tmp_path, record(0), *[b""] * (crag.MAX_FAULTY + 5))
+    with pytest.raises(DataError, match=r":1002: has more than 1,000 lines that are not records"):
+        list(crag_records(path))
+
+
+def test_a_page_that_is_too_large_or_not_a_text_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crag, "MAX_PAGE_BYTES", 10_000)
+    odd = hit("https://odd.example/") | {"page_result": 7}
+    results = [hit("https://large.example/", "x" * 10_000), odd, hit("https://one.example/0")]
+    engine = CragEngine([crag_file(tmp_path, record(0, search_results=results))])
+    assert engine.search("what is question 0?", 5).urls == (
+        "https://large.example/", "https://odd.example/", "https://one.example/0",
+    )  # fmt: skip
+    assert engine.answer("https://large.example/") is None
+    assert engine.answer("https://odd.example/") is None
+    assert engine.answer("https://one.example/0") is not None
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"{}\r", b"long " * 9]), max_size=20), st.integers(1, 30))
+@settings(deadline=None)
+def test_lines_are_those_of_the_file_wherever_its_chunks_end(lines: list[bytes], size: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "crag.jsonl"
+        path.write_bytes(b"\n".join(lines))
+        patch.setattr(crag, "_CHUNK", size)
+        found = [bytes(line) for _, line in crag._lines(path)]
+        assert found == (lines if not lines or lines[-1] else lines[:-1])
+        assert [number for number, _ in crag._lines(path)] == list(range(1, len(found) + 1))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from edu_rag import budget
-from edu_rag.errors import BudgetError, DataError, FaultsError, RecordError, RecordFaultsError
+from edu_rag.errors import BudgetError, ConfigError, DataError, FaultsError, RecordError, RecordFaultsError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the work is done in the process itself")
 
@@ -29,7 +29,8 @@ def in_process(code: str, *, stdin: str = "") -> str:
 
 
 def test_the_result_comes_from_a_child_and_so_does_the_error() -> None:
-    returned = in_process("pid, n = within_budget(lambda n: (os.getpid(), n), 7, what='f'); print(pid != os.getpid(), n)")
+    code = "pid, n = within_budget(lambda n: (os.getpid(), n), 7, what='f'); print(pid != os.getpid(), n)"
+    returned = in_process(code)
     assert returned == "True 7"
     said = in_process("""
         def fails():
@@ -62,6 +63,38 @@ def test_too_much_processor_time_is_one_error_and_nothing_else_is_lost() -> None
     """)
     told = "the/file: takes more than 0.3 s of processor time to read: shorten it"
     assert said.splitlines() == [told, told, "5"]
+
+
+def test_a_file_that_is_read_several_times_has_one_budget_where_that_is_wanted() -> None:
+    said = in_process("""
+        from edu_rag.budget import one_budget_a_file
+        def works(seconds):
+            end = time.process_time() + seconds
+            while time.process_time() < end:
+                pass
+            return "read"
+        def twice(what):
+            for _ in range(2):
+                try:
+                    print(within_budget(works, 0.6, what=what, cpu_s=1))
+                except BudgetError as error:
+                    print(error)
+        twice("a")
+        with one_budget_a_file():
+            twice("b")
+    """)
+    assert said.splitlines() == [
+        *["read"] * 3,
+        "b: takes more than 1 s of processor time to read: shorten it",
+    ]
+
+
+def test_the_processor_time_is_the_variables_or_an_error() -> None:
+    assert budget.default_cpu_s({}) == budget.CPU_S
+    assert budget.default_cpu_s({budget.CPU_VARIABLE: "30"}) == 30
+    for wrong in ("", "soon", "0", "-1", "nan", "inf"):
+        with pytest.raises(ConfigError, match=rf"^{budget.CPU_VARIABLE}: '{wrong}' is not a number of seconds"):
+            budget.default_cpu_s({budget.CPU_VARIABLE: wrong})
 
 
 def test_too_much_memory_is_one_error() -> None:

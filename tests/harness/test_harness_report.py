@@ -45,7 +45,7 @@ def test_a_report_goes_from_the_score_to_its_reasons(card: ScoreCard) -> None:
     assert lines[6] == "attempted         92.50 %   37 of 40 questions"
     assert lines[7] == "  of these        97.30 %   correct: accuracy given attempted"
     assert lines[9] == "  correct          36 of 40   90.00 %"
-    assert starts(lines) == ["Test", "correct", "slice", "4", "cited", "confidence", "latency", "intervals:"]
+    assert starts(lines) == ["Test", "correct", "slice", "4", "cited", "confidence", "latency", "reported:", "intervals:"]
     assert lines[-1].endswith("; answers read by answers-v1; edu-rag-bench 0.1.0")
 
 
@@ -58,7 +58,7 @@ def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> Non
     lines = list(card_lines(nothing))
     assert lines[0].endswith("on d@1.0.0#0, test, stratified-1-seed-0")
     assert not any("of these" in line for line in lines)
-    assert starts(lines) == ["Test", "correct", "slice", "intervals:"]
+    assert starts(lines) == ["Test", "correct", "slice", "reported:", "intervals:"]
 
 
 def test_an_attribute_of_many_values_is_counted_and_not_shown(card: ScoreCard) -> None:

@@ -48,6 +48,15 @@ class Places:
         self._full = dict(zip(self._cards, ranks, strict=True))
         self._clean: dict[str, CleanPart | None] = {}
 
+    def order(self, slug: str) -> tuple[int, bool, float, str]:
+        """Rows are ordered by tie group, then verified before reported, then by score and slug."""
+        card = self._cards[slug]
+        again = card.get("rerun") or {}
+        is_verified = again.get("own") is True or (again.get("n_same") is not None and again["n_same"] == again["n"])
+        is_reported = not card.get("caps") and not is_verified
+        points = sum(POINTS.get(letter, 0) for letter in card["outcomes"])
+        return self._full[slug][0], is_reported, -points, slug
+
     def rank(self, slug: str) -> str:
         return text_of(*self._full[slug])
 

@@ -51,7 +51,7 @@ class SystemFactsPage:
         self.neighbours()
 
     def neighbours(self) -> None:
-        ordered = sorted(self.table.values(), key=lambda card: (-counted(card["counts"]).score, card["system"]["slug"]))
+        ordered = sorted(self.table.values(), key=lambda card: self.places.order(card["system"]["slug"]))
         at = ordered.index(self.card)
         near = ordered[max(at - 1, 0) : at] + ordered[at + 1 : at + 2]
         links = self.page.select("nav.on bdi")

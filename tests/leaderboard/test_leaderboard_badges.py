@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.results import ScoreCard
-from leaderboard.badges import badges_of, caps_words, count_of, rerun_badge
+from leaderboard.badges import VERIFIED, badges_of, caps_words, count_of, rerun_badge
 from leaderboard.commands import board as command
 
 JSON = st.recursive(
@@ -66,8 +66,8 @@ def test_a_badge_says_in_words_what_the_scorecard_holds(changes: dict[str, Any],
 
 
 def test_what_the_scorecard_does_not_hold_has_no_badge() -> None:
-    assert badges(made.card_of()) == ["predictions only"]
-    assert badges(made.card_of(withdrawn=" ")) == ["predictions only"]
+    assert badges(made.card_of()) == ["predictions only", "reported"]
+    assert badges(made.card_of(withdrawn=" ")) == ["predictions only", "reported"]
 
 
 def test_a_rerun_that_disagrees_is_a_caution_and_one_that_agrees_is_none() -> None:
@@ -222,3 +222,36 @@ def test_badges_of_hostile_names_are_well_formed_and_hold_our_elements_alone(tmp
     found = [read_badge(path) for path in sorted((site / "badges").rglob("*.svg"))]
     assert len(found) == 20
     assert all(len(title) < 300 and len(words) == 2 for title, words in found)
+
+
+def test_reported_results_are_marked_and_come_after_verified_ones_of_their_tie_group(tmp_path: Path) -> None:
+    best, own, again, part, here = ("c" * n + "i" * (40 - n) for n in (30, 29, 28, 27, 26))
+    cards = {
+        "handed-in": made.card_of("handed-in", best),
+        "own-run": made.card_of("own-run", own, rerun={"own": True, "n": 40, "n_same": 40}, runnable=True),
+        "run-again": made.card_of("run-again", again, rerun=made.RERUN, runnable=True),
+        "run-in-part": made.card_of("run-in-part", part, rerun=made.RERUN | {"n_same": 19}, runnable=True),
+        "made-here": made.card_of("made-here", here, caps=made.CAPS, runnable=True),
+        "far-below": made.card_of("far-below", "i" * 40, rerun=made.RERUN),
+    }
+    assert {slug for slug, card in cards.items() if card.reported} == {"handed-in", "run-in-part"}
+    assert "reported" in badges(cards["handed-in"])
+    assert "reported" not in badges(cards["own-run"])
+    for card in cards.values():
+        made.write_card(tmp_path / "results", card)
+    site = build(tmp_path)
+    rows = rows_of(site)
+    assert list(rows) == ["own-run", "run-again", "made-here", "handed-in", "run-in-part", "far-below"]
+    assert {slug: "reported" in row.get_text() for slug, row in rows.items()} == {
+        slug: card.reported for slug, card in cards.items()
+    }
+    values = json.loads((site / "board.json").read_bytes())["tables"][0]["rows"]
+    assert [row["reported"] for row in values] == [cards[row["slug"]].reported for row in values]
+    assert [(row["rank_first"], row["rank_last"]) for row in values] == [(1, 5)] * 5 + [(6, 6)]
+
+
+@given(st.dictionaries(st.sampled_from(["own", "n", "n_same", "made_at"]), JSON))
+def test_whatever_a_scorecard_says_of_a_rerun_it_is_reported_or_verified(rerun: dict[str, Any]) -> None:
+    card = made.card_of(rerun=rerun)
+    badge = rerun_badge(rerun)
+    assert card.reported == (badge is None or badge.short != VERIFIED)

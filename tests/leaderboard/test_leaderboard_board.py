@@ -94,13 +94,14 @@ def test_every_number_of_a_system_page_is_the_scorecards(made_board: tuple[Path,
         assert [line.select("td.num")[1].text for line in lines] == [signed(s.counts.score) for s in card.slices]
 
 
-def test_rows_stand_by_score_and_show_their_tie_group(made_board: tuple[Path, list[ScoreCard]]) -> None:
+def test_rows_are_ordered_by_tie_group_class_and_score(made_board: tuple[Path, list[ScoreCard]]) -> None:
     site, cards = made_board
     for split in ("val", "test"):
         ranked = [(shown(row, "rank"), card) for row, card in rows_of(site, cards) if card.split == split]
-        scores = [card.counts.score for _, card in ranked]
-        assert scores == sorted(scores, reverse=True)
         firsts = rank_groups([card.outcomes for _, card in ranked])
+        order = [(rank, card.reported, -card.counts.score) for rank, (_, card) in zip(firsts, ranked, strict=True)]
+        assert order == sorted(order)
+        assert {reported for _, reported, _ in order} == {False, True}
         assert [int(text.split("–")[0]) for text, _ in ranked] == firsts
         for text, _ in ranked:
             first, _, last = text.partition("–")
