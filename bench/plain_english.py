@@ -35,7 +35,7 @@ MARKERS = {
 }
 """The words that we count: a text of ours should have fewer than three in 10,000."""
 SHAPES = {
-    "no X": r"\b(?:is|are|was|were|be) (?:no|none|nothing)\b(?! (?:longer|more than|less than|fewer)\b)",
+    "no X": r"(?<!there )\b(?:is|are|was|were|be) (?:no|none|nothing)\b(?! (?:longer|more than|less than|fewer)\b)",
     "old word": r"\b(?:thrice|hence|alike|lest|somebody|nobody|wholly)\b",
     "no verb": r"^\W*of (?:the|a|an|all|one|its|their|this|that)\b(?:[\s,]+[\w'-]+){1,5}\.$",
     "riddle": r"^\W*what\b[^?]*[.:]$",
@@ -85,7 +85,7 @@ def paragraphs(area: str, path: Path, text: str, first: int = 1) -> Iterator[Tex
             lines = []
         if line.strip(" |-"):
             begin = begin if lines else number
-            lines.append(line.strip(" |*#>"))
+            lines.append(line.strip(" |*#>-"))
 
 
 def _is_command(node: ast.FunctionDef) -> bool:
