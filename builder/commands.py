@@ -48,39 +48,47 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
 @click.option(
     "--engine",
-    help="folder (the default), zim, google, searxng, brave, wikipedia, recorded, crag, none; or A,B: a chain.",
+    help="Search engine: folder (default), zim, google, searxng, brave, wikipedia, recorded, crag, none; or A,B.",
 )
-@click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write; its crawl store is next to it.")
-@click.option("--sites", type=_FOLDER, help="For the folder engine: the folder of web sites.")
-@click.option("--split", help="The split of questions whose file does not say it.")
-@click.option("--name", help="The dataset's name in its manifest.")
-@click.option("--version", "dataset_version", metavar="X.Y.Z", help="The dataset's version in its manifest.")
+@click.option("--out", type=_FOLDER, required=True, help="Dataset folder to write; the crawl store goes to OUT.crawl.")
+@click.option("--sites", type=_FOLDER, help="Folder of web sites, for the folder engine.")
+@click.option("--split", help="Split of the questions whose file does not name one.")
+@click.option("--name", help="Dataset name, for the manifest.")
+@click.option("--version", "dataset_version", metavar="X.Y.Z", help="Dataset version, for the manifest.")
 @click.option(
     "--extractor",
-    help="How HTML becomes text: cascade-v1 (default), trafilatura-v1, resiliparse-v1, bs4-v1, newspaper3k-v1.",
+    help="Text extractor: cascade-v1 (default), trafilatura-v1, resiliparse-v1, bs4-v1, newspaper3k-v1.",
 )
-@click.option("--workers", type=click.IntRange(1, 256), help="Extraction processes; as many as cores if not given.")
-@click.option("--executor", type=_EXECUTORS, help="Where pages are made: here (none), or by datatrove; see [scale].")
-@click.option("--allow-partial", is_flag=True, help="Write the dataset even where questions could not be searched.")
-@click.option("--resume", is_flag=True, help="Insist that there is a crawl store to go on with (it is used anyway).")
-@click.option("--refresh", is_flag=True, help="Ask for everything again and make the next minor version.")
-@click.option("--fresh", is_flag=True, help="Delete the crawl store and crawl again.")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Number of extraction processes; the number of cores by default."
+)
+@click.option(
+    "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
+)
+@click.option("--allow-partial", is_flag=True, help="Write the dataset even if some questions could not be searched.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Fail unless there is a crawl store to resume from. (One is always used if it exists.)",
+)
+@click.option("--refresh", is_flag=True, help="Search and fetch everything again, and write the next minor version.")
+@click.option("--fresh", is_flag=True, help="Delete the crawl store and start a new crawl.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def build(
     config: Path | None, questions: tuple[Path, ...], engine: str | None, out: Path, sites: Path | None,
     split: str | None, name: str | None, dataset_version: str | None, extractor: str | None, workers: int | None,
     executor: str | None, allow_partial: bool, resume: bool, refresh: bool, fresh: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Questions + a search engine -> a dataset folder.
+    """Build a dataset folder from questions and a search engine.
 
     Searches the web for every question, fetches what it finds (politely: robots.txt, limits, time-outs), extracts
-    clean text and labels evidence. Whatever was fetched is kept in OUT.crawl: running the same command again resumes
-    where it was, and `edu-rag replay` makes the same dataset from it without the network. A page that failed for the
-    moment is tried again on the next runs, three times in all. --refresh asks the servers what has changed: pages that
-    are as they were stay as they are, and the dataset becomes the next minor version.
+    clean text and labels evidence. Every response is kept in OUT.crawl: the same command resumes an interrupted build,
+    and `edu-rag replay` rebuilds the same dataset without the network. A page with a temporary error is retried on the
+    next runs, up to three times in all. --refresh asks the servers for changes, keeps unchanged pages, and writes the
+    next minor version.
 
-    CONFIG.toml holds the settings (name, version, [search], [fetch], [extract], [filter], [label], [scale]); options
-    given here win over it.
+    CONFIG.toml holds the settings (name, version, [search], [fetch], [extract], [filter], [label], [scale]). Options
+    on the command line override it.
 
     \b
     Example:
@@ -100,7 +108,7 @@ def build(
         search__crag__files=[str(path) for path in questions] if "crag" in (engine or "").split(",") else None,
     )  # fmt: skip
     if fresh and (resume or refresh):
-        raise click.UsageError("--fresh forgets what --resume and --refresh go on with; give one of them.")
+        raise click.UsageError("--fresh deletes the crawl store that --resume and --refresh need; give one of them.")
     manifest = run(
         questions, out, read_config(config, changes), split=split, workers=workers or n_cores(),
         allow_partial=allow_partial, fresh=fresh, resume=resume, refresh=refresh, version=dataset_version,
@@ -110,20 +118,24 @@ def build(
 
 @click.command()
 @click.argument("store", type=_FOLDER)
-@click.option("--out", type=_FOLDER, required=True, help="The dataset folder to write.")
-@click.option("--extractor", help="Extract again with another extractor.")
-@click.option("--workers", type=click.IntRange(1, 256), help="Extraction processes; as many as cores if not given.")
-@click.option("--executor", type=_EXECUTORS, help="Where pages are made: here (none), or by datatrove; see [scale].")
-@click.option("--allow-partial", is_flag=True, help="Write the dataset even where the crawl is not finished.")
+@click.option("--out", type=_FOLDER, required=True, help="Dataset folder to write.")
+@click.option("--extractor", help="Use another text extractor than the build.")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Number of extraction processes; the number of cores by default."
+)
+@click.option(
+    "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
+)
+@click.option("--allow-partial", is_flag=True, help="Write the dataset even if the crawl is not finished.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def replay(
     store: Path, out: Path, extractor: str | None, workers: int | None, executor: str | None, allow_partial: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """The same dataset again from the crawl store alone, network off.
+    """Rebuild a dataset from its crawl store, without the network.
 
-    The dataset is a function of store and settings: a replay gives the same bytes, and does not change the store. With
-    another --extractor it is the cheap way to redo the text without crawling again.
+    The same store and settings give the same bytes, and the store does not change. Use --extractor to extract the text
+    again without crawling again.
 
     \b
     Example:

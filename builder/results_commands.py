@@ -12,31 +12,40 @@ _BOARD = Path("leaderboard/board.toml")
 
 @click.command()
 @click.argument("results", type=_FOLDER)
-@click.option("--repo", required=True, metavar="ORG/NAME", help="The dataset repository of the results.")
-@click.option("--submissions", type=_FOLDER, help="Where predictions are that do not lie beside their scorecard.")
-@click.option("--dataset", "datasets", type=_FOLDER, multiple=True, help="A dataset whose question ids help to give "
-              "each prediction its outcome; repeatable.")  # fmt: skip
-@click.option("--hidden", multiple=True, metavar="[NAME/]SPLIT", help="Leave out predictions and outcomes; repeatable.")
-@click.option("--reveal", multiple=True, metavar="[NAME/]SPLIT", help="Publish what was hidden; repeatable.")
-@click.option("--board", "board_file", type=click.Path(path_type=Path, dir_okay=False), help="The file that "
-              "says whose gold is hidden, and where datasets are; leaderboard/board.toml if it is there.")  # fmt: skip
-@click.option("--responses", is_flag=True, help="Publish systems' whole responses too: they may quote pages.")
-@click.option("--out", type=_FOLDER, help="Also leave the published folder here.")
-@click.option("--eval-results", type=_FOLDER, help="Write metadata for the pages of models here.")
+@click.option("--repo", required=True, metavar="ORG/NAME", help="Dataset repository for the results.")
+@click.option(
+    "--submissions", type=_FOLDER, help="Folder of submissions, for predictions that are not next to their scorecard."
+)
+@click.option("--dataset", "datasets", type=_FOLDER, multiple=True, help="Dataset folder, to match the outcomes "
+              "with the predictions by question id; repeatable.")  # fmt: skip
+@click.option(
+    "--hidden",
+    multiple=True,
+    metavar="[NAME/]SPLIT",
+    help="Leave out this split's predictions and outcomes; repeatable.",
+)
+@click.option(
+    "--reveal", multiple=True, metavar="[NAME/]SPLIT", help="Publish a split that was hidden before; repeatable."
+)
+@click.option("--board", "board_file", type=click.Path(path_type=Path, dir_okay=False), help="The board's "
+              "file, which names hidden splits and datasets; default: leaderboard/board.toml.")  # fmt: skip
+@click.option("--responses", is_flag=True, help="Also publish the full responses, which may quote pages.")
+@click.option("--out", type=_FOLDER, help="Also write the folder to publish here.")
+@click.option("--eval-results", type=_FOLDER, help="Write metadata for model pages into this folder.")
 @click.option("--benchmark", "benchmarks", multiple=True, metavar="NAME@VERSION=ORG/REPO[@SHA]",
-              help="For --eval-results: where a dataset is on the Hub, and its commit; repeatable.")  # fmt: skip
-@click.option("--private", is_flag=True, help="Make the repository private if it is new.")
-@click.option("--endpoint", envvar="HF_ENDPOINT", help="Another Hub than the public one.")
-@click.option("--dry-run", is_flag=True, help="Say what would be published, with sizes, and publish nothing.")
+              help="Repository (and commit) of a dataset on the Hub, for --eval-results; repeatable.")  # fmt: skip
+@click.option("--private", is_flag=True, help="Create the repository as private, if it does not exist.")
+@click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
+@click.option("--dry-run", is_flag=True, help="Print what would be published, with sizes, and publish nothing.")
 def publish(
     results: Path, repo: str, submissions: Path | None, datasets: tuple[Path, ...], hidden: tuple[str, ...],
     reveal: tuple[str, ...], board_file: Path | None, responses: bool, out: Path | None, eval_results: Path | None,
     benchmarks: tuple[str, ...], private: bool, endpoint: str | None, dry_run: bool,
 ) -> None:  # fmt: skip
-    """Publish a folder of results to a Hugging Face Hub: scorecards and predictions as tables, in one commit or none.
+    """Publish scorecards and predictions as a dataset on the Hugging Face Hub, in a single commit.
 
-    The token is read from HF_TOKEN alone. Results that have not changed make no commit. Outcomes and predictions
-    together give gold away: both stay at home for splits that board.toml or --hidden names.
+    The token is read from HF_TOKEN only. Unchanged results make no commit. Outcomes and predictions together reveal the
+    gold answers, so neither is published for splits that board.toml or --hidden names.
 
     \b
     Example:
@@ -65,7 +74,7 @@ def publish(
         if eval_results is not None:
             say(f"{write_eval_results(eval_results, made, known)}: {eval_results}")
         if dry_run:
-            say("nothing was published: this was a dry run")
+            say("dry run: nothing was published")
             return
         done = push_results(folder, made, token=token, endpoint=endpoint, private=private, reveal=reveal)
-        click.echo(f"published as {done}" if done else f"nothing to do: {repo} has these very files")
+        click.echo(f"published as {done}" if done else f"nothing to do: {repo} is up to date")

@@ -23,29 +23,39 @@ class _Entry(NamedTuple):
     short_help: str
 
 
-COMMANDS: Mapping[str, _Entry] = {
-    "demo": _Entry("edu_rag.demo", "the whole line on the bundled mini benchmark, offline"),
-    "build": _Entry("builder.commands", "questions + a search engine -> a dataset folder"),
-    "replay": _Entry("builder.commands", "the same dataset again from the crawl store, network off"),
-    "crawl": _Entry("builder.commands", "a crawl store's index, made again from its WARC file"),
-    "dataset": _Entry("builder.dataset.commands", "a dataset's life: check, audit, diff, push, takedown, export"),
-    "new": _Entry("harness.commands.new", "a submission folder to start from"),
-    "check": _Entry("harness.commands.check", "everything wrong with a submission, at once"),
-    "run": _Entry("harness.commands.run", "a runnable submission + a dataset -> predictions.jsonl"),
-    "sandbox": _Entry("harness.commands.sandbox", "what this machine can enforce on a stranger's system"),
-    "probe": _Entry("harness.commands.probe", "the questions again: no pages, noise, other order; what changes?"),
-    "score": _Entry("harness.commands.score", "predictions -> scorecard and verdicts"),
-    "judge": _Entry("harness.commands.judge", "judges of free text, held against human verdicts"),
-    "compare": _Entry("harness.commands.compare", "do systems differ? paired tests, ranks, and the flips"),
-    "power": _Entry("harness.commands.power", "what so many questions can find, and how many a difference needs"),
-    "explain": _Entry("harness.commands.explain", "one question: what the system read, said, and got for it"),
-    "pr": _Entry("harness.commands.pr", "a stranger's pull request: may it be merged, and what does it score?"),
-    "rerun": _Entry("harness.commands.rerun", "a handed-in system run again, and held against its predictions"),
-    "verify": _Entry("harness.commands.verify", "every number of the board made again from the repository"),
-    "board": _Entry("leaderboard.commands", "scorecards -> a static site"),
-    "serve": _Entry("leaderboard.serving.commands", "a local look at the site, built again while it is worked on"),
-    "publish": _Entry("builder.results_commands", "results -> a dataset on the Hugging Face Hub"),
+SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
+    "Build": {
+        "demo": _Entry("edu_rag.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
+        "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
+        "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
+        "crawl": _Entry("builder.commands", "Rebuild the index of a crawl store"),
+        "dataset": _Entry("builder.dataset.commands", "Check, audit, compare, correct, export or publish a dataset"),
+    },
+    "Submit": {
+        "new": _Entry("harness.commands.new", "Create a submission folder"),
+        "check": _Entry("harness.commands.check", "Check a submission or a predictions file"),
+        "run": _Entry("harness.commands.run", "Run a submission in the sandbox and write its predictions"),
+        "score": _Entry("harness.commands.score", "Score predictions and write a scorecard"),
+        "pr": _Entry("harness.commands.pr", "Check and score a pull request, as CI does"),
+        "sandbox": _Entry("harness.commands.sandbox", "Show which sandbox protections work on this machine"),
+    },
+    "Analyse": {
+        "explain": _Entry("harness.commands.explain", "Explain one answer, or list the questions that lost points"),
+        "compare": _Entry("harness.commands.compare", "Compare two or more systems with paired tests"),
+        "power": _Entry("harness.commands.power", "Compute how many questions a comparison needs"),
+        "probe": _Entry("harness.commands.probe", "Run a system without pages, with noise, or with shuffled choices"),
+        "judge": _Entry("harness.commands.judge", "Compare a judge of free-text answers with human verdicts"),
+    },
+    "Publish": {
+        "board": _Entry("leaderboard.commands", "Write a static site from scorecards"),
+        "serve": _Entry("leaderboard.serving.commands", "Serve a site locally, and rebuild it after changes"),
+        "publish": _Entry("builder.results_commands", "Publish results on the Hugging Face Hub"),
+        "verify": _Entry("harness.commands.verify", "Recompute every number of the board"),
+        "rerun": _Entry("harness.commands.rerun", "Run a submitted system again and compare its answers"),
+    },
 }
+"""The commands as `--help` groups them."""
+COMMANDS: Mapping[str, _Entry] = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 
 RESUMABLE = ("build", "run", "probe")
@@ -63,7 +73,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and imports one only to run it or to show its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order of the line, not of the alphabet."""
+        """The commands in the order of COMMANDS, not sorted by name."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -73,13 +83,14 @@ class LazyGroup(click.Group):
             return None
         command = getattr(importlib.import_module(entry.module), cmd_name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.module}.{cmd_name} is no command")
+            raise TypeError(f"{entry.module}.{cmd_name} is not a command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from COMMANDS, so that `--help` imports nothing heavy."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.short_help) for name, entry in COMMANDS.items()])
+        """List the commands of each section, without importing them: `--help` stays fast."""
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.short_help) for name, entry in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -99,14 +110,14 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Start with `edu-rag demo`. Every command has an example under --help.",
+    epilog="Start with `edu-rag demo`. `edu-rag COMMAND --help` shows examples.",
 )
 @click.version_option(__version__, prog_name="edu-rag")
 def root() -> None:
     """EDU-RAG: a benchmark for retrieval-augmented answering of school-science questions.
 
-    The line is: questions -> build -> dataset -> run -> predictions -> score -> scorecard -> board -> site.
-    Every stage reads files and writes files; score = accuracy - hallucination.
+    The stages are build (questions -> dataset), run (dataset -> predictions), score (predictions -> scorecard) and
+    board (scorecards -> site). Each stage reads and writes files. score = accuracy - hallucination.
     """
 
 

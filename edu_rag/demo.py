@@ -80,15 +80,15 @@ def _fresh(out: Path) -> None:
 
 
 @click.command()
-@click.option("--light", is_flag=True, help="Leave the systems that need models out: some ten seconds.")
+@click.option("--light", is_flag=True, help="Skip the systems that need language models.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder to write."
+    "--out", type=click.Path(path_type=Path), default=Path("demo"), show_default=True, help="Folder to write to."
 )
 def demo(light: bool, out: Path) -> None:
-    """Play the whole line on the bundled mini benchmark, offline: build, run, score, board.
+    """Run the whole benchmark on the bundled mini dataset, offline: build, run, score, board.
 
-    Serves the mini web on loopback, builds the dataset through the same code as a real build, runs and scores the
-    bundled systems, writes the site and prints the table. Writes OUT/dataset, OUT/results and OUT/site.
+    Serves a small web on loopback, builds the dataset with the same code as a real build, runs and scores the bundled
+    systems, and prints the table. Writes OUT/dataset, OUT/submissions, OUT/results and OUT/site.
 
     \b
     Example:

@@ -113,7 +113,9 @@ def _report(site: Path, written: Written) -> None:
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="SITE", help="Folder of the site.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, metavar="SITE", help="Folder to write the site to."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the board as JSON instead of a table.")
 @click.option(
     "--dataset",
@@ -121,7 +123,7 @@ def _report(site: Path, written: Written) -> None:
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="A dataset folder: the site then shows its questions, pages and evidence. May be repeated.",
+    help="Dataset folder, to show its questions, pages and evidence; repeatable.",
 )
 @click.option(
     "--submissions",
@@ -129,21 +131,31 @@ def _report(site: Path, written: Written) -> None:
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="DIR",
-    help="A folder of submissions: their predictions stand in for those not beside a scorecard. May be repeated.",
+    help="Folder of submissions, for predictions that are not next to their scorecard; repeatable.",
 )
-@click.option("--url", "base_url", default="", metavar="URL", help="Where the site will stand, for feed and sitemap.")
-@click.option("--repository", default="", metavar="URL", help="Web address of the repository, for reports of problems.")
-@click.option("--workers", type=click.IntRange(1, 256), help="Processes that make pages; as many as cores, at most 4.")
+@click.option(
+    "--url",
+    "base_url",
+    default="",
+    metavar="URL",
+    help="Address of the published site, for feed, sitemap and previews.",
+)
+@click.option(
+    "--repository", default="", metavar="URL", help="Address of the repository, for links to report a problem."
+)
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Number of processes; by default the number of cores, at most 4."
+)
 def board(
     results: Path, out: Path, as_json: bool, datasets: tuple[Path, ...], submissions: tuple[Path, ...], base_url: str,
     repository: str, workers: int | None,
 ) -> None:  # fmt: skip
     """Write a static site from every scorecard.json below RESULTS, and print the table.
 
-    The site needs no server: open SITE/index.html, or put the folder on any web host. It is written beside its place
-    and swapped in whole; an earlier site of ours is replaced, any other folder is refused. The same scorecards give
-    the same bytes. Results on different datasets, major versions, splits or samples get different tables. A board.toml
-    next to RESULTS pins the datasets: another folder, or a scorecard on other content, is refused.
+    The site needs no server: open SITE/index.html, or copy the folder to any web host. The command replaces an earlier
+    site in one step, and refuses to overwrite any other folder. The same input gives the same bytes. Each dataset,
+    major version, split and sample has its own table. A board.toml next to RESULTS pins the datasets: another folder,
+    or a scorecard on other content, is refused.
 
     \b
     Example:

@@ -18,7 +18,7 @@ def _echo_json(values: object) -> None:
 
 @click.group()
 def dataset() -> None:
-    """A dataset folder's life: check, look, compare, take down, publish.
+    """Check, audit, compare, correct, export and publish dataset folders.
 
     \b
     Example:
@@ -29,14 +29,16 @@ def dataset() -> None:
 
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
-@click.option("--hidden", multiple=True, metavar="SPLIT", help="A split whose gold must not be here; repeatable.")
-@click.option("--strict", is_flag=True, help="Warnings fail too.")
-@click.option("--json", "as_json", is_flag=True, help="Print tables, faults and warnings as JSON.")
+@click.option(
+    "--hidden", multiple=True, metavar="SPLIT", help="Fail if this split's gold is in the folder; repeatable."
+)
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print tables, errors and warnings as JSON.")
 def check(folder: Path, hidden: tuple[str, ...], strict: bool, as_json: bool) -> None:
-    """Is this dataset folder whole, and does nothing in it give the gold away?
+    """Check a dataset folder for errors and revealed gold answers.
 
-    Hashes, columns, order, references, sentences, spans, labels. Prints one line a table where all is well; else
-    every fault, one a line, and exit code 1. Warnings are for a person to judge: they fail only with --strict.
+    Checks hashes, columns, order, references, sentences, spans and labels. Prints one line per table, or every error
+    with exit code 1. Warnings need a person's judgement: they cause a failure only with --strict.
 
     \b
     Example:
@@ -65,13 +67,15 @@ def check(folder: Path, hidden: tuple[str, ...], strict: bool, as_json: bool) ->
 @dataset.command()
 @click.argument("old", type=_FOLDER)
 @click.argument("new", type=_FOLDER)
-@click.option("--write", is_flag=True, help="Write CHANGES.md into NEW, above the sections of OLD's.")
+@click.option(
+    "--write", is_flag=True, help="Write CHANGES.md into NEW: the changes, then the sections of OLD/CHANGES.md."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON.")
 def diff(old: Path, new: Path, write: bool, as_json: bool) -> None:
-    """What changed from dataset OLD to dataset NEW, and does NEW's version say so?
+    """List the changes from dataset OLD to dataset NEW.
 
-    Questions or gold changed: a major step. Pages, evidence or labels: minor. Metadata alone: patch. Exit code 1
-    where NEW's version makes a smaller step than its changes demand; then nothing is written.
+    Also checks the version of NEW. Changed questions or gold need a new major version; pages, evidence or labels a
+    minor one; metadata a patch. Exits 1 and writes nothing if the version step is too small.
 
     \b
     Example:
@@ -98,20 +102,22 @@ def diff(old: Path, new: Path, write: bool, as_json: bool) -> None:
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
 @click.argument("target", metavar="URL|HOST|SHA256")
-@click.option("--reason", default="asked for by its owner", show_default=True, help="Why, for store and CHANGES.md.")
-@click.option("--results", type=_FOLDER, help="A folder of scorecards: those of this version are listed.")
-@click.option("--store", type=_FOLDER, help="The crawl store; FOLDER.crawl if it is there.")
-@click.option("--out", type=_FOLDER, help="Where to write the next version; in place if not given.")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was taken down as JSON.")
+@click.option(
+    "--reason", default="asked for by its owner", show_default=True, help="Reason, for the crawl store and CHANGES.md."
+)
+@click.option("--results", type=_FOLDER, help="Folder of scorecards; lists those that need scoring again.")
+@click.option("--store", type=_FOLDER, help="Crawl store; FOLDER.crawl by default if it exists.")
+@click.option("--out", type=_FOLDER, help="Folder for the next version; FOLDER itself by default.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")
 def takedown(
     folder: Path, target: str, reason: str, results: Path | None, store: Path | None, out: Path | None, dry_run: bool,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Take a page, a host or a file out of the dataset, for good.
+    """Remove a page, a host or a file from the dataset permanently.
 
-    Its hits stay on record as `taken_down`; pages, evidence and leaks go; the version is raised by a minor step; the
-    crawl store remembers, so that no replay or later build brings it back.
+    Removes its pages, evidence and leaks, marks its hits `taken_down`, and raises the minor version. The crawl store
+    keeps the take-down, so that replays and later builds do not bring the page back.
 
     \b
     Example:
@@ -135,14 +141,16 @@ def takedown(
 
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
-@click.option("--store", type=_FOLDER, help="The crawl store, for what servers said to what was dropped.")
-@click.option("--examples", type=click.IntRange(0, 100), default=3, show_default=True, help="Examples of each kind.")
+@click.option("--store", type=_FOLDER, help="Crawl store, to show the server responses for dropped pages.")
+@click.option(
+    "--examples", type=click.IntRange(0, 100), default=3, show_default=True, help="Number of examples of each kind."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def audit(folder: Path, store: Path | None, examples: int, as_json: bool) -> None:
-    """Which questions are broken, and what was dropped and why?
+    """Report broken questions, and which pages were dropped and why.
 
-    Questions: truncated, context-bound, duplicated, and faults that need the gold to see. Pages: every reason for
-    which a search result is not in the dataset, hosts, flags, leaks, evidence. Counts with examples; `*` is the gold.
+    Questions: truncated, dependent on missing context, duplicated, or with a wrong key. Pages: every reason why a
+    search result is not in the dataset; hosts, flags, leaks and evidence. Prints counts with examples; `*` marks gold.
 
     \b
     Example:
@@ -162,17 +170,17 @@ def audit(folder: Path, store: Path | None, examples: int, as_json: bool) -> Non
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
 @click.option("--kind", type=click.Choice(["qa", "qa-pages", "negatives", "all"]), default="all", show_default=True,
-              help="Question -> answer, question + pages -> answer, foreign pages -> \"I don't know\".")  # fmt: skip
-@click.option("--out", type=_FILE, required=True, help="The JSON lines file to write.")
-@click.option("--split", help="The split to export; a test split only if it is named here.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Chooses the foreign pages.")
+              help="Pairs: without pages, with pages, or with unrelated pages and \"I don't know\".")  # fmt: skip
+@click.option("--out", type=_FILE, required=True, help="JSON Lines file to write.")
+@click.option("--split", help="Split to export; test splits must be named explicitly.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for the choice of unrelated pages.")
 @click.option("--max-characters", type=click.IntRange(500, 200_000), default=7_500, show_default=True,
-              help="Room for the pages of one pair.")  # fmt: skip
+              help="Maximum length of the pages of one pair, in characters.")  # fmt: skip
 def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max_characters: int) -> None:
-    """Fine-tuning pairs in chat form, as the EDU-RAG paper proposes: JSON lines of `messages`.
+    """Export fine-tuning pairs as JSON Lines of chat messages.
 
-    One split a file. Questions that stand in another split too are left out, and so are pages that leak a question
-    of any split. Foreign pages come from other questions and hold neither evidence nor the gold.
+    One split per file. Questions that also occur in another split are left out, and so are pages that leak a question
+    of any split. Unrelated pages come from other questions; they contain neither evidence nor the gold answer.
 
     \b
     Example:
@@ -195,9 +203,10 @@ def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
 def card(folder: Path) -> None:
-    """Make README.md, croissant.json and the plots of a dataset folder anew, from its tables.
+    """Regenerate the card and the plots of a dataset folder.
 
-    Version and content hash stay: results keep their dataset.
+    Writes README.md, croissant.json and the plots from the tables. The version and the content hash stay the same, so
+    existing results remain valid.
 
     \b
     Example:
@@ -211,49 +220,61 @@ def card(folder: Path) -> None:
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
 @click.argument("repo", metavar="OWNER/NAME")
-@click.option("--hidden", multiple=True, metavar="SPLIT", help="Keep this split's gold, evidence and leaks at home.")
-@click.option("--private", is_flag=True, help="Make the repository private if it is new.")
-@click.option("--endpoint", envvar="HF_ENDPOINT", help="Another Hub than the public one.")
-@click.option("--yes", is_flag=True, help="Really publish; without it the command only says what it would do.")
-def push(folder: Path, repo: str, hidden: tuple[str, ...], private: bool, endpoint: str | None, yes: bool) -> None:
-    """Publish a dataset folder to a Hugging Face Hub: one commit and one tag a version, read back and compared.
+@click.option(
+    "--hidden", multiple=True, metavar="SPLIT", help="Do not publish this split's gold, evidence and leaks; repeatable."
+)
+@click.option("--private", is_flag=True, help="Create the repository as private, if it does not exist.")
+@click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
+@click.option("--dry-run", is_flag=True, help="Print what would be published, with sizes, and publish nothing.")
+@click.option("--yes", is_flag=True, help="Confirm that this version may be published; required without --dry-run.")
+def push(
+    folder: Path, repo: str, hidden: tuple[str, ...], private: bool, endpoint: str | None, dry_run: bool, yes: bool
+) -> None:  # fmt: skip
+    """Publish a dataset folder on the Hugging Face Hub.
 
-    The token is read from HF_TOKEN, or from where `hf auth login` keeps it. A version that is published never changes.
+    Each version is one commit and one tag. The upload is downloaded again and compared. The token is read from
+    HF_TOKEN, or from where `hf auth login` stores it. A published version cannot be changed, so publishing needs
+    --yes.
 
     \b
     Example:
-      edu-rag dataset push dataset my-org/tqa-val --hidden test
+      edu-rag dataset push dataset my-org/tqa-val --hidden test --dry-run
       edu-rag dataset push dataset my-org/tqa-val --hidden test --yes
     """
     from builder.dataset.check import check_folder
     from builder.publish import push as run
     from builder.publish import staged
     from edu_rag.dataset import Dataset
-    from edu_rag.errors import FaultsError
+    from edu_rag.errors import ConfigError, FaultsError
     from edu_rag.progress import say
 
+    if not (dry_run or yes):
+        what = "publishing needs a confirmation, since a published version cannot be changed"
+        raise ConfigError("edu-rag dataset push", what, "add --yes, or --dry-run to see what would be published")
     faults = check_folder(folder, ()).faults.told()
     if faults:
         raise FaultsError(faults)
     with staged(Dataset(folder), repo, hidden) as (stage, plan):
         click.echo("\n".join(plan.lines()))
-        if not yes:
-            say("nothing was published: add --yes")
+        if dry_run:
+            say("dry run: nothing was published")
             return
         click.echo(f"published as {run(stage, plan, token=None, endpoint=endpoint, private=private)}")
 
 
 @dataset.command()
-@click.option("--board", "board_file", type=_FILE, required=True, help="The maintainers' leaderboard/board.toml.")
-@click.option("--out", type=_FOLDER, required=True, help="Where the folders go, each as NAME-VERSION.")
-@click.option("--only", multiple=True, metavar="NAME", help="This dataset alone; repeatable.")
-@click.option("--endpoint", envvar="HF_ENDPOINT", help="Another Hub than the public one.")
+@click.option(
+    "--board", "board_file", type=_FILE, required=True, help="The board's file, such as leaderboard/board.toml."
+)
+@click.option("--out", type=_FOLDER, required=True, help="Folder for the datasets, each in NAME-VERSION.")
+@click.option("--only", multiple=True, metavar="NAME", help="Fetch only this dataset; repeatable.")
+@click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
 def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | None) -> None:
-    """Get the datasets that the board names, check their hashes, and print their folders, one a line.
+    """Download and check the datasets that the board names.
 
-    The bundled one is built from this package, offline; others come from a Hub at the commit that the file names,
-    without a token. One that is not published is left out, with a word on stderr; put its folder at OUT/NAME-VERSION
-    to have it checked and printed with the others.
+    Prints the folders, one per line. The bundled dataset is built from this package, offline. The others are
+    downloaded without a token from the Hub, at the commit that the file names. A dataset that is not published is
+    skipped with a message on stderr; if its folder is at OUT/NAME-VERSION, it is checked and printed with the others.
 
     \b
     Example:

@@ -107,7 +107,9 @@ def _nothing_to_take(request: Request, store: Path | None, plan: Plan, version: 
     listed = _is_listed(store, plan.entry)
     if not listed and not plan.n_out and not (store is not None and _store_holds(store, plan.entry)):
         raise nothing_matches(request.folder, plan.entry)
-    if store is not None and not listed and not request.dry_run:
+    if store is not None and not listed and request.dry_run:
+        say(f"dry run: would be noted in {store / TAKEDOWNS_FILE}; nothing was written")
+    elif store is not None and not listed:
         _note(store, plan.entry)
         if plan.n_out:
             _raise_version(store, version)

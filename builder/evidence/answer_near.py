@@ -9,7 +9,7 @@
 * Questions, gaps to fill in and headings state nothing and are left out.
 
 It does not apply where answer-string-v1 does not. The constants were chosen on the `tune` half of the hand labels
-(tests/evidence_labels); precision and recall on the other half stand in docs/evidence.md.
+(tests/evidence_labels); precision and recall on the other half are in docs/evidence.md.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A sentence supports the gold answer when
   and at least two where there are two.
 It does not apply, and finds nothing, where holding the answer's words is no support: true/false questions, choices
 such as "all of the above", questions with "not" or "except", and golds of a single character.
-Its precision and recall on hand labels stand in docs/evidence.md.
+Its precision and recall on hand labels are in docs/evidence.md.
 """
 
 from __future__ import annotations

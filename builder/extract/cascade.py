@@ -1,6 +1,6 @@
 """The default extractor: the science pre-pass, then the first of several tools whose text is enough.
 
-What is enough was measured on AEB and WCXB-dev (`bench/extraction.py`); docs/extraction.md tells how.
+What is enough was measured on AEB and WCXB-dev (`bench/extraction.py`); docs/pages.md describes it.
 """
 
 from __future__ import annotations

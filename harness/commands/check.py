@@ -14,11 +14,11 @@ from harness.commands.options import PATH, dataset_option, open_dataset, split_o
 @dataset_option(required=False)
 @split_option
 def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
-    """Say everything that is wrong with a submission folder or a predictions file, at once.
+    """Check a submission folder or a predictions file, and print every error.
 
-    The same reading as `score` and the CI use: settings with their lines, names, sizes, predictions. Without --dataset
-    only the form is checked; with it, also the question ids, and how each answer reads (a choice, an abstention, or
-    neither). What Python and a run leave behind is no fault, since git leaves it out.
+    Uses the same rules as `score` and CI: settings, names, sizes, predictions. With --dataset it also checks the
+    question ids and shows how each answer is read: a choice, an abstention, or neither. Files that git ignores, such as
+    logs and compiled Python, are accepted.
 
     \b
     Example:

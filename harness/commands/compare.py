@@ -30,19 +30,21 @@ if TYPE_CHECKING:
 @dataset_option(required=False)
 @split_option
 @sample_options
-@click.option("--all", "all_flips", is_flag=True, help="Every flip instead of some.")
+@click.option(
+    "--all", "all_flips", is_flag=True, help="List every question on which the systems differ, not just some."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @html_option
 def compare(
     paths: Sequence[Path], dataset_folder: Path | None, split: str | None, n_sample: int | None, seed: int, *,
     all_flips: bool, as_json: bool, html_file: Path | None,
 ) -> None:  # fmt: skip
-    """Do systems differ? Paired bootstrap of the score difference, exact sign-flip and McNemar tests.
+    """Compare systems by paired tests: bootstrap interval, exact sign-flip and McNemar.
 
-    A and B are scorecard.json files, predictions files or submissions. Scorecards need no --dataset (it adds the
-    slices in which two systems differ, and ids and texts of the questions that flip); the others are scored first.
-    Three and more give a table of all pairs, Holm-adjusted, with ranks that systems share which cannot be told apart.
-    Where lessons are known, the questions of a lesson are drawn and flipped together.
+    A and B are scorecard.json files, predictions files or submissions. Submissions and predictions need --dataset; with
+    scorecards it adds the slices and the questions on which the systems differ. Three or more systems give a table of
+    all pairs with Holm's correction; systems without a significant difference share a rank. Where lessons are known,
+    the questions of a lesson are resampled together.
 
     \b
     Example:
@@ -56,7 +58,7 @@ def compare(
     from harness.comparing.compare import Choice
 
     if len(paths) < 2:
-        raise click.UsageError("Give two systems at least: A and B.")
+        raise click.UsageError("Give at least two systems: A and B.")
     dataset = open_dataset(dataset_folder) if dataset_folder else None
     choice = Choice(dataset, split, sample_name(n_sample, seed))
     if len(paths) == 2:

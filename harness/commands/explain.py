@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @dataset_option()
 @split_option
 @sample_options
-@click.option("--lost", "cause", metavar="CAUSE", help="List the questions lost to a cause, such as not_used.")
+@click.option("--lost", "cause", metavar="CAUSE", help="List the questions with this cause, such as not_used.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List at most N questions.")
 @grading_options
 @html_option
@@ -43,9 +43,10 @@ def explain(
     cause: str | None, limit: int | None, judge: str, judge_cache: Path | None, rules: str, html_file: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """One question: what the system read, said, and got for it; evidence is marked, the lost point has its cause.
+    """Explain one question: what the system read and answered, the verdict, and the cause of a lost point.
 
-    Without QUESTION: how many questions and points each cause cost; --lost CAUSE lists them.
+    Evidence is marked in the pages. Without QUESTION, prints the number of questions and points lost to each cause;
+    --lost CAUSE lists the questions.
 
     \b
     Example:

@@ -12,7 +12,7 @@ from harness.commands.options import PATH, html_option, print_json, print_lines,
 
 @click.group()
 def judge() -> None:
-    """Judges of free text: how well they agree with people.
+    """Measure how well a judge of free-text answers agrees with people.
 
     \b
     Example:
@@ -23,27 +23,25 @@ def judge() -> None:
 @judge.command()
 @click.option(
     "--human", "files", type=PATH, multiple=True, required=True, metavar="FILE",
-    help="Human verdicts, JSON lines with question, gold, answer, system, human; repeatable.",
+    help="Human verdicts: JSON Lines with question, gold, answer, system, human; repeatable.",
 )  # fmt: skip
 @click.option(
     "--judge", "name", default="rules", show_default=True, metavar="NAMES",
-    help="rules; model (the server that EDU_RAG_JUDGE_URL, _MODEL and _KEY name).",
+    help="Judge: rules, or model (the server in EDU_RAG_JUDGE_URL, _MODEL and _KEY).",
 )  # fmt: skip
-@click.option(
-    "--judge-cache", type=PATH, metavar="FILE", help="Where grades are kept, so that they are asked for once."
-)
-@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="N answers, drawn by --seed.")
-@click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Of the sample.")
+@click.option("--judge-cache", type=PATH, metavar="FILE", help="File to cache the grades in.")
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Audit a random sample of N answers.")
+@click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample.")
 @click.option("--json", "as_json", is_flag=True, help="Print the audit as JSON.")
 @html_option
 def audit(
     files: Sequence[Path], name: str, judge_cache: Path | None, sample: int | None, seed: int, *, as_json: bool,
     html_file: Path | None,
 ) -> None:  # fmt: skip
-    """Hold a judge against human verdicts: agreement, Cohen's kappa with its 95 % interval, precision and recall.
+    """Compare a judge with human verdicts: agreement, Cohen's kappa with its 95 % interval, precision, recall.
 
-    By system and by set; intervals are bootstrapped over questions. Answers that the judge leaves unjudged are counted,
-    and shown both left out and taken as not correct.
+    Results are per system and per file; intervals are bootstrapped over questions. Answers that the judge cannot grade
+    are counted, and the figures are shown twice: without them, and with them counted as not correct.
 
     \b
     Example:

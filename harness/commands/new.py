@@ -44,20 +44,20 @@ def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
 @click.argument("name")
 @click.option(
     "--in", "into", type=PATH, default=Path("submissions"), show_default=True, metavar="DIR",
-    help="The folder of submissions to make it in.",
+    help="Folder of submissions to create it in.",
 )  # fmt: skip
-@click.option("--predictions-only", is_flag=True, help="No code to share: settings alone, for predictions.")
-@click.option("--name", "title", default="", metavar="TEXT", help="The system's name on the board.")
-@click.option("--team", default="", metavar="TEXT", help="Who hands it in.")
+@click.option("--predictions-only", is_flag=True, help="Create settings only, for a submission without code.")
+@click.option("--name", "title", default="", metavar="TEXT", help="Name of the system on the board.")
+@click.option("--team", default="", metavar="TEXT", help="Name of the team.")
 @click.option(
     "--account", "accounts", multiple=True, metavar="LOGIN",
-    help="Your login on the code host, which may change the submission later; repeatable.",
+    help="Login on the code host that may change the submission later; repeatable.",
 )  # fmt: skip
 def new(name: str, into: Path, title: str, team: str, accounts: tuple[str, ...], *, predictions_only: bool) -> None:
-    """Make a submission folder to start from; NAME becomes the folder's name, 3-40 of a-z, 0-9 and '-'.
+    """Create a submission folder called NAME: 3-40 characters of a-z, 0-9 and '-'.
 
-    It holds settings, with a word on what each line is for, and a system in Python that answers already.
-    `edu-rag check` names what you have not changed yet. Prints the folder; the next steps go to stderr.
+    The folder contains commented settings and a working system in Python. `edu-rag check` lists the settings that you
+    still have to change. Prints the folder's path; the next steps go to stderr.
 
     \b
     Example:

@@ -20,22 +20,22 @@ PATH = click.Path(path_type=Path)
 def dataset_option(*, required: bool = True) -> Callable[[F], F]:
     """`--dataset DIR`."""
     return click.option(
-        "--dataset", "dataset_folder", type=PATH, required=required, metavar="DIR", help="The dataset folder."
+        "--dataset", "dataset_folder", type=PATH, required=required, metavar="DIR", help="Dataset folder."
     )
 
 
 def split_option(command: F) -> F:
     """`--split NAME`."""
-    return click.option("--split", metavar="NAME", help="The split; not needed where there is only one.")(command)
+    return click.option("--split", metavar="NAME", help="Split of the dataset; optional if there is only one.")(command)
 
 
 def sample_options(command: F) -> F:
     """`--sample N --seed S`."""
     seed = click.option(
-        "--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Of the sample."
+        "--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample."
     )
     n = click.option(
-        "--sample", "n_sample", type=click.IntRange(min=1), metavar="N", help="A stratified sample of N questions."
+        "--sample", "n_sample", type=click.IntRange(min=1), metavar="N", help="Use a stratified sample of N questions."
     )
     return n(seed(command))
 
@@ -44,15 +44,15 @@ def grading_options(command: F) -> F:
     """`--judge NAMES --judge-cache FILE --rules NAME`: how free text is graded."""
     rules = click.option(
         "--rules", default="edu-rag", show_default=True, metavar="NAME",
-        help="edu-rag, or crag-compat: CRAG's own rules (free text only).",
+        help="Rules for free text: edu-rag, or crag-compat (the rules of CRAG).",
     )  # fmt: skip
     judge = click.option(
         "--judge", default="rules", show_default=True, metavar="NAMES",
-        help="Who grades free text: rules; model (the server that EDU_RAG_JUDGE_URL, _MODEL and _KEY name).",
+        help="Judge of free text: rules, or model (the server in EDU_RAG_JUDGE_URL, _MODEL and _KEY).",
     )  # fmt: skip
     cache = click.option(
         "--judge-cache", type=PATH, metavar="FILE",
-        help="Where a judge's grades are kept, so that they are asked for once; RESULTS/judgements.jsonl with --out.",
+        help="File to cache the judge's grades in; RESULTS/judgements.jsonl by default with --out.",
     )  # fmt: skip
     return judge(cache(rules(command)))
 
@@ -69,14 +69,14 @@ def reruns_option(command: F) -> F:
     """`--reruns FILE`: who vouches for predictions."""
     return click.option(
         "--reruns", type=PATH, metavar="FILE",
-        help="Who vouches for predictions; `reruns.jsonl` beside RESULTS where it lies there.",
+        help="Records of verified predictions; `reruns.jsonl` next to RESULTS by default if it exists.",
     )(command)  # fmt: skip
 
 
 def own_machine_option(command: F) -> F:
     """`--own-machine`: the run records are of one's own runs."""
     return click.option(
-        "--own-machine", is_flag=True, help="Believe all run records and probes: you made these runs yourself."
+        "--own-machine", is_flag=True, help="Trust all run records and probes, because you made these runs yourself."
     )(command)
 
 
@@ -94,7 +94,7 @@ def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouc
 def html_option(command: F) -> F:
     """`--html FILE`."""
     return click.option(
-        "--html", "html_file", type=PATH, metavar="FILE", help="Also write a page that one can link to."
+        "--html", "html_file", type=PATH, metavar="FILE", help="Also write the result as an HTML page."
     )(command)
 
 

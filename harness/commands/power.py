@@ -43,14 +43,16 @@ _UNIT, _UP_TO_2 = _Number(1 - _LEAST), _Number(2)
 
 @click.command()
 @click.argument("paths", type=PATH, nargs=-1, metavar="[A B]")
-@click.option("--n", type=click.IntRange(1, 10**9), metavar="N", help="Questions that you plan; else those of A and B.")
-@click.option("--difference", type=_UP_TO_2, metavar="D", help="True score difference: 0.03 is 3 %.")
+@click.option(
+    "--n", type=click.IntRange(1, 10**9), metavar="N", help="Number of questions; that of A and B by default."
+)
+@click.option("--difference", type=_UP_TO_2, metavar="D", help="True score difference to detect: 0.03 is 3 points.")
 @click.option(
     "--sd", type=_UP_TO_2, metavar="SD",
-    help="Standard deviation of the difference a question; else that of A and B, or 1.0.",
+    help="Standard deviation of the difference per question; that of A and B by default, or 1.0.",
 )  # fmt: skip
-@click.option("--power", type=_UNIT, default=0.8, show_default=True, help="Probability of finding it.")
-@click.option("--alpha", type=_UNIT, default=0.05, show_default=True, help="Level of the two-sided test.")
+@click.option("--power", type=_UNIT, default=0.8, show_default=True, help="Probability of detecting the difference.")
+@click.option("--alpha", type=_UNIT, default=0.05, show_default=True, help="Significance level of the two-sided test.")
 @dataset_option(required=False)
 @split_option
 @sample_options
@@ -59,10 +61,10 @@ def power(
     paths: Sequence[Path], n: int | None, difference: float | None, sd: float | None, power: float, alpha: float,
     dataset_folder: Path | None, split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
 ) -> None:  # fmt: skip
-    """What can a comparison find? Smallest detectable difference for --n, questions needed for --difference.
+    """Compute the difference that --n questions can detect, or the questions that --difference needs.
 
-    With both, the probability that a test on so many questions finds it. The spread is taken from two systems A and B
-    (scorecards, predictions or submissions), with the design effect of lessons where they are known.
+    With both options, computes the probability of detecting the difference. The standard deviation is estimated from
+    two systems A and B (scorecards, predictions or submissions), with the design effect of lessons if these are known.
 
     \b
     Example:

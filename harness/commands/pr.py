@@ -15,21 +15,19 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--base", type=PATH, required=True, metavar="DIR", help="The tree that it would be merged into.")
-@click.option("--head", type=PATH, required=True, metavar="DIR", help="The tree after the merge; read as data.")
-@click.option(
-    "--dataset", "datasets", type=PATH, multiple=True, metavar="DIR", help="A dataset of the board; repeatable."
-)
-@click.option("--author", metavar="LOGIN", help="Who opened it, at the code host.")
-@click.option("--report", "report_file", type=PATH, metavar="FILE.md", help="Write the report for its team.")
-@click.option("--json", "json_file", type=PATH, metavar="FILE", help="Write the same for machines.")
+@click.option("--base", type=PATH, required=True, metavar="DIR", help="Checkout of the branch to merge into.")
+@click.option("--head", type=PATH, required=True, metavar="DIR", help="Checkout of the result of the merge; only read.")
+@click.option("--dataset", "datasets", type=PATH, multiple=True, metavar="DIR", help="Dataset folder; repeatable.")
+@click.option("--author", metavar="LOGIN", help="Login of the pull request's author.")
+@click.option("--report", "report_file", type=PATH, metavar="FILE.md", help="Write the report as Markdown.")
+@click.option("--json", "json_file", type=PATH, metavar="FILE", help="Write the report as JSON.")
 @click.option(
     "--run",
     "choice",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
-    help="Run its system in the sandbox: where there is one, or else refuse the request, or not at all.",
+    help="When to run the system: if there is a sandbox, always (refuse without a sandbox), or never.",
 )
 @click.option(
     "--rerun-sample",
@@ -38,14 +36,14 @@ if TYPE_CHECKING:
     default=20,
     show_default=True,
     metavar="N",
-    help="Questions that a runnable system with predictions is asked again.",
+    help="Number of questions to ask a runnable system again, to compare with its predictions.",
 )
 @click.option(
     "--rerun-seed",
     "seed",
     type=click.IntRange(0, 999_999_999),
     metavar="S",
-    help="The seed of that sample, to repeat one; drawn anew else.",
+    help="Seed of that sample; random by default.",
 )
 @click.option(
     "--run-s",
@@ -54,21 +52,23 @@ if TYPE_CHECKING:
     default=3_000.0,
     show_default=True,
     metavar="S",
-    help="Seconds that all of its runs may take together.",
+    help="Time limit for all runs together, in seconds.",
 )
-@click.option("--memory-gb", type=click.FloatRange(0.1), help="Memory that it may use, instead of 6 GiB.")
-@click.option("--processes", type=click.IntRange(8, 4096), help="Processes it may have at a time, instead of 64.")
-@click.option("--keep", type=PATH, metavar="DIR", help="Keep predictions that are made here, as in a checkout.")
+@click.option("--memory-gb", type=click.FloatRange(0.1), help="Memory limit of the system in GiB; 6 by default.")
+@click.option("--processes", type=click.IntRange(8, 4096), help="Process limit of the system; 64 by default.")
+@click.option(
+    "--keep", type=PATH, metavar="DIR", help="Save the predictions of the run in this folder, laid out like a checkout."
+)
 def pr(
     base: Path, head: Path, datasets: Sequence[Path], author: str | None, report_file: Path | None,
     json_file: Path | None, choice: RunChoice, n_again: int, seed: int | None, budget_s: float,
     memory_gb: float | None, processes: int | None, keep: Path | None,
 ) -> None:  # fmt: skip
-    """Judge a pull request: may it be merged, and what does it score? Exit code 1 where it is refused.
+    """Check whether a pull request may be merged, and score its submission. Exits 1 if it is refused.
 
-    One new folder of submissions/, new predictions in one's own, or a withdrawal may be merged, and nothing else. The
-    head is read as data: nothing of it is run but a submission's own command, in the sandbox. Scores come from the
-    predictions alone and are held against the base's results.
+    A pull request may add one folder under submissions/, add predictions to a submission of its author, or withdraw
+    one; any other change is refused. No code of the head is run except the submission's command, in the sandbox. Scores
+    are computed from the predictions and compared with the results of the base.
 
     \b
     Example:

@@ -45,9 +45,9 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
             record = read_run_record(path)
             if record is not None and not same_system(record, record_of(submission, dataset, split, sample, manner)):
                 what = "was made by another version of this system, or under other settings"
-                raise SubmissionError(path, what, "make it anew with `edu-rag run`, then probe")
+                raise SubmissionError(path, what, "run `edu-rag run` again, then probe")
             return path
-    say("no predictions yet: the run comes first")
+    say("no predictions yet: running the system first")
     return run_submission(submission, dataset, split, sample, replace(manner, seed=0))
 
 
@@ -57,31 +57,35 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
 @split_option
 @click.option(
     "--probe", "names", multiple=True, metavar="NAME", type=click.Choice(NAMES),
-    help="Only this probe; repeatable. All without it.",
+    help="Run only this probe; repeatable.",
 )  # fmt: skip
 @sample_options
 @click.option(
-    "--repeats", type=click.IntRange(1, 20), default=2, show_default=True, help="How often `repeat` asks all again."
+    "--repeats",
+    type=click.IntRange(1, 20),
+    default=2,
+    show_default=True,
+    help="Number of repetitions for the probe `repeat`.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what the scorecard will hold as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the probes as JSON.")
 @manner_options
 def probe(
     submission_folder: Path, dataset_folder: Path, split: str | None, names: tuple[str, ...], n_sample: int | None,
     seed: int, repeats: int, *, as_json: bool, fresh: bool, no_cache: bool, time_s: float | None,
     start_s: float | None, passed: tuple[str, ...], memory_gb: float | None, processes: int | None, unsafe: bool,
 ) -> None:  # fmt: skip
-    """Ask a system the questions again under other conditions, and print what became of the score.
+    """Run a system under changed conditions, and print how the score changes.
 
     \b
-    no-context     without pages: what it knows, or guesses, by itself
-    evidence-only  the evidence sentences alone, for questions that have some: the ceiling of better retrieval
-    other-pages    the pages of another question: it should abstain
-    half-noise     half of the pages replaced by those of other questions
-    permuted       the choices in another order: is it the same choice, and are places favoured?
-    repeat         the same again: is it the same answer?
+    no-context     removes the pages: measures prior knowledge and guessing
+    evidence-only  gives only the evidence sentences: the upper bound for better retrieval
+    other-pages    gives the pages of another question: the system should abstain
+    half-noise     replaces half of the pages with those of other questions
+    permuted       shuffles the choices: measures position bias
+    repeat         asks the same again: measures run-to-run variation
 
-    --seed is that of the sample and of the probes' draws. The probes lie under `probes/` beside the predictions, and
-    `edu-rag score` shows them. Where the system has no predictions yet, it is run first.
+    --seed sets the sample and the random changes. The results are written to `probes/` next to the predictions, and
+    `edu-rag score` includes them. A system without predictions is run first.
 
     \b
     Example:

@@ -32,26 +32,28 @@ BESIDE_THE_BOARD = Path("leaderboard")
 @split_option
 @sample_options
 @click.option(
-    "--reruns", type=PATH, metavar="FILE", help="Where the line goes; leaderboard/reruns.jsonl where that folder is."
+    "--reruns",
+    type=PATH,
+    metavar="FILE",
+    help="File to record the result in; leaderboard/reruns.jsonl by default if the folder exists.",
 )
-@click.option("--own", is_flag=True, help="Run nothing: vouch for the predictions as a run of your own.")
+@click.option("--own", is_flag=True, help="Record the predictions as a run of your own, without running the system.")
 @click.option("--pass-env", "passed", multiple=True, metavar="NAME", help="As for `edu-rag run`; repeatable.")
 @click.option("--memory-gb", type=click.FloatRange(0.1), help="As for `edu-rag run`.")
 @click.option("--processes", type=click.IntRange(8, 4096), help="As for `edu-rag run`.")
-@click.option("--unsafe-no-sandbox", "unsafe", is_flag=True, help="As for `edu-rag run`: only code that you trust.")
-@click.option("--json", "as_json", is_flag=True, help="Print the line and the answers that differ as JSON.")
+@click.option("--unsafe-no-sandbox", "unsafe", is_flag=True, help="As for `edu-rag run`; only for code that you trust.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record and the answers that differ as JSON.")
 def rerun(
     submission_folder: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *,
     reruns: Path | None, own: bool, passed: tuple[str, ...], memory_gb: float | None, processes: int | None,
     unsafe: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Run a handed-in system in the sandbox, on all or a sample, and compare with the predictions that came with it.
+    """Run a submitted system again, and compare its answers with the submitted predictions.
 
-    Answers are the same where they are read as the same choice, or both abstain; an answer that failed is different.
-    The agreement becomes a line of reruns.jsonl, in place of an older one on the same predictions, and the board
-    shows it as long as neither the predictions nor the system change.
-    With --own the predictions are a maintainers' run themselves: the run record beside them must be of these
-    predictions, this dataset and these files, and from then on their latencies count as measured on the board.
+    Two answers agree if both name the same choice or both abstain; a failed answer never agrees. The result replaces
+    the line for these predictions in reruns.jsonl, and the board shows it until the predictions or the system change.
+    With --own, a maintainer declares the predictions to be their own run. The run record next to them must match the
+    predictions, the dataset and the files of the system; the board then shows their latencies as measured.
 
     \b
     Example:
@@ -98,7 +100,7 @@ def _keep(reruns: Path | None, line: Rerun) -> None:
     from harness.reruns import FILE_NAME, write_rerun
 
     if reruns is None and not BESIDE_THE_BOARD.is_dir():
-        say("there is no folder leaderboard here: nothing is kept; --reruns FILE names a place")
+        say("not recorded: there is no folder `leaderboard` here; name a file with --reruns")
         return
     path = reruns or BESIDE_THE_BOARD / FILE_NAME
     write_rerun(path, line)

@@ -25,31 +25,31 @@ def manner_options(command: F) -> F:
     """The options that say how a system is asked; `run` and `probe` share them."""
     options = (
         click.option(
-            "--fresh", is_flag=True, help="Ask every question again, also those an interrupted run has answered."
+            "--fresh", is_flag=True, help="Ask every question again, even after an interrupted run."
         ),
-        click.option("--no-cache", is_flag=True, help="Neither use nor keep answers of earlier runs."),
+        click.option("--no-cache", is_flag=True, help="Do not use or save cached answers."),
         click.option(
-            "--time-s", type=click.FloatRange(0, min_open=True), help="Seconds a question, instead of the submission's."
+            "--time-s", type=click.FloatRange(0, min_open=True), help="Seconds per question; overrides submission.toml."
         ),
         click.option(
-            "--start-s", type=click.FloatRange(0, min_open=True), help="Seconds to the first answer, instead."
+            "--start-s", type=click.FloatRange(0, min_open=True), help="Seconds to the first answer; also overrides it."
         ),
         click.option(
             "--pass-env", "passed", multiple=True, metavar="NAME",
-            help="Hand this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. Keys are withheld "
-            "else.",
+            help="Pass this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. By default no "
+            "keys are passed.",
         ),
         click.option(
             "--memory-gb", type=click.FloatRange(0.1),
-            help="Memory that the system may use, in GiB, instead of 6 (or 3/4 of a smaller machine).",
+            help="Memory limit of the system in GiB; by default 6, or 3/4 of a smaller machine.",
         ),
         click.option(
             "--processes", type=click.IntRange(8, 4096),
-            help="Processes and threads that it may have at a time, instead of 64 (or 4 a core).",
+            help="Limit on processes and threads; by default 64, or 4 per core.",
         ),
         click.option(
             "--unsafe-no-sandbox", "unsafe", is_flag=True,
-            help="Run it with all of your rights, your files and the network: only code that you trust.",
+            help="Run with your full rights, files and network; only for code that you trust.",
         ),
     )  # fmt: skip
     for option in reversed(options):
@@ -123,17 +123,16 @@ def run(
     no_cache: bool, time_s: float | None, start_s: float | None, passed: tuple[str, ...], memory_gb: float | None,
     processes: int | None, unsafe: bool,
 ) -> None:  # fmt: skip
-    """Run a submission's command over a split and write its predictions; print their path.
+    """Run a submission over a split, write its predictions, and print their path.
 
-    The system is a child process that reads one JSON question a line and writes one JSON answer a line. It never
-    gets the gold answers. A crash or a time-out costs its question, not the run; an interrupted run is continued,
-    and what the very same system has answered before is not asked again (--no-cache asks all).
-    Exit code 1 where not a single question was answered. `<split>.run.json` beside the predictions says on which
-    dataset, by what and how they were made.
+    The system is a child process that reads one JSON question per line and writes one JSON answer per line. It never
+    gets the gold answers. After a crash or a time-out the run continues with the next question. The same command
+    resumes an interrupted run, and answers of the unchanged system are cached (--no-cache turns this off). Exits 1 if
+    no question was answered. `<split>.run.json` records the dataset, the system and the settings.
 
-    It runs in a sandbox: it has no network, sees its own folder, Python and models but none of your files, can write
-    to /tmp alone, and its memory, processes and time have caps (`edu-rag sandbox` shows them). Where this machine
-    cannot enforce that, nothing is run, unless --unsafe-no-sandbox says that you trust the code.
+    The system runs in a sandbox: without a network, without access to your files, with write access to /tmp only, and
+    with limits on memory, processes and time (`edu-rag sandbox` shows them). If this machine cannot enforce that, the
+    command fails; --unsafe-no-sandbox runs code that you trust without a sandbox.
 
     \b
     Example:

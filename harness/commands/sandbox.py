@@ -10,10 +10,10 @@ from harness.commands.options import print_json, print_lines
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 def sandbox(*, as_json: bool) -> None:
-    """Start a sandbox, look at it from inside, and print which protections are in force on this machine.
+    """Show which sandbox protections work on this machine.
 
-    `edu-rag run` and `edu-rag probe` use it for every system. Exit code 1 where a protection is missing; where the
-    sandbox does not start at all, those two run nothing unless --unsafe-no-sandbox is given.
+    Starts a sandbox and tests it from inside. `edu-rag run` and `edu-rag probe` run every system in one. Exits 1 if a
+    protection is missing. If the sandbox does not start at all, those commands need --unsafe-no-sandbox.
 
     \b
     Example:

@@ -35,15 +35,21 @@ if TYPE_CHECKING:
 @click.argument("path", type=PATH, metavar="[FILE-OR-SUBMISSION]", required=False)
 @click.option(
     "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR",
-    help="The dataset folder; repeatable with --all.",
+    help="Dataset folder; repeatable with --all.",
 )  # fmt: skip
 @split_option
 @sample_options
 @click.option("--json", "as_json", is_flag=True, help="Print the scorecard as JSON.")
-@click.option("--verdicts", type=PATH, metavar="OUT.jsonl", help="Write the verdict on each question.")
-@click.option("--out", "results", type=PATH, metavar="RESULTS", help="Write the scorecard where `edu-rag board` looks.")
+@click.option("--verdicts", type=PATH, metavar="OUT.jsonl", help="Write the verdict of each question to this file.")
+@click.option(
+    "--out",
+    "results",
+    type=PATH,
+    metavar="RESULTS",
+    help="Write the scorecard into this folder of results, for `edu-rag board`.",
+)
 @click.option("--brief", is_flag=True, help="Print one line instead of the table.")
-@click.option("--all", "every", is_flag=True, help="Score all of a folder of submissions again, and say what moved.")
+@click.option("--all", "every", is_flag=True, help="Score all submissions of a folder again, and list what changed.")
 @board_option
 @reruns_option
 @own_machine_option
@@ -56,13 +62,14 @@ def score(
 ) -> None:  # fmt: skip
     """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
 
-    Every question of the split counts, answered or not. With --sample a full file is scored on the sample alone.
-    Free text is graded by rules where they can tell, and by --judge where they cannot; an answer that stays unjudged
-    blocks the scorecard, and --verdicts lists it.
-    With --all every submission's predictions for the given datasets are scored again, whatever split or sample;
-    RESULTS/rescoring.json says what moved and why, and a faulty submission costs itself alone. Run records and probes
-    in a submission may be forged, so there they count only where a line of --reruns vouches for the predictions.
-    Under a board (--board, or a board.toml next to RESULTS) only the datasets that it pins are taken.
+    Every question of the split counts, answered or not. With --sample, a full file is scored on the sample only. Free
+    text is graded by rules where they apply, else by --judge. If an answer cannot be graded, no scorecard is written;
+    --verdicts lists such answers.
+
+    --all scores the predictions of all submissions again, for every split and sample of the given datasets.
+    RESULTS/rescoring.json lists what changed and why. A broken submission is skipped; the others are still scored. Run
+    records and probes could be forged, so they count only if a line of --reruns verifies the predictions. With --board,
+    or a board.toml next to RESULTS, only the datasets that it pins are accepted.
 
     \b
     Example:

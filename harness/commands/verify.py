@@ -24,18 +24,18 @@ from harness.commands.options import (
 @click.command()
 @click.option(
     "--results", type=PATH, default=Path("leaderboard/results"), show_default=True, metavar="RESULTS",
-    help="The scorecards to make again.",
+    help="Folder of scorecards to verify.",
 )  # fmt: skip
 @click.option(
     "--submissions", type=PATH, default=Path("submissions"), show_default=True, metavar="DIR",
-    help="The submissions with the predictions.",
+    help="Folder of submissions with the predictions.",
 )  # fmt: skip
 @click.option(
-    "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR", help="A dataset; repeatable."
+    "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR", help="Dataset folder; repeatable."
 )
-@click.option("--site", type=PATH, metavar="DIR", help="Also hold a site's files and numbers against the scorecards.")
-@click.option("--strict", is_flag=True, help="Exit 1 also where a scorecard's dataset was not given.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--site", type=PATH, metavar="DIR", help="Also compare a site's files and numbers with the scorecards.")
+@click.option("--strict", is_flag=True, help="Exit 1 if the dataset of a scorecard was not given.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @board_option
 @reruns_option
 @own_machine_option
@@ -45,11 +45,11 @@ def verify(
     board_file: Path | None, *,
     own_machine: bool, strict: bool, as_json: bool, judge: str, judge_cache: Path | None, rules: str,
 ) -> None:  # fmt: skip
-    """Make every scorecard again from the predictions, and compare every field but the time of scoring.
+    """Recompute every scorecard from the predictions, and compare all fields except the time of scoring.
 
-    Nothing is written. Exits 1 where a number differs, cannot be made again, or is missing; what could not be verified
-    because its dataset was not given is counted out loud, and exits 1 with --strict. Under a board (--board, or a
-    board.toml next to RESULTS) only the datasets that it pins are taken.
+    Writes no files. Exits 1 if a number differs, is missing, or cannot be recomputed. Scorecards whose dataset was not
+    given are counted; with --strict they cause exit code 1. With --board, or a board.toml next to RESULTS, only the
+    datasets that it pins are accepted.
 
     \b
     Example:

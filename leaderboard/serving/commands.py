@@ -70,7 +70,7 @@ def _serve(server: SiteServer, what: Path) -> None:
     from edu_rag.progress import say
 
     click.echo(server.address)
-    say(f"serving {what}; Ctrl-C ends it")
+    say(f"serving {what}; press Ctrl-C to stop")
     with server:
         server.serve_forever(poll_interval=0.1)
 
@@ -88,21 +88,23 @@ def _watch(results: Path, port: int | None, given: Mapping[str, Any]) -> None:
             say(f"building the site of {results}")
             fault = builder.build()
             if fault:
-                raise ConfigError(results, f"the site cannot be built: {fault}", "mend that and start again")
+                raise ConfigError(results, f"the site cannot be built: {fault}", "fix that and start again")
             _serve(open_server(site, port, watching_handler(builds)), results)
 
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="SITE|RESULTS")
-@click.option("--port", type=click.IntRange(1, 65535), help="This port or none; else the first free one from 8000 on.")
-@click.option("--watch", is_flag=True, help="The folder holds results: build their site, again after every change.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to use; by default the first free one from 8000.")
+@click.option(
+    "--watch", is_flag=True, help="Build the site from a folder of results, and rebuild it after every change."
+)
 @_with_board_options
 def serve(folder: Path, port: int | None, watch: bool, **given: Any) -> None:
-    """Serve a site that `edu-rag board` wrote, on this machine alone, until Ctrl-C.
+    """Serve a site on this machine (loopback only) until Ctrl-C.
 
-    With --watch the folder is one of results: their site is built into a temporary folder, again whenever results,
-    datasets, submissions, templates, assets or the board's code change, and open pages load themselves again. All
-    other options are those of `edu-rag board`, for these builds.
+    With --watch, FOLDER contains results. The site is built in a temporary folder, and rebuilt whenever results,
+    datasets, submissions, templates, assets or the board's code change; open pages reload. The other options are those
+    of `edu-rag board`.
 
     \b
     Example:
@@ -118,6 +120,6 @@ def serve(folder: Path, port: int | None, watch: bool, **given: Any) -> None:
             return
         options = _board_arguments(given)
         if options:
-            raise ConfigError(options[0], "is for builds, and a built site is only served", "add --watch")
+            raise ConfigError(options[0], "applies to builds; this site is already built", "add --watch")
         check_site(folder)
         _serve(open_server(folder, port), folder)

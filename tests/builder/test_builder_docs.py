@@ -14,7 +14,16 @@ from builder.config import read_config
 from edu_rag.__main__ import root
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("maintainers.md", "dataset.md", "scale.md", "build.md", "crawl-store.md", "engines.md", "extraction.md")
+PAGES = (
+    "maintainers.md",
+    "dataset.md",
+    "scale.md",
+    "build.md",
+    "crawl-store.md",
+    "engines.md",
+    "pages.md",
+    "evidence.md",
+)
 
 
 def blocks(page: str, language: str) -> list[str]:

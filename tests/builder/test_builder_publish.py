@@ -180,3 +180,15 @@ def test_the_plan_says_whose_gold_goes_out_and_which_hidden_questions_have_a_pub
     assert "repeats, with gold: 1 (t2 = q2)" in told
     with staged(Dataset(leaky), REPO, ()) as (_, plan):
         assert "gold that everybody will have: test, val" in "\n".join(plan.lines())
+
+
+def test_a_dry_run_prints_the_plan_and_asks_the_hub_nothing(hub: Hub, folder: Path) -> None:
+    words = ["dataset", "push", str(folder), REPO, "--endpoint", hub.url]
+    done = CliRunner().invoke(root, [*words, "--dry-run", "--yes"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "manifest.json" in done.output
+    assert "dry run: nothing was published" in done.output
+    assert hub.requests == []
+    with pytest.raises(ConfigError, match="add --yes, or --dry-run"):
+        CliRunner().invoke(root, words, catch_exceptions=False)
+    assert hub.requests == []

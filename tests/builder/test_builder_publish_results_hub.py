@@ -222,7 +222,7 @@ def test_the_command_needs_a_token_in_the_environment_and_never_prints_it(hub: H
     done = command(tmp_path, "--endpoint", hub.url, token=hub.token)
     assert f"published as {hub.commits[-1][0]}" in done.output
     again = command(tmp_path, "--endpoint", hub.url, token=hub.token)
-    assert f"nothing to do: {REPO} has these very files" in again.output
+    assert f"nothing to do: {REPO} is up to date" in again.output
     assert hub.token not in done.output + again.output
 
 

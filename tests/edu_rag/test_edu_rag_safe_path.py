@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset diff": ("{data}/dataset", "{data}/dataset"),
     "dataset export": ("{data}/dataset", "--kind", "qa", "--split", "test", "--out", "{out}"),
     "dataset fetch": ("--board", str(ROOT / "leaderboard" / "board.toml"), "--out", "{out}", "--only", "edu-rag-mini"),
-    "dataset push": ("{data}/dataset", "nobody/nothing"),  # without --yes it says what it would do
+    "dataset push": ("{data}/dataset", "nobody/nothing", "--dry-run"),
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
     "new": ("my-new-system", "--in", "{out}"),
     "check": ("{data}/submissions/my-system", *SCORED),

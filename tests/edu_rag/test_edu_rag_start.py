@@ -1,4 +1,4 @@
-"""What the quick commands may not import: each of these costs a tenth of a second or more."""
+"""What the quick commands may not import, and how `edu-rag --help` lists the commands."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from edu_rag.__main__ import COMMANDS, SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = (
@@ -59,3 +61,13 @@ def test_a_terminal_that_lacks_a_letter_gets_its_number_and_no_traceback() -> No
         env=os.environ | {"PYTHONIOENCODING": "latin-1"}, timeout=60, check=True,
     )  # fmt: skip
     assert "A B [C \\u2026]" in done.stdout
+
+
+def test_help_lists_every_command_in_its_section() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "edu_rag", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert sorted(name for section in SECTIONS.values() for name in section) == sorted(COMMANDS)
+    for title, commands in SECTIONS.items():
+        listed = done.stdout.split(f"\n{title}:\n", 1)[1].split("\n\n", 1)[0]
+        assert [line.split()[0] for line in listed.splitlines()] == list(commands)
