@@ -45,7 +45,17 @@ def test_a_report_goes_from_the_score_to_its_reasons(card: ScoreCard) -> None:
     assert lines[6] == "attempted         92.50 %   37 of 40 questions"
     assert lines[7] == "  of these        97.30 %   correct: accuracy given attempted"
     assert lines[9] == "  correct          36 of 40   90.00 %"
-    assert starts(lines) == ["Test", "correct", "slice", "4", "cited", "confidence", "latency", "reported:", "intervals:"]
+    assert starts(lines) == [
+        "Test",
+        "correct",
+        "slice",
+        "4",
+        "cited",
+        "confidence",
+        "latency",
+        "reported:",
+        "intervals:",
+    ]
     assert lines[-1].endswith("; answers read by answers-v1; edu-rag-bench 0.1.0")
 
 
