@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "demo": ("--light", "--out", "{out}"),
     "build": ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", str(MINI / "build.toml")),
     "replay": ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2"),
+    "crawl rebuild-index": ("{data}/dataset.crawl",),
     "dataset audit": ("{data}/dataset", "--store", "{data}/dataset.crawl"),
     "dataset card": ("{data}/dataset",),
     "dataset check": ("{data}/dataset",),

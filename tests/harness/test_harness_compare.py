@@ -376,7 +376,7 @@ def test_two_systems_at_least_must_be_given() -> None:
     for words in ((), ("one",)):
         result = call(*words)
         assert result.exit_code == 2
-        assert "Give two systems at least: A and B." in result.output
+        assert "Give at least two systems: A and B." in result.output
 
 
 def test_a_path_that_is_not_there_and_predictions_without_a_dataset_are_refused(

@@ -433,7 +433,7 @@ def test_the_command_runs_what_is_missing_prints_the_table_and_score_shows_it_ag
     monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path / "cache"))
     done = cli("probe", reader, "--dataset", colours.folder, "--sample", 8, "--probe", "repeat", "--probe", "permuted")
     assert done.exit_code == 0, done.output
-    assert "no predictions yet: the run comes first" in done.stderr
+    assert "no predictions yet: running the system first" in done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[:3]] == ["probe", "permuted", "repeat"]
     assert "3 runs read alike on 100.0 % of the questions, 0 change their outcome" in done.stdout
     assert (tmp_path / "cache" / "answers-v1.sqlite").is_file()
@@ -475,7 +475,7 @@ def test_probing_what_cannot_be_run_or_has_changed_is_one_line(
     assert isinstance(changed.exception, EduRagError)
     assert str(changed.exception).endswith(
         "test.jsonl: was made by another version of this system, or under other settings: "
-        "make it anew with `edu-rag run`, then probe"
+        "run `edu-rag run` again, then probe"
     )
     toml = reader / "submission.toml"
     toml.write_text("\n".join(line for line in toml.read_text().splitlines() if not line.startswith("command")))

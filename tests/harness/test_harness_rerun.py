@@ -210,7 +210,10 @@ def test_predictions_without_a_command_cannot_be_run_again(tiny: Dataset, tmp_pa
 def test_without_a_board_and_a_named_file_nothing_is_kept(
     own: Path, always_b: Path, tiny: Dataset, tmp_path: Path
 ) -> None:
-    assert "nothing is kept; --reruns FILE names a place" in rerun(always_b, tiny, "--own").stderr
+    assert (
+        "not recorded: there is no folder `leaderboard` here; name a file with --reruns"
+        in rerun(always_b, tiny, "--own").stderr
+    )
     (tmp_path / "leaderboard").mkdir()
     rerun(always_b, tiny, "--own")
     assert [line.own for line in read_reruns(tmp_path / "leaderboard" / FILE_NAME)] == [True]

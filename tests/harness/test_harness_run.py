@@ -561,6 +561,7 @@ def test_a_sample_is_run_and_written_under_its_name(write_system: Callable[..., 
 
 
 def test_a_run_holds_no_dataset_library_in_memory_and_reads_the_same_task(tiny: Dataset) -> None:
+    Dataset(tiny.folder)  # the first opening of a dataset reads its rows, for which it needs the library
     code = f"""
 import sys
 from pathlib import Path
