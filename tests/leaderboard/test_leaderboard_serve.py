@@ -173,7 +173,7 @@ def test_it_ends_quietly_when_it_is_told_to(site: Path, how: signal.Signals) -> 
         process.send_signal(how)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert said.splitlines() == [f"serving {site}; Ctrl-C ends it", "not found: /nothing.html"]
+    assert said.splitlines() == [f"serving {site}; press Ctrl-C to stop", "not found: /nothing.html"]
 
 
 def watched_page(browser: Any, address: str) -> tuple[Any, list[str]]:
