@@ -14,6 +14,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = Path(__file__).with_name("real_run_head.md")
+README_ROWS = 10
+"""Rows of the board in README.md; docs/real-run.md has all."""
 PAPER = {"pages per question": "3.89", "characters per page": "8,285"}
 """EDU-RAG, Table 4."""
 PAIRS = (
@@ -111,7 +113,7 @@ def _machine() -> str:
 
 
 def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
-    """Write real-run.md, and the board of the whole split into README.md between its marks."""
+    """Write real-run.md, and the top of the largest table into README.md between its marks."""
     manifest = json.loads((out / "dataset" / "manifest.json").read_text())
     board = json.loads((out / "site" / "board.json").read_text())
     tables = [(_title(values), board_table(values["rows"])) for values in board["tables"]]
@@ -138,9 +140,17 @@ def _section_of_build(page: Path) -> str:
     return f"\n{before[before.index(begin) : before.index(end)]}{end}\n" if begin in before else ""
 
 
+def readme_board(title: str, rows: str) -> str:
+    """The first rows of a board's table for README.md, with a link to the page that has all of them."""
+    head, lines = rows.splitlines()[:2], rows.splitlines()[2:]
+    shown = "\n".join([*head, *lines[:README_ROWS]])
+    rest = f" It also lists the other {len(lines) - README_ROWS} systems." if len(lines) > README_ROWS else ""
+    about = f"[The real run](docs/real-run.md) describes the data and the systems.{rest}"
+    return f"{title.removeprefix('### ')}\n\n{shown}\n\n{about}"
+
+
 def _write_readme(readme: Path, shown: tuple[str, str]) -> None:
     begin, end = "<!-- board: begin -->", "<!-- board: end -->"
     before, rest = readme.read_text(encoding="utf-8").split(begin)
     _, after = rest.split(end)
-    title = shown[0].removeprefix("### ")
-    readme.write_text(f"{before}{begin}\n{title}\n\n{shown[1]}\n{end}{after}", encoding="utf-8")
+    readme.write_text(f"{before}{begin}\n{readme_board(*shown)}\n{end}{after}", encoding="utf-8")

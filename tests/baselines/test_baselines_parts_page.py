@@ -60,5 +60,5 @@ def test_every_recipe_on_the_page_is_read() -> None:
 
 
 def test_the_page_lists_every_part_by_its_name() -> None:
-    listed = set(re.findall(r"`([a-z0-9-]+)`", PAGE[PAGE.index("## What there is") :]))
+    listed = set(re.findall(r"`([a-z0-9-]+)`", PAGE[PAGE.index("## Choose parts") :]))
     assert {name for names in NAMES.values() for name in names} <= listed

@@ -170,7 +170,11 @@ def test_a_whole_number_may_stand_for_a_real_one() -> None:
 
 
 def test_the_page_lists_the_settings_that_there_are_with_their_values() -> None:
-    rows = [line.split("|") for line in PAGE[PAGE.index("## What there is") :].splitlines() if line.startswith("| ")]
+    rows = [
+        line.split("|")
+        for line in PAGE.split("## Choose parts\n")[1].split("\n## ")[0].splitlines()
+        if line.startswith("| ")
+    ]
     kind, seen = "", set()
     for _, first, names, _, settings, _ in rows[1:]:
         kind = first.strip(" `") or kind

@@ -20,15 +20,15 @@ def table_after(heading: str) -> list[list[str]]:
 
 
 def test_every_cause_and_no_other_has_a_row() -> None:
-    assert {row[0].strip("`") for row in table_after("Finding the lost points")} == set(CAUSES)
+    assert {row[0].strip("`") for row in table_after("Find the lost points")} == set(CAUSES)
 
 
 def test_every_probe_and_no_other_has_a_row() -> None:
-    assert [row[0].strip("`") for row in table_after("Afternoon: probes")] == list(PROBES)
+    assert [row[0].strip("`") for row in table_after("Run probes")] == list(PROBES)
 
 
 def test_what_a_guess_earns_is_the_points_times_their_chances() -> None:
-    block = TEXT.split("## When to abstain\n", 1)[1].split("\n## ", 1)[0]
+    block = TEXT.split("## Decide when to abstain\n", 1)[1].split("\n## ", 1)[0]
     (head, _, earns) = [
         [cell.strip() for cell in row.split("|")] for row in re.findall(r"^\|(.*)\|$", block, re.MULTILINE)
     ]
@@ -38,6 +38,6 @@ def test_what_a_guess_earns_is_the_points_times_their_chances() -> None:
     assert POINTS["abstained"] == 0
 
 
-def test_the_number_of_flips_told_in_full_is_the_codes() -> None:
+def test_the_number_of_questions_shown_in_full_is_the_codes() -> None:
     assert FULL == 12
-    assert "At most twelve of a kind are told in full" in TEXT
+    assert "at most twelve questions of each kind in full" in " ".join(TEXT.split())
