@@ -16,6 +16,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -105,19 +106,26 @@ def within_budget(
     try:
         with os.fdopen(reads, "rb") as stream:
             answer = stream.read()
-        _, ended, usage = os.wait4(child, 0)
+        _, ended = os.waitpid(child, 0)
         child = 0
     finally:
         if child:  # interrupted: nobody waits for its answer any more
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+    status = os.waitstatus_to_exitcode(ended)
+    said: tuple[float, bool, Any] = (left_s, True, None) if status else pickle.loads(answer)  # noqa: S301 - by our child
+    used_s, is_result, value = said
     if _spent is not None:
-        _spent[str(what)] = _spent.get(str(what), 0.0) + usage.ru_utime + usage.ru_stime
-    found: R = _result(answer, os.waitstatus_to_exitcode(ended), what, most_s, memory_bytes)
+        _spent[str(what)] = _spent.get(str(what), 0.0) + used_s
+    _refuse(status, what, most_s, memory_bytes)
+    if not is_result:
+        raise value
+    found: R = value
     return found
 
 
-def _result(answer: bytes, status: int, what: object, cpu_s: float, memory_bytes: int) -> Any:
+def _refuse(status: int, what: object, cpu_s: float, memory_bytes: int) -> None:
+    """Raise BudgetError where the child did not end by itself."""
     if status in (-signal.SIGPROF, -signal.SIGXCPU):
         raise BudgetError(what, f"takes more than {cpu_s:g} s of processor time to read", "shorten it")
     if status == _NO_MEMORY:
@@ -125,10 +133,6 @@ def _result(answer: bytes, status: int, what: object, cpu_s: float, memory_bytes
     if status:
         how = f"signal {-status}" if status < 0 else f"exit code {status}"
         raise BudgetError(what, f"cannot be read: the process that read it ended with {how}", "shorten it")
-    is_result, value = pickle.loads(answer)  # noqa: S301 - written by our own code, in a child of ours
-    if is_result:
-        return value
-    raise value
 
 
 _NO_MEMORY = 3
@@ -137,20 +141,22 @@ _BROKEN = 4
 
 def _prepared(
     prepare: Callable[[], object], limits: tuple[float, int], work: Callable[..., Any], arguments: tuple[Any, ...]
-) -> Any:
+) -> bytes:
+    """What the child writes: processor seconds of the work alone, whether it has a result, and that or its error."""
     prepare()
-    _limit(*limits)
-    return work(*arguments)
+    begun_s = _limit(*limits)
+    is_result, value = _answer(work, arguments)
+    return pickle.dumps((time.process_time() - begun_s, is_result, value), pickle.HIGHEST_PROTOCOL)
 
 
-def _child(work: Callable[[], Any], writes: int, parent: int) -> NoReturn:
+def _child(work: Callable[[], bytes], writes: int, parent: int) -> NoReturn:
     """Do the work, write what came of it, and end without running any of our parent's exit handlers."""
     global _inside  # noqa: PLW0603 - the child is a world of its own
     _inside = True
     status = _BROKEN
     try:
         _settle(parent)
-        answer = _answer(work)
+        answer = work()
         with os.fdopen(writes, "wb") as stream:
             stream.write(answer)
         status = 0
@@ -160,15 +166,15 @@ def _child(work: Callable[[], Any], writes: int, parent: int) -> NoReturn:
         os._exit(status)
 
 
-def _answer(work: Callable[[], Any]) -> bytes:
+def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        return pickle.dumps((True, work()), pickle.HIGHEST_PROTOCOL)
+        return True, work(*arguments)
     except MemoryError:
         raise
     except EduRagError as error:
-        return pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
+        return False, error
     except Exception as error:  # a fault of ours, of which the parent shows where it happened
-        return pickle.dumps((False, RuntimeError("".join(traceback.format_exception(error)))))
+        return False, RuntimeError("".join(traceback.format_exception(error)))
 
 
 def _settle(parent: int) -> None:
@@ -190,8 +196,11 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
-def _limit(cpu_s: float, memory_bytes: int) -> None:
-    """Bound this process. The kernel enforces both limits, also where a library written in C never returns."""
+def _limit(cpu_s: float, memory_bytes: int) -> float:
+    """Bound this process, and return the processor seconds that it has used before, which do not count.
+
+    The kernel enforces both limits, also where a library written in C never returns.
+    """
     import resource
 
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
@@ -199,8 +208,10 @@ def _limit(cpu_s: float, memory_bytes: int) -> None:
     most = size + max(LEAST_BYTES, memory_bytes - resident)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_AS, most)
-    _lower(resource.RLIMIT_CPU, int(cpu_s) + _GRACE_S)
+    used_s = time.process_time()
+    _lower(resource.RLIMIT_CPU, int(used_s + cpu_s) + _GRACE_S)
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
+    return used_s
 
 
 def _lower(limit: int, most: int) -> None:

@@ -133,6 +133,8 @@ class Stage:
         if self._stream.isatty():
             from tqdm import tqdm
 
+            # The monitor is a thread that never ends; with a second thread `edu_rag.budget` cannot fork.
+            tqdm.monitor_interval = 0
             self._bar = tqdm(
                 total=self.total, desc=self.name, file=self._stream, leave=False, dynamic_ncols=True, mininterval=0.2,
                 bar_format=_BAR if self.total else None,

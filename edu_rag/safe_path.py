@@ -38,11 +38,15 @@ def leave_out_current_folder() -> None:
 
     A checkout that is started inside (`python -m edu_rag` without an installation) stays on the path.
     """
+    # `site` has made an empty entry of PYTHONPATH absolute: by now it looks like any other.
+    has_empty = "" in os.environ.get("PYTHONPATH", "x").split(os.pathsep)
     guard_children()
     here = Path.cwd()
-    if not sys.flags.safe_path and here != _HOME:
-        first = sys.path[:1]
-        sys.path[:] = [entry for entry in sys.path if entry and not (entry in first and Path(entry) == here)]
+    if here == _HOME:
+        return
+    unsafe = [] if sys.flags.safe_path else sys.path[:1]
+    unsafe += [str(here)] if has_empty else []
+    sys.path[:] = [entry for entry in sys.path if entry and not (entry in unsafe and Path(entry) == here)]
 
 
 def spawning() -> SpawnContext:

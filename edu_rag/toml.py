@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from functools import lru_cache
@@ -72,9 +73,14 @@ _Found = tuple[list[RecordError], Any] | _NotRead
 def _parsed(raw: bytes, record_type: type[Any]) -> _Found:
     """The faults and the record of the bytes; a file that may be slow is parsed in a child with a budget."""
     try:
-        return _parse(raw, record_type) if len(raw) <= SMALL_BYTES else within_budget(_parse, raw, record_type, what="")
+        return _parse(raw, record_type) if len(raw) <= SMALL_BYTES else _in_child(raw, record_type)
     except BudgetError as error:
         return _NotRead(error.what, error.remedy)
+
+
+def _in_child(raw: bytes, record_type: type[Any]) -> _Found:
+    # Named by its content: one slow file must not use up the budget of another one.
+    return within_budget(_parse, raw, record_type, what=hashlib.sha256(raw).hexdigest())
 
 
 def _parse(raw: bytes, record_type: type[Any]) -> _Found:

@@ -44,6 +44,7 @@ from builder.store.lock import bring_back_takedowns, forget_store, is_store, loc
 from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, StoreReader, reading, refuse_missing
 from builder.store.repair import NewStore, Repair
 from builder.store.settling import row_after
+from builder.store.takedowns import TAKEDOWNS_FILE
 from builder.store.warc import WarcFile, new_store, read_record, response_id, warc_record
 from edu_rag.errors import DataError
 from edu_rag.progress import note
@@ -105,7 +106,8 @@ class CrawlStore(StoreReader):
         """Make the files, or update the index, and sync their names, before anything is acknowledged."""
         try:
             for left in folder.glob(".*.tmp"):  # of a write that was killed
-                left.unlink(missing_ok=True)
+                if not left.name.startswith(f".{TAKEDOWNS_FILE}."):  # a take-down writes it without the store's lock
+                    left.unlink(missing_ok=True)
             bring_back_takedowns(folder)
             with closing(WarcFile(folder / WARC_FILE, writable=True)) as warc:
                 reading(folder / INDEX_FILE, lambda: _make_index(folder, warc))

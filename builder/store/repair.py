@@ -93,6 +93,8 @@ class Repair:
 
     def run(self, new_store: NewStore) -> Opened:
         """Bring index and WARC file together, durably."""
+        if self._state.last < 0:
+            self._refuse_other_pages()  # before anything of the WARC file is moved
         start = self._start()
         is_short = self._state.last >= 0 and start != self._state.bytes
         fold = Fold(self._index, self._warc.path, self._state.id, start)
@@ -118,7 +120,7 @@ class Repair:
         """The byte up to which index and WARC file agree."""
         state = self._state
         if state.last < 0:
-            return state.bytes if state.bytes <= self._warc.end else 0
+            return self._last_end(state.bytes)
         if _is_whole(self._warc, state.last, state.id) == state.bytes:
             return state.bytes
         known = self._index.execute(
@@ -129,6 +131,19 @@ class Repair:
                 return end
         refuse_other_store(self._folder, self._warc, state.id)
         return 0
+
+    def _last_end(self, most: int) -> int:
+        """The end of the last whole record that ends at or before a byte.
+
+        An index of an earlier version states a length that no record confirms: inside of a record it would make a
+        whole record look damaged.
+        """
+        end = 0
+        for item in scan(self._warc, 0):
+            if item.end > most:
+                break
+            end = item.end
+        return end
 
     def _take(self, fold: Fold, start: int) -> None:
         """Take the records behind `start`; move what is damaged at the end away."""
@@ -160,8 +175,6 @@ class Repair:
 
     def _write_again(self, fold: Fold, start: int) -> None:
         """Write the rows that are in no whole batch to the WARC file, but for those whose page is gone."""
-        if self._state.last < 0:
-            self._refuse_other_pages()
         where = "(batch < 0 OR batch >= ?) AND batch NOT IN (SELECT place FROM temp.batches)"
         after: tuple[Any, ...] = ("", "")
         while searches := self._index.execute(

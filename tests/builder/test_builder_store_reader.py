@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from builder.store.lock import forget_store
 from builder.store.reader import CHUNK_ROWS
 from builder.store.rebuild import rebuild_index
 from builder.store.settling import is_due, row_after
+from builder.store.warc import WarcFile
+from builder.store.warc_scan import Record, scan
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -321,6 +324,49 @@ def test_a_store_of_version_2_is_read_as_it_is_and_its_rows_go_into_the_warc_fil
     assert (found.fetches, found.pages, found.searches, found.pages_lost) == (40, 30, 7, 0)
     with StoreReaderOf(folder) as reader:
         assert fetches(reader) == rows
+
+
+def whole_records(folder: Path) -> list[str]:
+    with closing(WarcFile(folder / WARC_FILE, writable=False)) as warc:
+        return [item.sha256 for item in scan(warc, 0) if isinstance(item, Record)]
+
+
+@pytest.mark.parametrize("inside", [1, 7, 200])
+def test_an_index_of_version_2_of_another_crawl_moves_nothing_of_the_warc_file(
+    folder: Path, tmp_path: Path, inside: int
+) -> None:
+    """Its length ends inside of a record here, which then looked damaged and was cut off before the refusal."""
+    with CrawlStore(tmp_path / "other", create=True) as other:
+        for i in range(3):
+            other.add_fetch(fetched(100 + i))
+    for store in (folder, tmp_path / "other"):
+        to_version_2(store)
+    with sqlite3.connect(folder / INDEX_FILE) as index:
+        index.execute("UPDATE warc SET bytes = ?", ((tmp_path / "other" / WARC_FILE).stat().st_size - inside,))
+        index.execute("UPDATE fetches SET warc_offset = warc_offset + 1 WHERE warc_offset IS NOT NULL")
+    index.close()
+    (folder / WARC_FILE).write_bytes((tmp_path / "other" / WARC_FILE).read_bytes())
+    before = (folder / WARC_FILE).read_bytes()
+    with closing(sqlite3.connect(folder / INDEX_FILE)) as index, index:  # rows that could be in this file
+        index.execute("DELETE FROM fetches WHERE warc_offset + length > ?", (len(before),))
+    with pytest.raises(DataError, match="does not fit"):
+        CrawlStore(folder)
+    assert (folder / WARC_FILE).read_bytes() == before
+    assert list(folder.glob("responses.damaged-*")) == []
+
+
+@pytest.mark.parametrize("inside", [1, 7, 200])
+def test_a_length_of_version_2_that_ends_inside_a_record_costs_no_record(folder: Path, inside: int) -> None:
+    to_version_2(folder)
+    records, size = whole_records(folder), (folder / WARC_FILE).stat().st_size
+    with closing(sqlite3.connect(folder / INDEX_FILE)) as index, index:
+        index.execute("UPDATE warc SET bytes = ?", (size - inside,))
+    CrawlStore(folder).close()
+    assert whole_records(folder)[: len(records)] == records
+    assert list(folder.glob("responses.damaged-*")) == []
+    with StoreReaderOf(folder) as reader:
+        kept = [fetch for fetch in reader.iter_fetches() if fetch.digest is not None]
+        assert {reader.response(fetch)[0] for fetch in kept} == {fetched(i).body for i in range(40) if i % 4}
 
 
 def test_a_lost_index_of_version_2_is_not_replaced_by_an_empty_one(folder: Path) -> None:

@@ -148,6 +148,36 @@ def test_work_inside_the_work_shares_its_budget_and_a_thread_keeps_it_in_the_pro
     assert said.split() == ["True", "True", "False"]
 
 
+def test_a_progress_bar_on_a_terminal_leaves_the_budget_in_force() -> None:
+    said = in_process("""
+        import io, threading
+        from edu_rag.progress import Stage
+        class Terminal(io.StringIO):
+            def isatty(self): return True
+        with Stage("score", total=2, stream=Terminal()) as stage:
+            stage.add("done")
+            print(threading.active_count(), within_budget(os.getpid, what="f") == os.getpid())
+        print(threading.active_count(), within_budget(os.getpid, what="f") == os.getpid())
+    """)
+    assert said.splitlines() == ["1 False", "1 False"]
+
+
+def test_what_is_prepared_is_not_charged_to_the_file_however_long_it_takes() -> None:
+    # Longer than the limit in whole seconds that the kernel holds against the child's life, not only its timer.
+    said = in_process("""
+        from edu_rag.budget import one_budget_a_file
+        def works(seconds):
+            end = time.process_time() + seconds
+            while time.process_time() < end:
+                pass
+            return "read"
+        with one_budget_a_file():
+            for _ in range(2):
+                print(within_budget(works, 0.3, what="f", prepare=lambda: works(2.5), cpu_s=1))
+    """)
+    assert said.split() == ["read", "read"]
+
+
 def test_what_is_ours_is_prepared_outside_of_the_budget() -> None:
     said = in_process("""
         held = {}

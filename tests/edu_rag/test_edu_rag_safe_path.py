@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import signal
@@ -204,6 +205,25 @@ def test_an_empty_entry_of_the_path_is_not_handed_down(monkeypatch: pytest.Monke
         monkeypatch.setenv("PYTHONPATH", given)
         guard_children()
         assert (os.environ.get("PYTHONPATH"), os.environ["PYTHONSAFEPATH"]) == (kept, "1")
+
+
+@pytest.mark.parametrize("path", [":{root}", "{root}:", "{root}"])
+def test_an_empty_entry_of_the_path_does_not_bring_the_folder_back(tmp_path: Path, path: str) -> None:
+    code = (
+        f"import sys; sys.path.append({str(ROOT)!r})\n"
+        "from edu_rag.safe_path import leave_out_current_folder\nleave_out_current_folder()\nprint(sys.path)"
+    )
+    # A script elsewhere, as the console script is: its own folder comes first, and the empty entry behind it.
+    script = tmp_path / "bin" / "program.py"
+    script.parent.mkdir()
+    script.write_text(code)
+    (tmp_path / "here").mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path / "here", capture_output=True, text=True, check=True,
+        env=environment | {"PYTHONPATH": path.format(root=ROOT)},
+    )  # fmt: skip
+    assert str(tmp_path / "here") not in ast.literal_eval(done.stdout)
 
 
 def test_workers_of_a_library_s_user_leave_the_folder_out_too(stranger: Stranger) -> None:
