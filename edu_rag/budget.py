@@ -143,10 +143,13 @@ def _prepared(
     prepare: Callable[[], object], limits: tuple[float, int], work: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> bytes:
     """What the child writes: processor seconds of the work alone, whether it has a result, and that or its error."""
-    prepare()
-    begun_s = _limit(*limits)
-    is_result, value = _answer(work, arguments)
-    return pickle.dumps((time.process_time() - begun_s, is_result, value), pickle.HIGHEST_PROTOCOL)
+    used_s = 0.0
+    is_result, value = _answer(prepare, ())
+    if is_result:
+        begun_s = _limit(*limits)
+        is_result, value = _answer(work, arguments)
+        used_s = time.process_time() - begun_s
+    return pickle.dumps((used_s, is_result, value), pickle.HIGHEST_PROTOCOL)
 
 
 def _child(work: Callable[[], bytes], writes: int, parent: int) -> NoReturn:

@@ -178,6 +178,18 @@ def test_what_is_prepared_is_not_charged_to_the_file_however_long_it_takes() -> 
     assert said.split() == ["read", "read"]
 
 
+def test_an_error_of_what_is_prepared_comes_back_as_it_is() -> None:
+    said = in_process("""
+        def prepare():
+            raise ConfigError("--sample", "is too large", "ask for fewer")
+        try:
+            within_budget(os.getpid, what="f", prepare=prepare)
+        except ConfigError as error:
+            print(error)
+    """)
+    assert said == "--sample: is too large: ask for fewer"
+
+
 def test_what_is_ours_is_prepared_outside_of_the_budget() -> None:
     said = in_process("""
         held = {}
