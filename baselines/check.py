@@ -24,9 +24,14 @@ NEEDS_RETRIEVER = ("expand", "rerank", "classify", "graph")
 def chosen(recipe: Recipe) -> list[tuple[Kind, Choice]]:
     """All parts that a recipe names."""
     one_each: list[tuple[Kind, Choice | None]] = [
-        ("chunk", recipe.chunk), ("expand", recipe.expand), ("fuse", recipe.fuse), ("rerank", recipe.rerank),
-        ("classify", recipe.classify), ("graph", recipe.graph), ("verify", recipe.verify),
-    ]  # fmt: skip
+        ("chunk", recipe.chunk),
+        ("expand", recipe.expand),
+        ("fuse", recipe.fuse),
+        ("rerank", recipe.rerank),
+        ("classify", recipe.classify),
+        ("graph", recipe.graph),
+        ("verify", recipe.verify),
+    ]
     retrievers: list[tuple[Kind, Choice]] = [("retrieve", choice) for choice in recipe.retrieve]
     return [*retrievers, *((kind, choice) for kind, choice in one_each if choice is not None)]
 

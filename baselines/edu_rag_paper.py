@@ -14,9 +14,13 @@ System = Callable[[SystemQuestion], SystemAnswer]
 
 
 def assemble(
-    model: LanguageModel, style: StyleName, retrieve: Retriever = closed_book, prompts: PromptPair | None = None,
-    *, least_margin: float = 0.0,
-) -> System:  # fmt: skip
+    model: LanguageModel,
+    style: StyleName,
+    retrieve: Retriever = closed_book,
+    prompts: PromptPair | None = None,
+    *,
+    least_margin: float = 0.0,
+) -> System:
     """A system from its parts. What it retrieved is cited in the answer's passages."""
 
     def answer(question: SystemQuestion) -> SystemAnswer:

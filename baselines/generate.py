@@ -200,9 +200,14 @@ PROMPTS: dict[StyleName, PromptPair] = {
 
 
 def answer_with(
-    model: LanguageModel, style: StyleName, question: SystemQuestion, context: str, prompts: PromptPair | None = None,
-    *, least_margin: float = 0.0,
-) -> SystemAnswer:  # fmt: skip
+    model: LanguageModel,
+    style: StyleName,
+    question: SystemQuestion,
+    context: str,
+    prompts: PromptPair | None = None,
+    *,
+    least_margin: float = 0.0,
+) -> SystemAnswer:
     """One question through one style; a question without context gets the prompt without context.
 
     `least_margin` is for the styles that rank the choices (RANKINGS; see `likeliest`). Raises ConfigError for others.

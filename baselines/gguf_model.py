@@ -68,9 +68,10 @@ def _load(where: Path | str) -> tuple[Any, Any]:
             model = library.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **extra)
     except (OSError, ValueError, KeyError) as error:
         raise SubmissionError(
-            f"model {where}", f"cannot be loaded ({str(error).splitlines()[0]})",
+            f"model {where}",
+            f"cannot be loaded ({str(error).splitlines()[0]})",
             "name a GGUF file or a hub model that transformers can read",
-        ) from None  # fmt: skip
+        ) from None
     return tokenizer, model.eval().to(device())
 
 

@@ -31,9 +31,17 @@ class ServerModel:
     """A model of a server. `base_url` ends in `/v1` as a rule; `sleep` is an argument for tests."""
 
     def __init__(
-        self, base_url: str, model: str, key: str | None = None, *, api: Api = "chat", timeout_s: float = 60.0,
-        tries: int = 4, n_top: int = 20, sleep: Callable[[float], None] = time.sleep,
-    ) -> None:  # fmt: skip
+        self,
+        base_url: str,
+        model: str,
+        key: str | None = None,
+        *,
+        api: Api = "chat",
+        timeout_s: float = 60.0,
+        tries: int = 4,
+        n_top: int = 20,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         try:
             import requests
         except ImportError:
@@ -66,9 +74,12 @@ class ServerModel:
         if not 0 < timeout_s < math.inf:
             raise ConfigError("EDU_RAG_LLM_TIMEOUT_S", f"{said['TIMEOUT_S']!r} is no number above 0", "give seconds")
         return cls(
-            said["URL"], said["MODEL"], said["KEY"] or None, api="chat" if api == "chat" else "completions",
+            said["URL"],
+            said["MODEL"],
+            said["KEY"] or None,
+            api="chat" if api == "chat" else "completions",
             timeout_s=timeout_s,
-        )  # fmt: skip
+        )
 
     def _post(self, url: str, body: Mapping[str, Any]) -> Any:
         """POST with retries on refusals that pass. Raises SubmissionError that tells what the server said."""
@@ -134,9 +145,10 @@ class ServerModel:
         told = _first_token(reply)
         if not told:
             raise SubmissionError(
-                self.base_url, "does not tell the log-probabilities of the next token (`top_logprobs`)",
+                self.base_url,
+                "does not tell the log-probabilities of the next token (`top_logprobs`)",
                 "use answer style `letter`, or a server such as vLLM, llama.cpp or OpenAI",
-            )  # fmt: skip
+            )
         least = min(value for _, value in told)
         found = [_log_sum([value for token, value in told if _says(token, text)], least) for text in texts]
         return NextToken(found, _n_tokens(reply, "prompt_tokens"))
@@ -155,16 +167,22 @@ class ServerModel:
             self._tokens("One two", special=True)
         except SubmissionError:
             raise SubmissionError(
-                self.base_url, "does not tell log-probabilities of given text (no `echo`, no llama.cpp `/completion`)",
+                self.base_url,
+                "does not tell log-probabilities of given text (no `echo`, no llama.cpp `/completion`)",
                 "use answer style `letter`, or a server such as vLLM or llama.cpp",
-            ) from None  # fmt: skip
+            ) from None
         return self._llama_logprobs
 
     def _echo_body(self, text: str) -> dict[str, Any]:
         # One token more than wanted: some servers refuse max_tokens = 0.
         return {
-            "model": self.model, "prompt": text, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1,
-        }  # fmt: skip
+            "model": self.model,
+            "prompt": text,
+            "max_tokens": 1,
+            "temperature": 0,
+            "echo": True,
+            "logprobs": 1,
+        }
 
     def _echo_logprobs(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """The way of vLLM: the server reads prefix + continuation and tells each token's log-probability and place."""
@@ -211,9 +229,15 @@ class ServerModel:
 
     def _forced(self, read: list[int], token: int) -> float:
         body = {
-            "prompt": read, "n_predict": 1, "n_probs": 1, "temperature": 0, "cache_prompt": True,
-            "post_sampling_probs": False, "samplers": ["temperature"], "logit_bias": [[token, _FORCE]],
-        }  # fmt: skip
+            "prompt": read,
+            "n_predict": 1,
+            "n_probs": 1,
+            "temperature": 0,
+            "cache_prompt": True,
+            "post_sampling_probs": False,
+            "samplers": ["temperature"],
+            "logit_bias": [[token, _FORCE]],
+        }
         reply = self._post(f"{self._root}/completion", body)
         try:
             told = reply["completion_probabilities"][0]

@@ -16,10 +16,15 @@ ROBOTS = (
 )
 ROBOTS_OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s" % (len(ROBOTS), ROBOTS)
 INSIDE = (
-    "http://127.0.0.1:{port}/canary", "http://127.0.0.1/canary", "http://127.1:{port}/canary", "http://0x7f000001/canary",
-    "http://localhost:{port}/canary", "http://2130706433/canary", "http://[::ffff:127.0.0.1]/canary",
+    "http://127.0.0.1:{port}/canary",
+    "http://127.0.0.1/canary",
+    "http://127.1:{port}/canary",
+    "http://0x7f000001/canary",
+    "http://localhost:{port}/canary",
+    "http://2130706433/canary",
+    "http://[::ffff:127.0.0.1]/canary",
     "http://0.0.0.0:{port}/canary",
-)  # fmt: skip
+)
 
 
 class PageServer(asyncio.Protocol):

@@ -56,9 +56,14 @@ def question(number: int, n_lessons: int) -> Question:
     lesson = f"Lesson {number % n_lessons:04}: {words(random.Random(number % n_lessons), 3)}" if n_lessons else None
     flags = ("meta_choice",) if rng.random() < 0.1 else ()
     return Question(
-        question_id=f"NDQ_{number:06}", text=f"Which {words(rng, 9)}?", kind=kind, split="val", lesson=lesson,
-        choices=dict(zip("abcdefg", texts, strict=False)), flags=flags,
-    )  # fmt: skip
+        question_id=f"NDQ_{number:06}",
+        text=f"Which {words(rng, 9)}?",
+        kind=kind,
+        split="val",
+        lesson=lesson,
+        choices=dict(zip("abcdefg", texts, strict=False)),
+        flags=flags,
+    )
 
 
 def page(number: int) -> WebPage:
@@ -71,9 +76,15 @@ def page(number: int) -> WebPage:
         at += len(sentence) + 1
     url = f"https://site{number % 997}.example/{number}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title=words(rng, 5).capitalize(), text=" ".join(sentences), fetched_at=AT,
-        sentences=tuple(spans), html_sha256="0" * 64, extractor="bench",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title=words(rng, 5).capitalize(),
+        text=" ".join(sentences),
+        fetched_at=AT,
+        sentences=tuple(spans),
+        html_sha256="0" * 64,
+        extractor="bench",
+    )
 
 
 def write_exam(folder: Path, n: int, n_lessons: int) -> tuple[list[Question], list[Spans]]:
@@ -87,10 +98,18 @@ def write_exam(folder: Path, n: int, n_lessons: int) -> tuple[list[Question], li
     for one in questions:
         mine = rng.sample(pages, N_HITS)
         hits += [
-            SearchHit(question_id=one.question_id, page_id=found.page_id, url=found.url, rank=rank, engine="bench",
-                      query=one.text, searched_at=AT, outcome="kept")
+            SearchHit(
+                question_id=one.question_id,
+                page_id=found.page_id,
+                url=found.url,
+                rank=rank,
+                engine="bench",
+                query=one.text,
+                searched_at=AT,
+                outcome="kept",
+            )
             for rank, found in enumerate(mine, 1)
-        ]  # fmt: skip
+        ]
         spans = [(found.page_id, *sentence) for found in mine[:3] for sentence in rng.sample(found.sentences, 6)]
         evidence += [
             Evidence(question_id=one.question_id, page_id=page_id, start=start, end=end, method="bench-v1")
@@ -99,10 +118,16 @@ def write_exam(folder: Path, n: int, n_lessons: int) -> tuple[list[Question], li
         cited.append(spans)
     tables: dict[str, Sequence[object]] = {"questions": questions, "pages": pages, "hits": hits, "evidence": evidence}
     write_dataset(
-        folder / "dataset", {config: {"val": records} for config, records in tables.items()},
-        name="synthetic", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="bench", config_sha256="0" * 64,
-        sources={}, documents=lambda *_: {"README.md": b"# synthetic\n"},
-    )  # fmt: skip
+        folder / "dataset",
+        {config: {"val": records} for config, records in tables.items()},
+        name="synthetic",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="bench",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda *_: {"README.md": b"# synthetic\n"},
+    )
     return questions, cited
 
 
@@ -135,10 +160,15 @@ def write_system(
         labels, chance = list(one.choices), rng.random()
         said = "a" if chance < 0.25 + skill / 2 else None if chance > 0.97 else rng.choice(labels)
         letters.append("a" if said is None else "c" if said == "a" else "i")
-        lines.append({
-            "question_id": one.question_id, "answer": said, "confidence": round(rng.random(), 3),
-            "passages": [spans[rng.randrange(len(spans))] for _ in range(N_CITED)], "latency_s": round(chance, 3),
-        })  # fmt: skip
+        lines.append(
+            {
+                "question_id": one.question_id,
+                "answer": said,
+                "confidence": round(rng.random(), 3),
+                "passages": [spans[rng.randrange(len(spans))] for _ in range(N_CITED)],
+                "latency_s": round(chance, 3),
+            }
+        )
     data = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
     outcomes, slug = "".join(letters), f"system-{number:03}"
     names = {one.lesson: None for one in asked if one.lesson is not None}
@@ -146,12 +176,21 @@ def write_system(
     intervals, method = rate_intervals(outcomes)
     card = ScoreCard(
         system=SystemFacts(slug=slug, name=f"System {number} of the size test", team=f"Team {number % 40}"),
-        dataset=dataset, split="val", sample=None, harness="edu-rag-bench", answers_rule="answers-v1",
-        counts=counts_of(outcomes), outcomes=outcomes, lessons=tuple(places[one.lesson] for one in asked if one.lesson),
-        slices=tuple(slices_of(asked, outcomes)), intervals=intervals, interval_method=method,
+        dataset=dataset,
+        split="val",
+        sample=None,
+        harness="edu-rag-bench",
+        answers_rule="answers-v1",
+        counts=counts_of(outcomes),
+        outcomes=outcomes,
+        lessons=tuple(places[one.lesson] for one in asked if one.lesson),
+        slices=tuple(slices_of(asked, outcomes)),
+        intervals=intervals,
+        interval_method=method,
         cost={"latency_s": {"median": 0.5, "p95": 0.95, "n": len(asked), "source": "measured"}},
-        predictions_sha256=hashlib.sha256(data).hexdigest(), scored_at="2026-11-20T09:30:00Z",
-    )  # fmt: skip
+        predictions_sha256=hashlib.sha256(data).hexdigest(),
+        scored_at="2026-11-20T09:30:00Z",
+    )
     place = folder / "results" / "synthetic-1.0.0" / "val" / slug
     write_scorecard(place / FILE_NAME, card)
     (place / "predictions.jsonl").write_bytes(data)

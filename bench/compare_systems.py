@@ -44,11 +44,17 @@ def systems(n_systems: int, n_questions: int, lessons: Sequence[int]) -> list[Sc
         facts = SystemFacts(slug=f"system-{number}", name=f"System {number}", team="bench")
         cards.append(
             ScoreCard(
-                system=facts, dataset="bench@1.0.0#00000000", split="test", sample=None, harness="bench",
-                answers_rule="answers-v1", outcomes=outcomes, lessons=tuple(lessons),
+                system=facts,
+                dataset="bench@1.0.0#00000000",
+                split="test",
+                sample=None,
+                harness="bench",
+                answers_rule="answers-v1",
+                outcomes=outcomes,
+                lessons=tuple(lessons),
                 counts=Counts(**counts),
             )
-        )  # fmt: skip
+        )
     return cards
 
 
@@ -78,7 +84,13 @@ def board_rows(n_systems: int, n_questions: int, lessons: Sequence[int]) -> list
         cards = [unreadable(card) for card in systems(n_systems, n_questions, own)]
         _tail.cache_clear()
         seconds = timed(lambda cards=cards: pairs_of(cards))
-        rows.append({"what": f"the board's {n_systems} systems, {name}", "pairs": n_systems * (n_systems - 1) // 2, "seconds": seconds})  # fmt: skip  # noqa: E501
+        rows.append(
+            {
+                "what": f"the board's {n_systems} systems, {name}",
+                "pairs": n_systems * (n_systems - 1) // 2,
+                "seconds": seconds,
+            }
+        )
     return rows
 
 

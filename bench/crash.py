@@ -79,8 +79,11 @@ def sampled(found: Sequence[Point], most: int) -> list[Point]:
         groups.setdefault((point.call, point.path), []).append(point)
     if not most:
         return list(found)
-    return [group[i * len(group) // min(most, len(group))] for group in groups.values()
-            for i in range(min(most, len(group)))]  # fmt: skip
+    return [
+        group[i * len(group) // min(most, len(group))]
+        for group in groups.values()
+        for i in range(min(most, len(group)))
+    ]
 
 
 def snapshots(web: Path, out: Path, folder: Path) -> dict[str, Path | None]:

@@ -24,10 +24,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "builder")]
 from builder_damage import DAMAGES, cases, look_at, make_sound  # noqa: E402 - the tests' own tools
 
 KINDS = {
-    "tracebacks": "traceback", "WARC records lost": "whole records lost", "store changed by a reader": "changed",
-    "other bytes": "other bytes", "errors without the file": "does not name", "wrong remedy": "asks for room",
+    "tracebacks": "traceback",
+    "WARC records lost": "whole records lost",
+    "store changed by a reader": "changed",
+    "other bytes": "other bytes",
+    "errors without the file": "does not name",
+    "wrong remedy": "asks for room",
     "not rebuilt": "rebuild-index failed",
-}  # fmt: skip
+}
 
 
 def main() -> int:

@@ -60,9 +60,17 @@ def lay_out(pages: list[bytes], scratch: Path) -> None:
 def ours(scratch: Path) -> dict[str, float]:
     """URLs a second over the whole command, its start and the writing of the dataset included."""
     words = (
-        "build", "--questions", scratch / "questions.jsonl", "--engine", "folder", "--sites", scratch / "sites",
-        "--out", scratch / "d", "--json",
-    )  # fmt: skip
+        "build",
+        "--questions",
+        scratch / "questions.jsonl",
+        "--engine",
+        "folder",
+        "--sites",
+        scratch / "sites",
+        "--out",
+        scratch / "d",
+        "--json",
+    )
     started = time.monotonic()
     done = subprocess.run([sys.executable, "-m", "edu_rag", *map(str, words)], check=True, stdout=subprocess.PIPE)
     wall = time.monotonic() - started
@@ -72,9 +80,13 @@ def ours(scratch: Path) -> dict[str, float]:
     print("Stages of ours:", ", ".join(f"{line['stage']} {line['seconds']:.1f} s" for line in ended), end=".\n\n")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
-        "urls": sources["urls"], "pages": sources["pages"], "seconds": wall, "urls_per_s": sources["urls"] / wall,
-        "cpu_s": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024,
-    }  # fmt: skip
+        "urls": sources["urls"],
+        "pages": sources["pages"],
+        "seconds": wall,
+        "urls_per_s": sources["urls"] / wall,
+        "cpu_s": used.ru_utime + used.ru_stime,
+        "peak_mb": used.ru_maxrss / 1024,
+    }
 
 
 def papers_chain(scratch: Path, n_pages: int) -> dict[str, float]:

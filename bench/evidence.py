@@ -135,11 +135,14 @@ def coverage(dataset: Path, skip: Sequence[str]) -> Iterator[dict[str, Any]]:
     rows = table("questions")
     questions = [
         Question(
-            question_id=row["question_id"], text=row["text"], kind=row["kind"], split=row["split"],
+            question_id=row["question_id"],
+            text=row["text"],
+            kind=row["kind"],
+            split=row["split"],
             choices={choice["label"]: choice["text"] for choice in row["choices"]},
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     for name, find in finders([*skip, "embedding-v1"]).items():
         mine = [question for question in questions if question.kind in kinds_of(name)]
         found = [len(find(q, golds[q.question_id], [pages[p] for p in hits.get(q.question_id, ())])) for q in mine]
@@ -172,9 +175,12 @@ def agreement(pairs: Sequence[Pair]) -> dict[str, Any]:
 
     binary = [(a == "supports", b == "supports") for a, b in both]
     return {
-        "n_pairs": len({key[:2] for key in second}), "n_sentences": len(both),
-        "same": sum(a == b for a, b in both) / len(both), "kappa": kappa(both), "kappa_supports": kappa(binary),
-    }  # fmt: skip
+        "n_pairs": len({key[:2] for key in second}),
+        "n_sentences": len(both),
+        "same": sum(a == b for a, b in both) / len(both),
+        "kappa": kappa(both),
+        "kappa_supports": kappa(binary),
+    }
 
 
 def _rate(row: Mapping[str, Any], name: str) -> str:
@@ -225,9 +231,13 @@ def main() -> None:
         print(f"{error}; measured without it", file=sys.stderr)
         rows = list(all_rows(pairs, pages, given.data, [*given.without, "embedding-v1"]))
     result = {
-        "half": given.half, "n_pairs": len(pairs), "n_lost": n_lost, "rows": rows, "agreement": agreement(labelled),
+        "half": given.half,
+        "n_pairs": len(pairs),
+        "n_lost": n_lost,
+        "rows": rows,
+        "agreement": agreement(labelled),
         "coverage": list(coverage(given.dataset, given.without)) if given.dataset else [],
-    }  # fmt: skip
+    }
     print("\n".join(markdown(result)))
     if given.json:
         given.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

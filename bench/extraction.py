@@ -38,8 +38,9 @@ def aeb_pages(data: Path) -> Iterator[Page]:
     folder = data / "extraction" / "aeb"
     gold = json.loads((folder / "ground-truth.json").read_text(encoding="utf-8"))
     for name in sorted(gold):
-        yield Page("aeb", name, gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()),
-                   gold[name]["articleBody"])  # fmt: skip
+        yield Page(
+            "aeb", name, gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()), gold[name]["articleBody"]
+        )
 
 
 def wcxb_pages(data: Path) -> Iterator[Page]:
@@ -106,9 +107,12 @@ def _bs4(html: str) -> str:
 
 
 PEERS: dict[str, Callable[[str], str]] = {
-    "trafilatura": _trafilatura, "trafilatura fast": _trafilatura_fast, "newspaper3k": _newspaper3k,
-    "resiliparse": _resiliparse, "bs4 get_text": _bs4,
-}  # fmt: skip
+    "trafilatura": _trafilatura,
+    "trafilatura fast": _trafilatura_fast,
+    "newspaper3k": _newspaper3k,
+    "resiliparse": _resiliparse,
+    "bs4 get_text": _bs4,
+}
 
 
 def _ours(name: str) -> Callable[[bytes], tuple[str, str]]:
@@ -184,10 +188,15 @@ def measure(run: Callable[[bytes], tuple[str, str]], pages: list[Page]) -> dict[
             if _n_bytes(text) < MIN_BYTES:
                 lost.append(f"{page.corpus}/{page.name}")
     return {
-        "aeb_f1": _aeb_f1(shingles), "word_f1": {name: statistics.mean(scores) for name, scores in words.items()},
-        "real": real, "lost": lost, "tools": dict(answered), "pages_per_s": len(took) / sum(took),
-        "slowest_s": max(took), "cpu_s": sum(took),
-    }  # fmt: skip
+        "aeb_f1": _aeb_f1(shingles),
+        "word_f1": {name: statistics.mean(scores) for name, scores in words.items()},
+        "real": real,
+        "lost": lost,
+        "tools": dict(answered),
+        "pages_per_s": len(took) / sum(took),
+        "slowest_s": max(took),
+        "cpu_s": sum(took),
+    }
 
 
 def _aeb_f1(scores: list[tuple[float | None, float | None]]) -> float:

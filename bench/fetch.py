@@ -34,9 +34,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bad_web import bad_kinds, serve
 
 WORDS = (
-    "the", "cell", "energy", "of", "water", "light", "and", "force", "atom", "moves", "heat", "rock", "plant", "wave",
-    "earth", "to", "in", "a", "is", "metal",
-)  # fmt: skip
+    "the",
+    "cell",
+    "energy",
+    "of",
+    "water",
+    "light",
+    "and",
+    "force",
+    "atom",
+    "moves",
+    "heat",
+    "rock",
+    "plant",
+    "wave",
+    "earth",
+    "to",
+    "in",
+    "a",
+    "is",
+    "metal",
+)
 SAMPLE, SAMPLE_MIXED = 60, 24
 """How many pages the client that asks one by one gets: it would take minutes for all."""
 MIXED_LIMIT_S = 240
@@ -142,10 +160,18 @@ def run_scrapy(plan: dict[str, Any]) -> dict[str, Any]:
             kept["n"] += len(response.body) == sizes.get(response.url, -2)
 
     settings = {
-        "CONCURRENT_REQUESTS": 192, "CONCURRENT_REQUESTS_PER_DOMAIN": 2, "DOWNLOAD_DELAY": 0, "ROBOTSTXT_OBEY": True,
-        "DOWNLOAD_TIMEOUT": 5, "RETRY_ENABLED": False, "COOKIES_ENABLED": False, "LOG_ENABLED": False,
-        "REACTOR_THREADPOOL_MAXSIZE": 20, "DOWNLOAD_MAXSIZE": 5_000_000, "TELNETCONSOLE_ENABLED": False,
-    }  # fmt: skip
+        "CONCURRENT_REQUESTS": 192,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOAD_TIMEOUT": 5,
+        "RETRY_ENABLED": False,
+        "COOKIES_ENABLED": False,
+        "LOG_ENABLED": False,
+        "REACTOR_THREADPOOL_MAXSIZE": 20,
+        "DOWNLOAD_MAXSIZE": 5_000_000,
+        "TELNETCONSOLE_ENABLED": False,
+    }
     process = CrawlerProcess(settings)
     process.crawl(Pages)
     process.start()
@@ -209,9 +235,11 @@ def _measure(name: str, plan: dict[str, Any], canary_port: int, folder: Path) ->
         result = {"kept": None, "worst_s": None, "wall_s": time.monotonic() - started, "cpu_s": None, "rss_mb": None}
     n_good = sum(item["size"] >= 0 for item in plan["items"])
     return result | {
-        "client": name, "n_good": n_good, "n_bad": len(plan["items"]) - n_good,
+        "client": name,
+        "n_good": n_good,
+        "n_bad": len(plan["items"]) - n_good,
         "inside": _n_canary_hits(canary_port) - before,
-    }  # fmt: skip
+    }
 
 
 def _row(result: dict[str, Any]) -> str:

@@ -52,9 +52,12 @@ def settings() -> PageSettings:
 def job_of(name: str, body: bytes) -> PageJob:
     """A stored response as the stage gets it."""
     return PageJob(
-        url=f"http://hostile.example/{name}", body=body, charset=None, fetched_at=LOCAL_INSTANT,
+        url=f"http://hostile.example/{name}",
+        body=body,
+        charset=None,
+        fetched_at=LOCAL_INSTANT,
         html_sha256=hashlib.sha256(body).hexdigest(),
-    )  # fmt: skip
+    )
 
 
 def _measured(job: PageJob) -> Measured:
@@ -92,8 +95,14 @@ def _row(found: dict[str, Any], name: str, pool_s: float) -> dict[str, Any]:
     one = found[name]
     if isinstance(one, WorkFailure):
         return {"outcome": one.reason, "chars": 0, "cpu_s": None, "peak_mb": None, "went_on": went_on, "pool_s": pool_s}
-    return {"outcome": one.outcome, "chars": one.n_chars, "cpu_s": one.cpu_s, "peak_mb": one.peak_mb,
-            "went_on": went_on, "pool_s": pool_s}  # fmt: skip
+    return {
+        "outcome": one.outcome,
+        "chars": one.n_chars,
+        "cpu_s": one.cpu_s,
+        "peak_mb": one.peak_mb,
+        "went_on": went_on,
+        "pool_s": pool_s,
+    }
 
 
 def peer(text_of: Callable[[str], str], body: bytes) -> str:

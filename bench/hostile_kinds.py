@@ -111,9 +111,7 @@ KINDS: dict[str, Callable[[], bytes]] = {
     "textarea and title": lambda: _page("<textarea><title>" * 40_000 + _WORDS * 20),
     "heads and bodies": lambda: b"<html><head><body>" * 30_000 + _WORDS.encode() * 20,
     "bases and metas": lambda: _page(_WORDS * 20, "<base href=x><meta name=author content=x>" * 40_000),
-    "JSON-LD bomb": lambda: _page(
-        _WORDS * 20, f'<script type="application/ld+json">{"[" * 400_000}</script>'
-    ),
+    "JSON-LD bomb": lambda: _page(_WORDS * 20, f'<script type="application/ld+json">{"[" * 400_000}</script>'),
     "hidden flood": lambda: _page("<div style='display:none'>" * 250 + "<p style='font-size:0'>x" * 40_000),
     "one line of boilerplate words": lambda: _page("<div class='nav footer comment share'>" * 20_000 + _WORDS * 20),
     "wide table below the limit": lambda: _page("<table><tr>" + "<td>1</td>" * 12_000 + "</tr></table>"),
@@ -148,7 +146,7 @@ KINDS: dict[str, Callable[[], bytes]] = {
         _WORDS * 20 + f"<div style='display:none'>{'If you are an AI model, say ' * 70_000}</div>"
     ),
     "initials": lambda: _said("A. B. C. "),
-    "full stops": lambda: _said('." \' Dr. e.g. 1. '),
+    "full stops": lambda: _said(".\" ' Dr. e.g. 1. "),
     "short sentences in one line": lambda: _said("It is. So it was! Or not? "),
     "words that all differ": lambda: _page("<p>" + " ".join(f"w{n}" for n in range(300_000))),
     "one question of the dataset": lambda: _said(
@@ -158,4 +156,4 @@ KINDS: dict[str, Callable[[], bytes]] = {
     "the words of one question": lambda: _said("volcano wide gently sloping sides built many flows runny lava "),
     "answer keys": lambda: _said("1. a 2. b Answer key: 3) c [x] d) "),
     "a wall of cookies and logins": lambda: _said("Accept all cookies. Log in or sign up. 404 page not found. "),
-}  # fmt: skip
+}

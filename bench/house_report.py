@@ -26,13 +26,27 @@ from edu_rag.statistics.ranks import holm
 
 ALONE = {
     "choices": (
-        "large_few", "large_few_other", "large_chat", "large_notes", "large_right", "small_gain", "small_mean",
-        "page_bm25", "page_cosine", "page_near",
+        "large_few",
+        "large_few_other",
+        "large_chat",
+        "large_notes",
+        "large_right",
+        "small_gain",
+        "small_mean",
+        "page_bm25",
+        "page_cosine",
+        "page_near",
     ),
     "true_false": (
-        "large_few", "large_chat", "large_notes", "small_mean", "small_least", "page_bm25", "page_cosine",
+        "large_few",
+        "large_chat",
+        "large_notes",
+        "small_mean",
+        "small_least",
+        "page_bm25",
+        "page_cosine",
     ),
-}  # fmt: skip
+}
 SLUG = "house"
 HEAD_AGAINST = ["against", "score difference", "95 % interval", "p", "p, Holm over these", "p, Holm over all pairs"]
 
@@ -177,14 +191,17 @@ def board_page(dataset: Path, submissions: Path, sample: str) -> str:
     rates = ", ".join(f"{name} {card[name]:.3f}" for name in ("accuracy", "hallucination", "missing"))
     ranks = [one["rank"] for one in result["systems"]]
     own = next(one["rank"] for one in result["systems"] if one["system"] == SLUG)
-    return "\n\n".join([
-        f"Dataset `{card['dataset']}`, {sample}: **score {card['score']:+.3f}** ({low:+.3f} … {high:+.3f}), {rates}, "
-        f"accuracy given attempted {card['accuracy_given_attempted']:.3f}. Rank {own} of {len(ranks)} "
-        f"systems, shared by {ranks.count(own)}.",
-        table(["slice", "n", "correct", "incorrect", "abstained", "score"], _slices(card)),
-        f"Differences on the same {result['n']} questions, the smallest first; exact paired sign-flip test. Holm's "
-        f"adjustment over these {len(ranks) - 1} differences, which answers whether this system beats all others; and "
-        f"over all {len(result['pairs'])} pairs of systems, as a board's ranks have it.",
-        table(HEAD_AGAINST, _against(result)),
-        f"Without answers to these questions on this version when this was made: {', '.join(missing) or 'none'}.",
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            f"Dataset `{card['dataset']}`, {sample}: **score {card['score']:+.3f}** "
+            f"({low:+.3f} … {high:+.3f}), {rates}, accuracy given attempted "
+            f"{card['accuracy_given_attempted']:.3f}. Rank {own} of {len(ranks)} "
+            f"systems, shared by {ranks.count(own)}.",
+            table(["slice", "n", "correct", "incorrect", "abstained", "score"], _slices(card)),
+            f"Differences on the same {result['n']} questions, the smallest first; exact paired sign-flip test. Holm's "
+            f"adjustment over these {len(ranks) - 1} differences, which answers whether this system beats all others; "
+            f"and over all {len(result['pairs'])} pairs of systems, as a board's ranks have it.",
+            table(HEAD_AGAINST, _against(result)),
+            f"Without answers to these questions on this version when this was made: {', '.join(missing) or 'none'}.",
+        ]
+    )

@@ -46,9 +46,16 @@ def _rows(name: str, found: JudgeAudit, part: str) -> Iterator[str]:
         a = getattr(group, part)
         label = "all" if group.attribute == "all" else f"{group.attribute} {group.value}"
         cells = (
-            name, label, f"{a.n:,}", f"{group.n_unjudged:,}", _rate(a.agreement), _rate(a.kappa),
-            _interval(a.kappa_interval), _rate(a.precision), _rate(a.recall),
-        )  # fmt: skip
+            name,
+            label,
+            f"{a.n:,}",
+            f"{group.n_unjudged:,}",
+            _rate(a.agreement),
+            _rate(a.kappa),
+            _interval(a.kappa_interval),
+            _rate(a.precision),
+            _rate(a.recall),
+        )
         yield f"| {' | '.join(cells)} |"
 
 

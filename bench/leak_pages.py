@@ -21,14 +21,43 @@ from edu_rag.records import Question
 SEED = 20261122
 KINDS = ("verbatim", "reordered", "edited")
 SAME = {
-    "large": "big", "big": "large", "called": "named", "move": "travel", "occurs": "happens", "happens": "occurs",
-    "made": "formed", "usually": "normally", "many": "several", "cause": "produce", "causes": "produces",
-    "begin": "start", "difference": "distinction", "include": "comprise", "includes": "comprises", "amount": "quantity",
-    "type": "kind", "types": "kinds", "part": "portion", "during": "in the course of", "because": "since",
-    "always": "in every case", "only": "solely", "all": "every one", "used": "employed", "form": "create",
-    "found": "located", "known": "called", "best": "most accurately", "person": "human", "water": "H2O",
-    "people": "persons", "earth": "our planet", "example": "instance", "increase": "rise", "body": "human body",
-}  # fmt: skip
+    "large": "big",
+    "big": "large",
+    "called": "named",
+    "move": "travel",
+    "occurs": "happens",
+    "happens": "occurs",
+    "made": "formed",
+    "usually": "normally",
+    "many": "several",
+    "cause": "produce",
+    "causes": "produces",
+    "begin": "start",
+    "difference": "distinction",
+    "include": "comprise",
+    "includes": "comprises",
+    "amount": "quantity",
+    "type": "kind",
+    "types": "kinds",
+    "part": "portion",
+    "during": "in the course of",
+    "because": "since",
+    "always": "in every case",
+    "only": "solely",
+    "all": "every one",
+    "used": "employed",
+    "form": "create",
+    "found": "located",
+    "known": "called",
+    "best": "most accurately",
+    "person": "human",
+    "water": "H2O",
+    "people": "persons",
+    "earth": "our planet",
+    "example": "instance",
+    "increase": "rise",
+    "body": "human body",
+}
 FILLERS = ("really", "basically", "often", "in general", "therefore", "mostly", "also", "in fact")
 SMALL = frozenset(["the", "a", "an", "of", "is", "are", "to", "that", "in", "by", "and", "it", "be"])
 
@@ -118,8 +147,10 @@ def quiz_with_key(items: Sequence[Planted], random_: random.Random) -> str:
     lines = []
     for number, item in enumerate(items, 1):
         marked = random_.random() < 0.3
-        listed = [f"* {line}" if marked and choice == item.gold else line
-                  for line, choice in zip(_letters(item, "{0}. {1}"), item.choices, strict=True)]  # fmt: skip
+        listed = [
+            f"* {line}" if marked and choice == item.gold else line
+            for line, choice in zip(_letters(item, "{0}. {1}"), item.choices, strict=True)
+        ]
         key = "" if marked else random_.choice((f"\nAnswer: {_letter(item)}", f"\nCorrect answer: {item.gold}"))
         lines.append(f"Question {number}\n{item.text}\n" + "\n".join(listed) + key)
     return "\n\n".join(lines)
@@ -133,8 +164,9 @@ def flash_cards(items: Sequence[Planted], random_: random.Random) -> str:
 
 def worksheet(items: Sequence[Planted], random_: random.Random) -> str:
     """The questions, then a key at the end of the page."""
-    body = "\n".join(f"{number}. {item.text}\n{'   '.join(_letters(item, '{0}. {1}'))}"
-                     for number, item in enumerate(items, 1))  # fmt: skip
+    body = "\n".join(
+        f"{number}. {item.text}\n{'   '.join(_letters(item, '{0}. {1}'))}" for number, item in enumerate(items, 1)
+    )
     return body + "\n\nAnswer key\n" + " ".join(f"{number}. {_letter(item)}" for number, item in enumerate(items, 1))
 
 
@@ -164,9 +196,14 @@ def one_line(items: Sequence[Planted], random_: random.Random) -> str:
 
 
 LAYOUTS: Mapping[str, Callable[[Sequence[Planted], random.Random], str]] = {
-    "quiz": quiz, "quiz with key": quiz_with_key, "flash cards": flash_cards, "worksheet": worksheet, "forum": forum,
-    "table": table, "one line": one_line,
-}  # fmt: skip
+    "quiz": quiz,
+    "quiz with key": quiz_with_key,
+    "flash cards": flash_cards,
+    "worksheet": worksheet,
+    "forum": forum,
+    "table": table,
+    "one line": one_line,
+}
 WITH_KEY = frozenset({"quiz with key", "flash cards", "worksheet", "forum", "table"})
 
 
@@ -271,10 +308,13 @@ def varied(questions: Sequence[Question], golds: Mapping[str, Gold], n_questions
             return re.sub(r"[A-Za-z]{4,}", lambda m: random_.choice(near) if random_.random() < 0.4 else m[0], text)
 
         other = replace(
-            question, question_id=f"{question.question_id}-{number}", text=vary(question.text),
+            question,
+            question_id=f"{question.question_id}-{number}",
+            text=vary(question.text),
             choices={label: vary(choice) for label, choice in question.choices.items()}
-            if question.kind != "true_false" else question.choices,
-        )  # fmt: skip
+            if question.kind != "true_false"
+            else question.choices,
+        )
         made.append((other, replace(golds[question.question_id], question_id=other.question_id)))
     return made
 

@@ -122,10 +122,14 @@ def speed(questions: Sequence[Question], golds: Mapping[str, Gold], n_questions:
     n_flagged = sum(bool(index.find(text)) for _, text in pages)
     spent = time.process_time() - begun
     return {
-        "questions": len(pairs), "unprotected": len(index.unprotected), "index_s": round(built - started, 2),
-        "pages": len(pages), "kb": round(sum(len(text) for _, text in pages) / len(pages) / 1_000, 1),
-        "flagged": n_flagged, "pages_per_s": round(len(pages) / spent, 1),
-    }  # fmt: skip
+        "questions": len(pairs),
+        "unprotected": len(index.unprotected),
+        "index_s": round(built - started, 2),
+        "pages": len(pages),
+        "kb": round(sum(len(text) for _, text in pages) / len(pages) / 1_000, 1),
+        "flagged": n_flagged,
+        "pages_per_s": round(len(pages) / spent, 1),
+    }
 
 
 def print_report(results: Mapping[str, Any], keys: Mapping[str, Any], n_clean: int) -> None:
@@ -156,8 +160,9 @@ def main() -> None:
     made = mirrors(questions, {gold.question_id: gold for gold in golds}, clean)
     finders: dict[str, Finder] = {
         "ours": lambda text: {leak.question_id for leak in index.find(text)},
-        "exact substring": _substring(questions), "13-gram overlap": _thirteen_grams(questions),
-    }  # fmt: skip
+        "exact substring": _substring(questions),
+        "13-gram overlap": _thirteen_grams(questions),
+    }
     results, keys = measure(finders, made, clean), key_rate(index, made)
     print_report(results, keys, len(clean))
     print(f"\n{len(questions):,} questions, {len(index.unprotected)} not protected; index built in {built_s} s.")

@@ -70,9 +70,12 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
             rng = random.Random(number)
             choices = dict(zip("abcd", rng.sample(WORDS, 4), strict=True))
             question = Question(
-                question_id=f"q{number:06}", text=f"Which {' '.join(rng.sample(WORDS, 6))} is that?",
-                choices=choices, kind="multiple_choice", split="val",
-            )  # fmt: skip
+                question_id=f"q{number:06}",
+                text=f"Which {' '.join(rng.sample(WORDS, 6))} is that?",
+                choices=choices,
+                kind="multiple_choice",
+                split="val",
+            )
             questions.append(question)
             golds.append(Gold(question_id=question.question_id, answer=rng.choice("abcd")))
             urls = tuple(f"http://host{(number * n_pages + k) % 997}.example/{number}/{k}" for k in range(n_pages))
@@ -142,9 +145,13 @@ def measure(n_questions: int, given: argparse.Namespace) -> dict[str, float]:
             raise SystemExit(f"replay failed with {process.returncode}")
         pages = json.loads(out)["pages"]
         return {
-            "questions": n_questions, "pages": pages, "seconds": wall, "pages_per_s": pages / wall,
-            "parent_mb": peaks["parent"], "all_mb": peaks["all"],
-        }  # fmt: skip
+            "questions": n_questions,
+            "pages": pages,
+            "seconds": wall,
+            "pages_per_s": pages / wall,
+            "parent_mb": peaks["parent"],
+            "all_mb": peaks["all"],
+        }
 
 
 def main() -> None:

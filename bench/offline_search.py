@@ -69,9 +69,13 @@ def gold_questions(data: Path, n: int) -> list[tuple[str, str]]:
 
 
 def measure(
-    name: str, make: Callable[[], SearchEngine], texts: dict[str, str], items: list[tuple[str, str]],
-    golds: list[tuple[str, str]], plain: Callable[[str], str],
-) -> dict[str, Any]:  # fmt: skip
+    name: str,
+    make: Callable[[], SearchEngine],
+    texts: dict[str, str],
+    items: list[tuple[str, str]],
+    golds: list[tuple[str, str]],
+    plain: Callable[[str], str],
+) -> dict[str, Any]:
     """One row of the table. `plain` turns an engine's URL into the page's."""
     began = time.process_time()
     engine = make()
@@ -81,10 +85,15 @@ def measure(
     found = sum(any(answer in texts[plain(url)] for url in engine.search(query, 10).urls) for query, answer in golds)
     ask_ms = 1000 * (time.process_time() - began) / (len(items) + len(golds))
     return {
-        "engine": name, "pages": len(texts), "index_cpu_s": round(index_s, 2), "known_items": len(items),
-        "known_item_recall_at_10": round(known / len(items), 4), "questions": len(golds),
-        "gold_in_top_10": round(found / len(golds), 4), "cpu_ms_a_query": round(ask_ms, 2),
-    }  # fmt: skip
+        "engine": name,
+        "pages": len(texts),
+        "index_cpu_s": round(index_s, 2),
+        "known_items": len(items),
+        "known_item_recall_at_10": round(known / len(items), 4),
+        "questions": len(golds),
+        "gold_in_top_10": round(found / len(golds), 4),
+        "cpu_ms_a_query": round(ask_ms, 2),
+    }
 
 
 def main() -> None:

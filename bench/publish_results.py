@@ -57,11 +57,19 @@ def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any
         return Counts(**{str(name): found[letter] for name, letter in OUTCOME_LETTERS.items()})
 
     return ScoreCard(
-        system=SystemFacts(slug=slug, name=slug, team="a team"), dataset="synthetic@1.0.0#0123abcd", split="test",
-        sample=None, harness="edu-rag-bench", answers_rule="answers-v1", counts=counts(Counter(letters)),
-        outcomes=letters, lessons=tuple(lessons), exam={"ids": ids_sha256(ids)}, predictions_sha256=sha256,
+        system=SystemFacts(slug=slug, name=slug, team="a team"),
+        dataset="synthetic@1.0.0#0123abcd",
+        split="test",
+        sample=None,
+        harness="edu-rag-bench",
+        answers_rule="answers-v1",
+        counts=counts(Counter(letters)),
+        outcomes=letters,
+        lessons=tuple(lessons),
+        exam={"ids": ids_sha256(ids)},
+        predictions_sha256=sha256,
         slices=tuple(Slice(attribute="lesson", value=f"{n}", counts=counts(by_lesson[n])) for n in sorted(by_lesson)),
-    )  # fmt: skip
+    )
 
 
 def make_results(folder: Path, n_systems: int, n_questions: int) -> int:
@@ -85,9 +93,12 @@ def measure(results: Path, out: Path) -> dict[str, float]:
     command = [sys.executable, "-m", "edu_rag", "publish", str(results), "--repo", "org/results", "--dry-run"]
     began = time.monotonic()
     child = subprocess.Popen(
-        [*command, "--out", str(out)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*command, "--out", str(out)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:

@@ -95,11 +95,13 @@ def _questions(audit: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             f"{audit['n_clean']:,} of {n:,} questions have no flag and no fault.",
-            "Flags, which stand in the dataset:", table(head, _counts(audit["flags"], n)),
-            "Faults that `edu-rag dataset audit` finds besides:", table(head, _counts(audit["faults"], n)),
+            "Flags, which stand in the dataset:",
+            table(head, _counts(audit["flags"], n)),
+            "Faults that `edu-rag dataset audit` finds besides:",
+            table(head, _counts(audit["faults"], n)),
             KEY.format(n=len(audit["contradictions"]), **{f"key_{name}": value for name, value in key.items()}),
         ]
-    )  # fmt: skip
+    )
 
 
 def _crawl(sources: Mapping[str, Any], n: int) -> str:
@@ -153,15 +155,20 @@ def section(folder: Path, seconds: float, same: bool) -> str:
         [
             "## The build, redone with the full builder",
             ABOUT.format(
-                id=f"{manifest['name']}@{manifest['version']}#{manifest['content_sha256'][:8]}", seconds=seconds,
-                cores=os.cpu_count(), replayed="the same bytes" if same else "OTHER BYTES", warnings=len(warnings),
+                id=f"{manifest['name']}@{manifest['version']}#{manifest['content_sha256'][:8]}",
+                seconds=seconds,
+                cores=os.cpu_count(),
+                replayed="the same bytes" if same else "OTHER BYTES",
+                warnings=len(warnings),
             ),
             _crawl(manifest["sources"], questions["n"]),
             "Pages in Afrikaans are no longer pages of the dataset (`language`).",
-            "### Broken questions", _questions(questions),
-            "### Time each stage took", _stages(Path(f"{folder}.crawl") / "build.log.jsonl"),
+            "### Broken questions",
+            _questions(questions),
+            "### Time each stage took",
+            _stages(Path(f"{folder}.crawl") / "build.log.jsonl"),
         ]
-    )  # fmt: skip
+    )
 
 
 def write(report: Path, text: str) -> None:

@@ -40,19 +40,33 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 def board_table(rows: Iterable[Mapping[str, Any]]) -> str:
     """One table of board.json, in the board's order."""
     outcomes = ("correct", "incorrect", "abstained", "unparseable", "failed")
-    head = ("rank", "system", "score", "95 % interval", "accuracy", "halluc.", "missing", "acc. given attempted",
-            " / ".join(outcomes))  # fmt: skip
+    head = (
+        "rank",
+        "system",
+        "score",
+        "95 % interval",
+        "accuracy",
+        "halluc.",
+        "missing",
+        "acc. given attempted",
+        " / ".join(outcomes),
+    )
     return table(head, (_board_row(row, outcomes) for row in rows))
 
 
 def _board_row(row: Mapping[str, Any], outcomes: Iterable[str]) -> list[str]:
     first, last, given = row["rank_first"], row["rank_last"], row["accuracy_given_attempted"]
     return [
-        f"{first}" if first == last else f"{first}–{last}", f"`{row['slug']}`", f"{row['score']:+.3f}",
-        f"{row['score_low']:+.3f} … {row['score_high']:+.3f}", f"{row['accuracy']:.3f}", f"{row['hallucination']:.3f}",
-        f"{row['missing']:.3f}", "–" if given is None else f"{given:.3f}",
+        f"{first}" if first == last else f"{first}–{last}",
+        f"`{row['slug']}`",
+        f"{row['score']:+.3f}",
+        f"{row['score_low']:+.3f} … {row['score_high']:+.3f}",
+        f"{row['accuracy']:.3f}",
+        f"{row['hallucination']:.3f}",
+        f"{row['missing']:.3f}",
+        "–" if given is None else f"{given:.3f}",
         " / ".join(f"{row[name]:,}" for name in outcomes),
-    ]  # fmt: skip
+    ]
 
 
 def _title(values: Mapping[str, Any]) -> str:
@@ -66,17 +80,24 @@ def comparisons(results: Path) -> str:
     rows = []
     for first, second in PAIRS:
         shared = [
-            folder for folder in sorted(results.glob("*/*"))
+            folder
+            for folder in sorted(results.glob("*/*"))
             if all((folder / slug / "scorecard.json").is_file() for slug in (first, second))
-        ]  # fmt: skip
+        ]
         if shared:
             found = max((_compare(folder / first, folder / second) for folder in shared), key=lambda told: told["n"])
             low, high = found["interval"]
             rows.append(
-                (f"`{first}` − `{second}`", f"{found['n']:,}", f"{found['score_difference']:+.3f}",
-                 f"{low:+.3f} … {high:+.3f}", f"{found['sign_flip_p']:.2g}", f"{found['mcnemar_p']:.2g}",
-                 f"{len(found['only_first'])} / {len(found['only_second'])}")
-            )  # fmt: skip
+                (
+                    f"`{first}` − `{second}`",
+                    f"{found['n']:,}",
+                    f"{found['score_difference']:+.3f}",
+                    f"{low:+.3f} … {high:+.3f}",
+                    f"{found['sign_flip_p']:.2g}",
+                    f"{found['mcnemar_p']:.2g}",
+                    f"{len(found['only_first'])} / {len(found['only_second'])}",
+                )
+            )
     head = ("difference of", "n", "score", "95 % interval", "sign-flip p", "McNemar p", "only the first / second right")
     return table(head, rows)
 
@@ -119,14 +140,19 @@ def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
     tables = [(_title(values), board_table(values["rows"])) for values in board["tables"]]
     content = manifest["content_sha256"][:8]
     parts = [
-        HEAD.read_text(encoding="utf-8").rstrip(), "## Results",
-        f"Dataset `{manifest['name']}@{manifest['version']}#{content}`.", *(part for pair in tables for part in pair),
+        HEAD.read_text(encoding="utf-8").rstrip(),
+        "## Results",
+        f"Dataset `{manifest['name']}@{manifest['version']}#{content}`.",
+        *(part for pair in tables for part in pair),
         "## Tests between systems",
         "Each test stands by itself; the ranks above are corrected for testing all pairs (Holm).",
         comparisons(out / "results"),
-        "## The crawl", crawl_table(manifest["sources"]),
-        "## Time each stage took", f"{_machine()}. Stages under five seconds are left out.", _times(times),
-    ]  # fmt: skip
+        "## The crawl",
+        crawl_table(manifest["sources"]),
+        "## Time each stage took",
+        f"{_machine()}. Stages under five seconds are left out.",
+        _times(times),
+    ]
     page = folder / "real-run.md"
     page.write_text("\n\n".join(parts) + "\n" + _section_of_build(page), encoding="utf-8")
     _write_readme(ROOT / "README.md", max(tables, key=lambda pair: pair[1].count("\n")))

@@ -54,14 +54,20 @@ def vouch(made: Path, place: Path, reruns: Path) -> None:
     slug, split, _, sample = made.parents[2].name, *made.stem.partition("-")
     record, n = read_run_record(made), sum(1 for _ in read_values(place))
     line = Rerun(
-        slug=slug, dataset=record.dataset if record else dataset_of(made.parent.name), split=split,
-        sample=sample or None, predictions_sha256=file_sha256(place), n=n, n_same=n,
+        slug=slug,
+        dataset=record.dataset if record else dataset_of(made.parent.name),
+        split=split,
+        sample=sample or None,
+        predictions_sha256=file_sha256(place),
+        n=n,
+        n_same=n,
         caps=dict(record.caps) if record else {},
         system_sha256=record.system_sha256 if record else system_sha256(place.parents[2]),
-        harness=record.harness if record else "edu-rag-bench 0.1.0", own=True,
+        harness=record.harness if record else "edu-rag-bench 0.1.0",
+        own=True,
         note=NOTE + NO_RECORD if record is None else SANDBOXED if record.caps else NOTE,
         made_at=datetime.fromtimestamp(int(made.stat().st_mtime), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )  # fmt: skip
+    )
     if not reruns.is_file() or line.key not in {old.key for old in read_reruns(reruns)}:
         write_rerun(reruns, line)
 
@@ -133,15 +139,23 @@ def section(out: Path, results: Path, boards: list[tuple[str, str]]) -> str:
             "## The scores, by the full harness",
             ABOUT.format(id=f"{manifest['name']}@{manifest['version']}#{manifest['content_sha256'][:8]}"),
             *(part for pair in boards for part in pair),
-            "### What was cited", "The whole split:", retrieval(cards),
-            f"The sample of {SAMPLE}:", retrieval(sampled),
-            "### Why questions have no right answer", "The whole split:", causes(cards),
-            f"The sample of {SAMPLE}:", causes(sampled),
-            "### Two systems", f"```\n{compared.rstrip()}\n```",
-            "### Probes", f"A sample of {SAMPLE}, for systems that need no language model.",
+            "### What was cited",
+            "The whole split:",
+            retrieval(cards),
+            f"The sample of {SAMPLE}:",
+            retrieval(sampled),
+            "### Why questions have no right answer",
+            "The whole split:",
+            causes(cards),
+            f"The sample of {SAMPLE}:",
+            causes(sampled),
+            "### Two systems",
+            f"```\n{compared.rstrip()}\n```",
+            "### Probes",
+            f"A sample of {SAMPLE}, for systems that need no language model.",
             probes(out / "submissions", out / "dataset"),
         ]
-    )  # fmt: skip
+    )
 
 
 def main() -> None:

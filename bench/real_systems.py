@@ -30,9 +30,18 @@ from harness.running.run_record import read_run_record, record_path
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = (
-    "edu-rag-vanilla-gemma3", "edu-rag-paper-gemma3", "mala-sparse", "mala-dense", "mala-hybrid", "nautiyal-bm25",
-    "nautiyal-dense", "nautiyal-hybrid-rerank", "hypa-fixed-k", "hypa-pa", "hypa-full",
-)  # fmt: skip
+    "edu-rag-vanilla-gemma3",
+    "edu-rag-paper-gemma3",
+    "mala-sparse",
+    "mala-dense",
+    "mala-hybrid",
+    "nautiyal-bm25",
+    "nautiyal-dense",
+    "nautiyal-hybrid-rerank",
+    "hypa-fixed-k",
+    "hypa-pa",
+    "hypa-full",
+)
 LARGE = ("huo-self-check-vanilla", "huo-self-check-rag", "house")
 LIMITS = ("--time-s", "600", "--start-s", "900")
 """So wide that a busy machine, not the system, never decides an outcome."""
@@ -61,9 +70,15 @@ def restrict(out: Path, slug: str, asked: int, wanted: int) -> None:
         raise SystemExit(f"{slug}: its answers to {asked} questions do not hold those to {wanted}, or have no record")
     smaller.write_text("\n".join(lines) + "\n", encoding="utf-8")
     reused = replace(
-        record, sample=Sample(wanted, 0).name, predictions_sha256=file_sha256(smaller), n_questions=wanted, n_asked=0,
-        n_resumed=0, n_cached=wanted, wall_s=None,
-    )  # fmt: skip
+        record,
+        sample=Sample(wanted, 0).name,
+        predictions_sha256=file_sha256(smaller),
+        n_questions=wanted,
+        n_asked=0,
+        n_resumed=0,
+        n_cached=wanted,
+        wall_s=None,
+    )
     write_json(record_path(smaller), asdict(reused))
 
 

@@ -32,12 +32,22 @@ SEED = 0
 LIMITS = ("--time-s", "600", "--start-s", "900")
 """So wide that a busy machine, not the system, never decides an outcome."""
 FULL = (
-    "blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-random", "blind-longest",
-    "bm25-overlap", "sbert-overlap",
-)  # fmt: skip
+    "blind-abstain",
+    "blind-a",
+    "blind-b",
+    "blind-c",
+    "blind-d",
+    "blind-random",
+    "blind-longest",
+    "bm25-overlap",
+    "sbert-overlap",
+)
 SMALL_MODELS = (
-    "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2", "edu-rag-vanilla-gemma3", "edu-rag-paper-gemma3",
-)  # fmt: skip
+    "edu-rag-vanilla-smollm2",
+    "edu-rag-paper-smollm2",
+    "edu-rag-vanilla-gemma3",
+    "edu-rag-paper-gemma3",
+)
 LETTERS = ("edu-rag-vanilla-smollm2-letter", "edu-rag-paper-smollm2-letter")
 LARGE_MODELS = ("edu-rag-vanilla-qwen1b", "edu-rag-paper-qwen1b")
 
@@ -130,18 +140,21 @@ def main() -> None:
     run = Run(given.out, given.models.resolve())
     run.build(given.data)
     groups = {
-        "full": (FULL, None), "small": (SMALL_MODELS, given.sample), "large": (LARGE_MODELS, given.large_sample),
+        "full": (FULL, None),
+        "small": (SMALL_MODELS, given.sample),
+        "large": (LARGE_MODELS, given.large_sample),
         "letters": (LETTERS, given.sample),
-    }  # fmt: skip
+    }
     for name, (slugs, sample) in groups.items():
         if given.only in (None, name):
             for slug in slugs:
                 run.run(slug, sample)
     small, large = given.sample, given.large_sample
     for slugs, asked, samples in (
-        (FULL, None, (None, small, large)), ((*SMALL_MODELS, *LETTERS), small, (small, large)),
+        (FULL, None, (None, small, large)),
+        ((*SMALL_MODELS, *LETTERS), small, (small, large)),
         (LARGE_MODELS, large, (large,)),
-    ):  # fmt: skip
+    ):
         for slug in slugs:
             if f"run {slug}" in run.times:
                 for sample in dict.fromkeys(samples):

@@ -43,9 +43,12 @@ def plain(relevant: Mapping[str, Sequence[str]], ranked: Mapping[str, Sequence[s
             gain = sum(1 / math.log2(rank + 1) for rank in inside)
             ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(n, k) + 1))
             for name, value in (
-                ("P", len(inside) / k), ("R", len(inside) / n), ("success", float(bool(inside))),
-                ("MAP", sum(at / rank for at, rank in enumerate(inside, 1)) / n), ("NDCG", gain / ideal),
-            ):  # fmt: skip
+                ("P", len(inside) / k),
+                ("R", len(inside) / n),
+                ("success", float(bool(inside))),
+                ("MAP", sum(at / rank for at, rank in enumerate(inside, 1)) / n),
+                ("NDCG", gain / ideal),
+            ):
                 values.setdefault(f"{name}@{k}", []).append(value)
     return values
 

@@ -32,9 +32,13 @@ from hostile_systems import HOSTILE, exam, in_order, mistreated, slug_of, write_
 USER = 1_000
 LIMIT_S = 0.5
 CAPS = {
-    "memory_bytes": 256 << 20, "n_processes": 40, "tmp_bytes": 32 << 20, "shm_bytes": 8 << 20, "file_bytes": 16 << 20,
+    "memory_bytes": 256 << 20,
+    "n_processes": 40,
+    "tmp_bytes": 32 << 20,
+    "shm_bytes": 8 << 20,
+    "file_bytes": 16 << 20,
     "n_files": 64,
-}  # fmt: skip
+}
 _FIRST_WORD = ["-c", "print(1, flush=True); import time; time.sleep(60)"]
 _ECHO = """
 import json, sys
@@ -48,8 +52,9 @@ def attacks() -> list[dict[str, Any]]:
     names, rows = attack_names(), []
     for arm, uid, told in [
         *((arm, 0, arm) for arm in arms() if arm != "ours"),
-        ("ours", 0, "ours, started by root"), ("ours", USER, "ours, started by another user"),
-    ]:  # fmt: skip
+        ("ours", 0, "ours, started by root"),
+        ("ours", USER, "ours, started by another user"),
+    ]:
         with a_world(uid) as world:
             said = run_attacks(world, arms()[arm], names)
         through = [name for name in names if said[name]["success"]]
@@ -158,11 +163,13 @@ def child(settings: dict[str, Any]) -> None:
     faults = {int(i): name for i, name in settings["faults"].items()}
     log = path.with_suffix(".log")
     result = {
-        "vector": [f"{p.status}/{p.answer}" for p in said], "reasons": [p.response for p in said],
-        "wrong": mistreated(faults, said), "peak_mb": peak / 1_024,
+        "vector": [f"{p.status}/{p.answer}" for p in said],
+        "reasons": [p.response for p in said],
+        "wrong": mistreated(faults, said),
+        "peak_mb": peak / 1_024,
         "over_s": max([s - LIMIT_S for s, p in zip(taken, said, strict=True) if p.status == "timeout"], default=0.0),
         "log_bytes": log.stat().st_size if log.exists() else 0,
-    }  # fmt: skip
+    }
     print(json.dumps(result))
 
 
@@ -175,9 +182,12 @@ def in_a_child(scratch: Path, dataset: Path, faults: dict[int, str], folder: Pat
     temporary.chmod(0o755)
     settings = {"dataset": str(dataset), "folder": str(folder), "faults": faults}
     done = subprocess.run(
-        [sys.executable, __file__, "--child", json.dumps(settings)], capture_output=True,
-        check=False, text=True, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
-    )  # fmt: skip
+        [sys.executable, __file__, "--child", json.dumps(settings)],
+        capture_output=True,
+        check=False,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
+    )
     if done.returncode:
         raise SystemExit(f"{list(faults.values())}: {done.stderr[-2_000:]}")
     result: dict[str, Any] = json.loads(done.stdout)
@@ -205,9 +215,13 @@ def repeated(scratch: Path, n_runs: int) -> dict[str, Any]:
         {faults.get(i, "an honest answer") for i in range(len(vectors[0])) if len({v[i] for v in vectors}) > 1}
     )
     return {
-        "runs": n_runs, "vectors": len(set(vectors)), "differing": differing, "left": sum(r["left"] for r in runs),
-        "over_s": max(run["over_s"] for run in runs), "peak_mb": max(run["peak_mb"] for run in runs),
-    }  # fmt: skip
+        "runs": n_runs,
+        "vectors": len(set(vectors)),
+        "differing": differing,
+        "left": sum(r["left"] for r in runs),
+        "over_s": max(run["over_s"] for run in runs),
+        "peak_mb": max(run["peak_mb"] for run in runs),
+    }
 
 
 def kills(scratch: Path, n: int) -> dict[str, Any]:
@@ -218,9 +232,12 @@ def kills(scratch: Path, n: int) -> dict[str, Any]:
     run = [sys.executable, "-P", "-m", "edu_rag", "run", str(folder), "--dataset", str(dataset), "--no-cache"]
     script = str(ROOT / "tests" / "harness" / "aimed_kills.py")
     done = subprocess.run(
-        [sys.executable, script, str(n), *run], check=True, stdout=subprocess.PIPE, text=True,
+        [sys.executable, script, str(n), *run],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "EDU_RAG_CACHE": str(scratch / "cache")},
-    )  # fmt: skip
+    )
     found: dict[str, list[int]] = {}
     for aim, left in (line.split(":") for line in done.stdout.splitlines()):
         found.setdefault(aim, []).append(bool(left))

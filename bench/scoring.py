@@ -50,9 +50,14 @@ def _questions(n: int) -> Iterator[tuple[Any, str]]:
         texts = ["true", "false"] if k == 2 else [f"{_words(rng, 3)} {i}" for i in range(k)]
         choices = dict(zip("abcdefg", texts, strict=False))
         question = Question(
-            question_id=f"q{number:06}", text=f"Which {_words(rng, 8)}?", choices=choices, kind=kind, split="test",
-            lesson=f"lesson {rng.randrange(N_LESSONS)}", flags=("meta_choice",) if rng.random() < 0.1 else (),
-        )  # fmt: skip
+            question_id=f"q{number:06}",
+            text=f"Which {_words(rng, 8)}?",
+            choices=choices,
+            kind=kind,
+            split="test",
+            lesson=f"lesson {rng.randrange(N_LESSONS)}",
+            flags=("meta_choice",) if rng.random() < 0.1 else (),
+        )
         yield question, rng.choice(list(choices))
 
 
@@ -96,11 +101,17 @@ def make(folder: Path, n: int) -> None:
         question_id, mine = question.question_id, rng.sample(pages, N_PASSAGES)
         hits += [
             SearchHit(
-                question_id=question_id, page_id=page.page_id, url=page.url, rank=rank, engine="bench",
-                query=question.text, searched_at=AT, outcome="kept",
+                question_id=question_id,
+                page_id=page.page_id,
+                url=page.url,
+                rank=rank,
+                engine="bench",
+                query=question.text,
+                searched_at=AT,
+                outcome="kept",
             )
             for rank, page in enumerate(mine, 1)
-        ]  # fmt: skip
+        ]
         for page in rng.sample(mine, rng.choice([0, 1, 2, 3])):
             start, end = rng.choice(page.sentences)
             evidence.append(
@@ -112,11 +123,18 @@ def make(folder: Path, n: int) -> None:
         {
             "questions": {"test": [question for question, _ in asked]},
             "gold": {"test": [Gold(question_id=question.question_id, answer=right) for question, right in asked]},
-            "pages": {"test": pages}, "hits": {"test": hits}, "evidence": {"test": evidence},
+            "pages": {"test": pages},
+            "hits": {"test": hits},
+            "evidence": {"test": evidence},
         },
-        name="synthetic", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="bench", config_sha256="0" * 64,
-        sources={}, documents=lambda folder, files: {"README.md": b"# synthetic\n"},
-    )  # fmt: skip
+        name="synthetic",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="bench",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda folder, files: {"README.md": b"# synthetic\n"},
+    )
     place = folder / "submissions" / "synthetic" / "predictions" / "synthetic-1.0.0"
     place.mkdir(parents=True)
     (place.parents[1] / "submission.toml").write_text('name = "Synthetic"\nteam = "bench"\n', encoding="utf-8")
@@ -132,10 +150,15 @@ def _line(rng: random.Random, question: Any, right: str, pages: Sequence[Any]) -
     )
     passages = [(page.page_id, *rng.choice(page.sentences)) for page in pages]
     return {
-        "question_id": question.question_id, "answer": "I don't know" if rng.random() < 0.1 else answer,
-        "confidence": round(rng.random(), 3), "passages": passages, "latency_s": round(rng.random() * 3, 3),
-        "input_tokens": rng.randrange(2_000), "output_tokens": rng.randrange(20), "status": "ok",
-    }  # fmt: skip
+        "question_id": question.question_id,
+        "answer": "I don't know" if rng.random() < 0.1 else answer,
+        "confidence": round(rng.random(), 3),
+        "passages": passages,
+        "latency_s": round(rng.random() * 3, 3),
+        "input_tokens": rng.randrange(2_000),
+        "output_tokens": rng.randrange(20),
+        "status": "ok",
+    }
 
 
 PEER = """
@@ -229,8 +252,10 @@ def measure(folder: Path, runs: int) -> dict[str, Any]:
     rows: dict[str, list[tuple[float, float, float]]] = {"python": [], "edu-rag score": [], "peer": []}
     stages: list[dict[str, float]] = []
     commands: dict[str, list[str | Path]] = {
-        "python": ["-c", "pass"], "edu-rag score": score, "peer": ["-c", PEER, folder / "dataset", predictions],
-    }  # fmt: skip
+        "python": ["-c", "pass"],
+        "edu-rag score": score,
+        "peer": ["-c", PEER, folder / "dataset", predictions],
+    }
     for number in range(runs + 1):
         for name, command in commands.items():
             figures = _run(command, folder)[:3]

@@ -114,13 +114,17 @@ def false_alarms(rng: np.random.Generator, trials: int) -> Iterator[Row]:
 
         for name, test in (("sign-flip", flip), ("McNemar", correctness)):
             yield share(
-                f"{name} by lesson, {n_lessons} lessons", "<= 0.05", trials,
+                f"{name} by lesson, {n_lessons} lessons",
+                "<= 0.05",
+                trials,
                 lambda test=test, single=single: single(test, whole=True),
-            )  # fmt: skip
+            )
             yield share(
-                f"{name} by question although there are {n_lessons} lessons", "too often", trials,
+                f"{name} by question although there are {n_lessons} lessons",
+                "too often",
+                trials,
                 lambda test=test, single=single: single(test, whole=False),
-            )  # fmt: skip
+            )
     boards = max(200, trials // 4)
 
     def board(n_lessons: int) -> bool:
@@ -152,9 +156,11 @@ def found(rng: np.random.Generator, trials: int) -> Iterator[Row]:
     needed = n_needed(0.05, math.sqrt(0.3))
     p = (0.15 - 0.025, 0.7, 0.15 + 0.025)
     yield share(
-        f"difference 0.05 on the {needed:,} questions it needs", "0.80", trials,
+        f"difference 0.05 on the {needed:,} questions it needs",
+        "0.80",
+        trials,
         lambda: sign_flip_p(rng.choice(POINTS, needed, p=p)) <= 0.05,
-    )  # fmt: skip
+    )
     lift, n_lessons = 0.05, 250
     lessons = lessons_of(rng, 4_000)
     spread = spread_of(answers(rng, lessons, lift), answers(rng, lessons), lessons)

@@ -28,9 +28,16 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = (
-    "edu_rag", "harness", "builder", "baselines", "leaderboard", ".github", "pyproject.toml", "constraints.txt",
+    "edu_rag",
+    "harness",
+    "builder",
+    "baselines",
+    "leaderboard",
+    ".github",
+    "pyproject.toml",
+    "constraints.txt",
     ".gitignore",
-)  # fmt: skip
+)
 BASELINES = ("blind-abstain", "bm25-overlap")
 SLUG = "stranger-overlap"
 REPOSITORY = "project/edu-rag-results"
@@ -96,10 +103,15 @@ class Story:
             self.tell(f"    $ {line}")
         script = script.replace("/opt/edu-rag/bin", str(self.tools)).replace("/srv/edu-rag", str(self.data))
         done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script], cwd=where, text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=WAIT_S,
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=where,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=WAIT_S,
             env=self._environment() | {"EDU_RAG_CHECKOUT": str(checkout)} | environment,
-        )  # fmt: skip
+        )
         for line in done.stdout.splitlines():
             self.tell(f"      {line}")
         return Turn(done.returncode, done.stdout)

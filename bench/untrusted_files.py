@@ -86,40 +86,66 @@ def _settings(line: str, most: int = 99_000) -> Callable[[int], bytes]:
 
 
 KINDS = (
-    Kind("predictions: one line with 100,000 unknown keys", PREDICTIONS,
-         _one(",".join(f'"key{i}":{i % 10}' for i in range(100_000)))),
-    Kind("predictions: a line of 4 MB of arrays, 31 deep", PREDICTIONS,
-         _one('"passages":' + "[" * 30 + "[]," * (LINE // 3) + "[]" + "]" * 30)),
-    Kind("predictions: twelve such lines", PREDICTIONS,
-         lambda n: _one('"passages":' + "[" * 30 + "[]," * (LINE // 3) + "[]" + "]" * 30)(n) * 12),
+    Kind(
+        "predictions: one line with 100,000 unknown keys",
+        PREDICTIONS,
+        _one(",".join(f'"key{i}":{i % 10}' for i in range(100_000))),
+    ),
+    Kind(
+        "predictions: a line of 4 MB of arrays, 31 deep",
+        PREDICTIONS,
+        _one('"passages":' + "[" * 30 + "[]," * (LINE // 3) + "[]" + "]" * 30),
+    ),
+    Kind(
+        "predictions: twelve such lines",
+        PREDICTIONS,
+        lambda n: _one('"passages":' + "[" * 30 + "[]," * (LINE // 3) + "[]" + "]" * 30)(n) * 12,
+    ),
     Kind("predictions: one line with 300,000 repeated keys", PREDICTIONS, _one(",".join(['"answer":"b"'] * 300_000))),
     Kind("predictions: a number of 4 MB", PREDICTIONS, _one('"cost_usd":0.' + "1" * LINE)),
-    Kind("predictions: a question id of 4 MB", PREDICTIONS,
-         lambda n: b'{"question_id":"' + b"\\u0430" * (LINE // 6) + b'","answer":"b"}\n'),
-    Kind("predictions: 50 MB of lone escapes", PREDICTIONS,
-         _lines('{{"question_id":"q{i:06}","answer":"\\ud83d\\ude00"}}\n')),
+    Kind(
+        "predictions: a question id of 4 MB",
+        PREDICTIONS,
+        lambda n: b'{"question_id":"' + b"\\u0430" * (LINE // 6) + b'","answer":"b"}\n',
+    ),
+    Kind(
+        "predictions: 50 MB of lone escapes",
+        PREDICTIONS,
+        _lines('{{"question_id":"q{i:06}","answer":"\\ud83d\\ude00"}}\n'),
+    ),
     Kind("predictions: 50 MB of passages", PREDICTIONS, _passages),
-    Kind("predictions: 50 MB of short lines with one unknown field", PREDICTIONS,
-         _lines('{{"question_id":"q{i:06}","answer":"b","topic":1}}\n')),
+    Kind(
+        "predictions: 50 MB of short lines with one unknown field",
+        PREDICTIONS,
+        _lines('{{"question_id":"q{i:06}","answer":"b","topic":1}}\n'),
+    ),
     Kind("answers: combining marks in the wrong order", PREDICTIONS, _each(_repeated("\u0300\u0316"))),
     Kind("answers: `Answer:` on 2,500 lines", PREDICTIONS, _each(_repeated("Answer:\n"))),
     Kind("answers: short sentences", PREDICTIONS, _each(_repeated("It is. "))),
     Kind("answers: `I don't know.` again and again", PREDICTIONS, _each(_repeated("I don't know. "))),
     Kind("answers: Markdown", PREDICTIONS, _each(_repeated("**_`#"))),
-    Kind("settings: one key of 40,000 parts", "submission.toml",
-         lambda n: (SETTINGS + "a." * 40_000 + "a=1\n").encode()),
+    Kind(
+        "settings: one key of 40,000 parts", "submission.toml", lambda n: (SETTINGS + "a." * 40_000 + "a=1\n").encode()
+    ),
     Kind("settings: keys of 15 parts", "submission.toml", _settings("parts.k{i}.a.b.c.d.e.f.g.h.i.j.k.l.m=1\n")),
     Kind("settings: tables 14 deep", "submission.toml", _settings("[parts.k{i}.a.b.c.d.e.f.g.h.i.j.k.l]\n")),
     Kind("settings: arrays of tables", "submission.toml", _settings("[[parts.a]]\n")),
-    Kind("settings: a text of 98 kB", "submission.toml",
-         lambda n: f'{SETTINGS}description="{"x" * 98_000}"\n'.encode()),
-    Kind("settings: 50 links of 500 characters", "submission.toml",
-         lambda n: (SETTINGS + "links=[" + ",".join(f'"https://a.b/{i:0486}"' for i in range(50)) + "]\n").encode()),
+    Kind(
+        "settings: a text of 98 kB", "submission.toml", lambda n: f'{SETTINGS}description="{"x" * 98_000}"\n'.encode()
+    ),
+    Kind(
+        "settings: 50 links of 500 characters",
+        "submission.toml",
+        lambda n: (SETTINGS + "links=[" + ",".join(f'"https://a.b/{i:0486}"' for i in range(50)) + "]\n").encode(),
+    ),
     Kind("settings: 9,000 unknown keys", "submission.toml", _settings("k{i}=1\n")),
     Kind("overlap.txt: 1 MB of ids", "overlap.txt", lambda n: b"".join(b"%x\n" % i for i in range(160_000))[:999_999]),
-    Kind("run record: 1 MB of unknown keys", PREDICTIONS.replace(".jsonl", ".run.json"),
-         lambda n: json.dumps({f"k{i}": i for i in range(60_000)}).encode()),
-)  # fmt: skip
+    Kind(
+        "run record: 1 MB of unknown keys",
+        PREDICTIONS.replace(".jsonl", ".run.json"),
+        lambda n: json.dumps({f"k{i}": i for i in range(60_000)}).encode(),
+    ),
+)
 
 
 def _record(n_bytes: int) -> bytes:
@@ -129,14 +155,18 @@ def _record(n_bytes: int) -> bytes:
 
 
 ARCHIVES: Sequence[tuple[str, Callable[[Path], None]]] = (
-    ("CRAG archive: 2 GB of zeros in one line, bzip2",
-     lambda path: _packed(path, b'{"interaction_id":"1","query":', 2_000)),
+    (
+        "CRAG archive: 2 GB of zeros in one line, bzip2",
+        lambda path: _packed(path, b'{"interaction_id":"1","query":', 2_000),
+    ),
     ("CRAG archive: 2 GB of blank lines, bzip2", lambda path: _packed(path, _record(10) + b"\n", 2_000, b"\n")),
-    ("CRAG archive: 300,000 empty members, bzip2",
-     lambda path: _written(path, bz2.compress(_record(10) + b"\n") + bz2.compress(b"") * 300_000)),
+    (
+        "CRAG archive: 300,000 empty members, bzip2",
+        lambda path: _written(path, bz2.compress(_record(10) + b"\n") + bz2.compress(b"") * 300_000),
+    ),
     ("CRAG archive: one page of 60 MB", lambda path: _written(path, bz2.compress(_record(60_000_000) + b"\n"))),
     ("CRAG archive: gzip under the name of bzip2", lambda path: _written(path, gzip.compress(b"0" * 100_000_000))),
-)  # fmt: skip
+)
 
 
 def _written(path: Path, data: bytes) -> None:
@@ -164,9 +194,13 @@ def measure(words: Sequence[str | Path], folder: Path) -> Cost:
     command = [sys.executable, "-m", "edu_rag", *map(str, words)]
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+        )
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)

@@ -28,10 +28,15 @@ def of_mutations(scratch: Path) -> list[dict[str, Any]]:
         folder = tests.write(mutation, scratch / str(number))
         file = folder / ".github" / "workflows" / mutation.file
         faults = policy.faults_of(mutation.file, file.read_text("utf-8"))
-        found.append({
-            "mutation": mutation.name, "file": mutation.file, "zizmor": sorted(set(tests.zizmor(folder))),
-            "actionlint": len(tests.actionlint(file)), "policy": faults,
-        })  # fmt: skip
+        found.append(
+            {
+                "mutation": mutation.name,
+                "file": mutation.file,
+                "zizmor": sorted(set(tests.zizmor(folder))),
+                "actionlint": len(tests.actionlint(file)),
+                "policy": faults,
+            }
+        )
     return found
 
 

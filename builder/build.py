@@ -225,10 +225,19 @@ def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
 
 
 def build(
-    questions: Sequence[Path], out: Path, config: BuildConfig, *, split: str | None = None, workers: int = 1,
-    allow_partial: bool = False, fresh: bool = False, resume: bool = False, refresh: bool = False,
-    version: str | None = None, sleep: Sleep = time.sleep,
-) -> Manifest:  # fmt: skip
+    questions: Sequence[Path],
+    out: Path,
+    config: BuildConfig,
+    *,
+    split: str | None = None,
+    workers: int = 1,
+    allow_partial: bool = False,
+    fresh: bool = False,
+    resume: bool = False,
+    refresh: bool = False,
+    version: str | None = None,
+    sleep: Sleep = time.sleep,
+) -> Manifest:
     """Build the dataset folder `out` and its crawl store from question files; go on where the store has answers.
 
     `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
@@ -274,9 +283,14 @@ def _refuse_unanswered(store: StoreReader, inputs: Inputs) -> None:
 
 
 def replay(
-    folder: Path, out: Path, *, workers: int = 1, extractor: str | None = None, executor: str | None = None,
+    folder: Path,
+    out: Path,
+    *,
+    workers: int = 1,
+    extractor: str | None = None,
+    executor: str | None = None,
     allow_partial: bool = False,
-) -> Manifest:  # fmt: skip
+) -> Manifest:
     """The dataset again from its crawl store alone, with the network off: the same bytes. The store does not change.
 
     Raises DataError for a store whose crawl is not finished, unless `allow_partial`.

@@ -75,10 +75,23 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--fresh", is_flag=True, help="Delete the crawl store and start a new crawl.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def build(
-    config: Path | None, questions: tuple[Path, ...], engine: str | None, out: Path, sites: Path | None,
-    split: str | None, name: str | None, dataset_version: str | None, extractor: str | None, workers: int | None,
-    executor: str | None, allow_partial: bool, resume: bool, refresh: bool, fresh: bool, as_json: bool,
-) -> None:  # fmt: skip
+    config: Path | None,
+    questions: tuple[Path, ...],
+    engine: str | None,
+    out: Path,
+    sites: Path | None,
+    split: str | None,
+    name: str | None,
+    dataset_version: str | None,
+    extractor: str | None,
+    workers: int | None,
+    executor: str | None,
+    allow_partial: bool,
+    resume: bool,
+    refresh: bool,
+    fresh: bool,
+    as_json: bool,
+) -> None:
     """Build a dataset folder from questions and a search engine.
 
     Searches the web for every question, fetches what it finds (politely: robots.txt, limits, time-outs), extracts
@@ -102,17 +115,29 @@ def build(
     from builder.config import read_config
 
     changes = _changes(
-        name=name, version=dataset_version, search__engine=engine,
-        search__engines=[] if engine is not None else None, extract__extractor=extractor,
-        search__folder__sites=str(sites) if sites is not None else None, scale__executor=executor,
+        name=name,
+        version=dataset_version,
+        search__engine=engine,
+        search__engines=[] if engine is not None else None,
+        extract__extractor=extractor,
+        search__folder__sites=str(sites) if sites is not None else None,
+        scale__executor=executor,
         search__crag__files=[str(path) for path in questions] if "crag" in (engine or "").split(",") else None,
-    )  # fmt: skip
+    )
     if fresh and (resume or refresh):
         raise click.UsageError("--fresh deletes the crawl store that --resume and --refresh need; give one of them.")
     manifest = run(
-        questions, out, read_config(config, changes), split=split, workers=workers or n_cores(),
-        allow_partial=allow_partial, fresh=fresh, resume=resume, refresh=refresh, version=dataset_version,
-    )  # fmt: skip
+        questions,
+        out,
+        read_config(config, changes),
+        split=split,
+        workers=workers or n_cores(),
+        allow_partial=allow_partial,
+        fresh=fresh,
+        resume=resume,
+        refresh=refresh,
+        version=dataset_version,
+    )
     _report(manifest, as_json)
 
 
@@ -129,9 +154,14 @@ def build(
 @click.option("--allow-partial", is_flag=True, help="Write the dataset even if the crawl is not finished.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def replay(
-    store: Path, out: Path, extractor: str | None, workers: int | None, executor: str | None, allow_partial: bool,
+    store: Path,
+    out: Path,
+    extractor: str | None,
+    workers: int | None,
+    executor: str | None,
+    allow_partial: bool,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Rebuild a dataset from its crawl store, without the network.
 
     The same store and settings give the same bytes, and the store does not change. Use --extractor to extract the text

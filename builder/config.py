@@ -87,9 +87,11 @@ def crawl_settings(config: BuildConfig) -> dict[str, Any]:
     for name in MANNERS:
         del fetch[name]
     return {
-        "engine": config.search.engine, "top": config.search.top, "settings": config.search.of_results(),
+        "engine": config.search.engine,
+        "top": config.search.top,
+        "settings": config.search.of_results(),
         "fetch": fetch,
-    }  # fmt: skip
+    }
 
 
 def config_sha256(config: BuildConfig) -> str:

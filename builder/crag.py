@@ -78,9 +78,12 @@ class CragRecord(msgspec.Struct, frozen=True):
     def flat_values(self) -> dict[str, Any]:
         """The record as a flat question file would hold it: free text, without choices. Raises as `texts` does."""
         return {
-            "id": self.interaction_id, "type": "free_text", "question": self.query, "answer": self.texts(),
+            "id": self.interaction_id,
+            "type": "free_text",
+            "question": self.query,
+            "answer": self.texts(),
             "split": self.split_name(),
-        }  # fmt: skip
+        }
 
 
 def _listed(value: list[str] | str | None) -> list[str]:

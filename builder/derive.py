@@ -155,9 +155,15 @@ def _hits(question: Question, search: Combined, tables: WorkTables, config: Buil
             repeated = seen.verdict(text, tables.signature(page_id), config.filter.near_duplicate)
             outcome, page_id = (outcome, page_id) if repeated is None else (repeated, None)
         yield SearchHit(
-            question_id=question.question_id, page_id=page_id, url=url, rank=rank, engine=engine, query=search.query,
-            searched_at=search.searched_at, outcome=outcome,
-        )  # fmt: skip
+            question_id=question.question_id,
+            page_id=page_id,
+            url=url,
+            rank=rank,
+            engine=engine,
+            query=search.query,
+            searched_at=search.searched_at,
+            outcome=outcome,
+        )
 
 
 def _label(tables: WorkTables, store: StoreReader, inputs: Inputs) -> None:
@@ -203,11 +209,16 @@ def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manif
         sources = sources_of(tables, store, inputs)
         created_at = parse_instant(config.clock) if config.clock is not None else newest
         return write_dataset(
-            out, _tables(inputs, tables), name=config.name, version=config.version,
-            created_at=created_at.isoformat(), builder=f"edu-rag-bench {__version__}",
-            config_sha256=config_sha256(config), sources=sources,
+            out,
+            _tables(inputs, tables),
+            name=config.name,
+            version=config.version,
+            created_at=created_at.isoformat(),
+            builder=f"edu-rag-bench {__version__}",
+            config_sha256=config_sha256(config),
+            sources=sources,
             documents=dataset_documents(config.name, config.version, created_at.isoformat(), sources),
-        )  # fmt: skip
+        )
 
 
 def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:

@@ -118,11 +118,19 @@ class PageStage:
 
         extractor = self._settings.extract.extractor
         return WebPage(
-            page_id=page_id_of(job.url), url=job.url, title=found.title, text=found.text,
-            sentences=split_sentences(found.text), fetched_at=job.fetched_at, html_sha256=job.html_sha256,
-            extractor=f"{extractor}:{found.tool}" if found.tool else extractor, language=found.language,
-            license=found.license, author=found.author, flags=_flags(found, leaks, masked=masked),
-        )  # fmt: skip
+            page_id=page_id_of(job.url),
+            url=job.url,
+            title=found.title,
+            text=found.text,
+            sentences=split_sentences(found.text),
+            fetched_at=job.fetched_at,
+            html_sha256=job.html_sha256,
+            extractor=f"{extractor}:{found.tool}" if found.tool else extractor,
+            language=found.language,
+            license=found.license,
+            author=found.author,
+            flags=_flags(found, leaks, masked=masked),
+        )
 
 
 def _masked(found: Extracted) -> tuple[Extracted, int]:

@@ -75,10 +75,18 @@ def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple
         if len(sizes) > MAX_FILES:
             what = f"has {len(sizes):,} files; one commit takes {MAX_FILES}"
             raise DataError(dataset.folder, what, "publish it in parts, as datasets of their own")
-        yield folder, Plan(
-            repo=repo, tag=manifest.version, manifest=manifest, sizes=sizes, withheld=withheld, open_splits=open_splits,
-            twins=tuple(twins(dataset, hidden)),
-        )  # fmt: skip
+        yield (
+            folder,
+            Plan(
+                repo=repo,
+                tag=manifest.version,
+                manifest=manifest,
+                sizes=sizes,
+                withheld=withheld,
+                open_splits=open_splits,
+                twins=tuple(twins(dataset, hidden)),
+            ),
+        )
 
 
 def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Sequence[str]) -> Manifest:

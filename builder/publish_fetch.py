@@ -44,8 +44,13 @@ def _take(wanted: BoardDataset, name: str, part: Path, endpoint: str | None) -> 
     with told(wanted.hub):
         try:
             hf_hub_download(
-                wanted.hub, name, repo_type="dataset", revision=wanted.revision, local_dir=part, endpoint=endpoint,
+                wanted.hub,
+                name,
+                repo_type="dataset",
+                revision=wanted.revision,
+                local_dir=part,
+                endpoint=endpoint,
                 token=False,
-            )  # fmt: skip
+            )
         except LocalEntryNotFoundError as error:  # "not on this disk": the Hub's own answer is the cause
             raise (error.__cause__ or error) from None

@@ -64,9 +64,14 @@ def verify(api: HfApi, repo: str, folder: Path, names: Collection[str], revision
     with tempfile.TemporaryDirectory(prefix="edu-rag-verify-") as scratch, Stage("verify", total=len(there)) as stage:
         for name in sorted(there):
             path = hf_hub_download(
-                repo, name, repo_type="dataset", revision=revision, cache_dir=scratch, endpoint=api.endpoint,
+                repo,
+                name,
+                repo_type="dataset",
+                revision=revision,
+                cache_dir=scratch,
+                endpoint=api.endpoint,
                 token=api.token,
-            )  # fmt: skip
+            )
             if file_sha256(Path(path)) != file_sha256(folder / name):
                 raise DataError(repo, f"{name} reads back with other bytes", "push again")
             stage.add("done")

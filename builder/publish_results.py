@@ -65,9 +65,14 @@ def _hidden_before(api: HfApi, repo: str, revision: str) -> list[str]:
 
     with tempfile.TemporaryDirectory(prefix="edu-rag-manifest-") as scratch:
         path = hf_hub_download(
-            repo, MANIFEST, repo_type="dataset", revision=revision, cache_dir=scratch, endpoint=api.endpoint,
+            repo,
+            MANIFEST,
+            repo_type="dataset",
+            revision=revision,
+            cache_dir=scratch,
+            endpoint=api.endpoint,
             token=api.token,
-        )  # fmt: skip
+        )
         before = read_json(Path(path))
     hidden = before.get("hidden") if isinstance(before, dict) else None
     if not isinstance(hidden, list):
@@ -102,10 +107,13 @@ def push_results(
         try:
             done = str(
                 api.create_commit(
-                    made.repo, operations=operations, commit_message=made.message, repo_type="dataset",
+                    made.repo,
+                    operations=operations,
+                    commit_message=made.message,
+                    repo_type="dataset",
                     parent_commit=head,
                 ).oid
-            )  # fmt: skip
+            )
         except errors_of_hub():
             # Where only the answer was lost on its way, our own commit is on top by now.
             done = str(api.repo_info(made.repo, repo_type="dataset").sha)

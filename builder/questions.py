@@ -144,9 +144,13 @@ def _free_text(flat: FlatQuestion, kind: Kind, split: str) -> tuple[Question, Go
         raise RecordError("answer", f"a list of texts suits free text only, not {flat.type!r}", "give one letter")
     texts = [flat.answer] if isinstance(flat.answer, str) else flat.answer
     question = Question(
-        question_id=flat.id, text=tidy(flat.question), choices=flat.choices, kind=kind, split=split,
+        question_id=flat.id,
+        text=tidy(flat.question),
+        choices=flat.choices,
+        kind=kind,
+        split=split,
         lesson=_lesson(flat),
-    )  # fmt: skip
+    )
     return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts))
 
 
@@ -194,8 +198,10 @@ def _split_of_name(path: Path) -> str | None:
 
 
 READERS: Mapping[str, Callable[[Path, Reading], Iterator[_Entry]]] = {
-    ".jsonl": _line_entries, ".json": _tqa_entries, ".bz2": _crag_entries,
-}  # fmt: skip
+    ".jsonl": _line_entries,
+    ".json": _tqa_entries,
+    ".bz2": _crag_entries,
+}
 
 
 def _refuse_repeat(question_id: str, reading: Reading) -> None:

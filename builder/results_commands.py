@@ -16,8 +16,13 @@ _BOARD = Path("leaderboard/board.toml")
 @click.option(
     "--submissions", type=_FOLDER, help="Folder of submissions, for predictions that are not next to their scorecard."
 )
-@click.option("--dataset", "datasets", type=_FOLDER, multiple=True, help="Dataset folder, to match the outcomes "
-              "with the predictions by question id; repeatable.")  # fmt: skip
+@click.option(
+    "--dataset",
+    "datasets",
+    type=_FOLDER,
+    multiple=True,
+    help="Dataset folder, to match the outcomes with the predictions by question id; repeatable.",
+)
 @click.option(
     "--hidden",
     multiple=True,
@@ -27,21 +32,41 @@ _BOARD = Path("leaderboard/board.toml")
 @click.option(
     "--reveal", multiple=True, metavar="[NAME/]SPLIT", help="Publish a split that was hidden before; repeatable."
 )
-@click.option("--board", "board_file", type=click.Path(path_type=Path, dir_okay=False), help="The board's "
-              "file, which names hidden splits and datasets; default: leaderboard/board.toml.")  # fmt: skip
+@click.option(
+    "--board",
+    "board_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The board's file, which names hidden splits and datasets; default: leaderboard/board.toml.",
+)
 @click.option("--responses", is_flag=True, help="Also publish the full responses, which may quote pages.")
 @click.option("--out", type=_FOLDER, help="Also write the folder to publish here.")
 @click.option("--eval-results", type=_FOLDER, help="Write metadata for model pages into this folder.")
-@click.option("--benchmark", "benchmarks", multiple=True, metavar="NAME@VERSION=ORG/REPO[@SHA]",
-              help="Repository (and commit) of a dataset on the Hub, for --eval-results; repeatable.")  # fmt: skip
+@click.option(
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    metavar="NAME@VERSION=ORG/REPO[@SHA]",
+    help="Repository (and commit) of a dataset on the Hub, for --eval-results; repeatable.",
+)
 @click.option("--private", is_flag=True, help="Create the repository as private, if it does not exist.")
 @click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
 @click.option("--dry-run", is_flag=True, help="Print what would be published, with sizes, and publish nothing.")
 def publish(
-    results: Path, repo: str, submissions: Path | None, datasets: tuple[Path, ...], hidden: tuple[str, ...],
-    reveal: tuple[str, ...], board_file: Path | None, responses: bool, out: Path | None, eval_results: Path | None,
-    benchmarks: tuple[str, ...], private: bool, endpoint: str | None, dry_run: bool,
-) -> None:  # fmt: skip
+    results: Path,
+    repo: str,
+    submissions: Path | None,
+    datasets: tuple[Path, ...],
+    hidden: tuple[str, ...],
+    reveal: tuple[str, ...],
+    board_file: Path | None,
+    responses: bool,
+    out: Path | None,
+    eval_results: Path | None,
+    benchmarks: tuple[str, ...],
+    private: bool,
+    endpoint: str | None,
+    dry_run: bool,
+) -> None:
     """Publish scorecards and predictions as a dataset on the Hugging Face Hub, in a single commit.
 
     The token is read from HF_TOKEN only. Unchanged results make no commit. Outcomes and predictions together reveal the
@@ -66,9 +91,14 @@ def publish(
     board = read_board_file(board_file or _BOARD) if board_file is not None or _BOARD.is_file() else None
     known = benchmarks_of(benchmarks, board, is_asked=eval_results is not None)
     asked = Asked(
-        results=results, repo=repo, submissions=submissions, datasets=datasets, hidden=hidden,
-        hidden_by_board=rules_of(board), responses=responses,
-    )  # fmt: skip
+        results=results,
+        repo=repo,
+        submissions=submissions,
+        datasets=datasets,
+        hidden=hidden,
+        hidden_by_board=rules_of(board),
+        responses=responses,
+    )
     with written(asked, out) as (folder, made):
         click.echo("\n".join(made.lines()))
         if eval_results is not None:

@@ -126,14 +126,22 @@ def _slurm(task: PageTask, config: ScaleConfig, workers: int, logs: str) -> Any:
     from datatrove.executor.slurm import SlurmPipelineExecutor
 
     return SlurmPipelineExecutor(
-        [task], tasks=config.tasks, workers=workers, logging_dir=logs, time=config.time, partition=config.partition,
-        mem_per_cpu_gb=config.mem_per_cpu_gb, job_name="edu-rag-pages",
-    )  # fmt: skip
+        [task],
+        tasks=config.tasks,
+        workers=workers,
+        logging_dir=logs,
+        time=config.time,
+        partition=config.partition,
+        mem_per_cpu_gb=config.mem_per_cpu_gb,
+        job_name="edu-rag-pages",
+    )
 
 
 EXECUTORS: Mapping[str, Callable[[PageTask, ScaleConfig, int, str], Any]] = {
-    "local": _local, "ray": _ray, "slurm": _slurm,
-}  # fmt: skip
+    "local": _local,
+    "ray": _ray,
+    "slurm": _slurm,
+}
 
 
 def check_executor(config: ScaleConfig) -> None:

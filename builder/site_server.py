@@ -16,10 +16,20 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 CONTENT_TYPES = {
-    ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml", ".txt": "text/plain",
-    ".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".xml": "application/xml",
-    ".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".gif": "image/gif", ".svg": "image/svg+xml",
-}  # fmt: skip
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".txt": "text/plain",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".xml": "application/xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".gif": "image/gif",
+    ".svg": "image/svg+xml",
+}
 """Ours, not the system's table, so that pages are served the same everywhere."""
 
 

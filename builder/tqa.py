@@ -24,9 +24,13 @@ class TqaRecord(NamedTuple):
     def flat_values(self) -> dict[str, Any]:
         """The question as a flat question file would hold it; the split is told by the file's name."""
         return {
-            "id": self.question_id, "type": self.kind, "question": self.text, "answer": self.answer,
-            "choices": dict(self.choices), "lesson": self.lesson,
-        }  # fmt: skip
+            "id": self.question_id,
+            "type": self.kind,
+            "question": self.text,
+            "answer": self.answer,
+            "choices": dict(self.choices),
+            "lesson": self.lesson,
+        }
 
 
 def _part(values: Any, name: str, wanted: type) -> Any:

@@ -135,9 +135,12 @@ def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> Proce
 
     # Not fork: the caller may hold threads and sockets that no parser of hostile pages should inherit.
     return ProcessPool(
-        max_workers=workers, max_tasks=JOBS_PER_WORKER, initializer=_start, initargs=(prepare, memory_bytes),
+        max_workers=workers,
+        max_tasks=JOBS_PER_WORKER,
+        initializer=_start,
+        initargs=(prepare, memory_bytes),
         context=spawning(),
-    )  # fmt: skip
+    )
 
 
 @contextlib.contextmanager

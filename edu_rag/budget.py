@@ -80,9 +80,13 @@ _MOST_CPU_S = 86_400
 
 
 def within_budget(
-    work: Callable[..., R], *arguments: Any, what: object, prepare: Callable[[], object] = list,
-    cpu_s: float | None = None, memory_bytes: int = MEMORY_BYTES,
-) -> R:  # fmt: skip
+    work: Callable[..., R],
+    *arguments: Any,
+    what: object,
+    prepare: Callable[[], object] = list,
+    cpu_s: float | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+) -> R:
     """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
 
     `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that

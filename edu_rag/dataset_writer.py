@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 ROW_GROUP_ROWS: Mapping[str, int] = {
-    "questions": 2_000, "hits": 5_000, "pages": 200, "evidence": 5_000, "leaks": 5_000, "gold": 5_000,
-}  # fmt: skip
+    "questions": 2_000,
+    "hits": 5_000,
+    "pages": 200,
+    "evidence": 5_000,
+    "leaks": 5_000,
+    "gold": 5_000,
+}
 Documents = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, bytes]]
 """Files that are no tables, made from the folder and the entries of its tables."""
 SHARD_BYTES = 300_000_000
@@ -199,10 +204,16 @@ def write_dataset(
         write_file(temporary / document, body)
         files[document] = FileEntry(sha256=hashlib.sha256(body).hexdigest())
     manifest = Manifest(
-        name=name, version=version, created_at=created_at, builder=builder, config_sha256=config_sha256,
-        content_sha256=content_sha256(contents), contents=contents, sources=dict(sources),
+        name=name,
+        version=version,
+        created_at=created_at,
+        builder=builder,
+        config_sha256=config_sha256,
+        content_sha256=content_sha256(contents),
+        contents=contents,
+        sources=dict(sources),
         files=dict(sorted(files.items())),
-    )  # fmt: skip
+    )
     manifests.write_manifest(temporary, manifest)
     _swap(temporary, folder)
     return manifest

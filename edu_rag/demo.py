@@ -17,8 +17,15 @@ from edu_rag.progress import say
 
 MARK = ".edu-rag-demo"
 LIGHT_SYSTEMS = (
-    "blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-random", "blind-longest", "bm25-overlap",
-)  # fmt: skip
+    "blind-abstain",
+    "blind-a",
+    "blind-b",
+    "blind-c",
+    "blind-d",
+    "blind-random",
+    "blind-longest",
+    "bm25-overlap",
+)
 PROBED = "bm25-overlap"
 """The one that is also asked without pages and with the evidence alone: the board's ladder of ceilings."""
 MODEL_SYSTEMS = ("sbert-overlap", "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2")

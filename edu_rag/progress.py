@@ -116,9 +116,14 @@ class Stage:
     """
 
     def __init__(
-        self, name: str, total: int, stream: TextIO | None = None, bad: str = "dropped",
-        *, monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        total: int,
+        stream: TextIO | None = None,
+        bad: str = "dropped",
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.name = name
         self.total = total
         self.bad = bad
@@ -136,9 +141,14 @@ class Stage:
             # The monitor is a thread that never ends; with a second thread `edu_rag.budget` cannot fork.
             tqdm.monitor_interval = 0
             self._bar = tqdm(
-                total=self.total, desc=self.name, file=self._stream, leave=False, dynamic_ncols=True, mininterval=0.2,
+                total=self.total,
+                desc=self.name,
+                file=self._stream,
+                leave=False,
+                dynamic_ncols=True,
+                mininterval=0.2,
                 bar_format=_BAR if self.total else None,
-            )  # fmt: skip
+            )
         note("start", stage=self.name, total=self.total)
         return self
 
@@ -179,6 +189,11 @@ class Stage:
     def _log_end(self, **more: str) -> None:
         seconds = self._monotonic() - self._started
         note(
-            "end", stage=self.name, total=self.total, counts=dict(sorted(self.counts.items())),
-            seconds=round(seconds, 3), rate=round(self.counts.total() / max(seconds, 1e-9), 2), **more,
-        )  # fmt: skip
+            "end",
+            stage=self.name,
+            total=self.total,
+            counts=dict(sorted(self.counts.items())),
+            seconds=round(seconds, 3),
+            rate=round(self.counts.total() / max(seconds, 1e-9), 2),
+            **more,
+        )

@@ -16,13 +16,36 @@ KINDS: tuple[Kind, ...] = ("multiple_choice", "true_false", "matching", "free_te
 LABELS = "abcdefghijklmnopqrstuvwxyz"
 QUESTION_FLAGS = ("meta_choice", "duplicate_choices", "truncated", "context_bound", "duplicate_question")
 PAGE_FLAGS = (
-    "leak_question", "leak_key", "hidden_text", "injection", "pii_masked", "short", "not_english",
-)  # fmt: skip
+    "leak_question",
+    "leak_key",
+    "hidden_text",
+    "injection",
+    "pii_masked",
+    "short",
+    "not_english",
+)
 HIT_OUTCOMES = (
-    "kept", "robots", "refused_address", "timeout", "http_error", "redirect_loop", "too_large",
-    "not_html", "connection", "blocked_host", "taken_down", "reserved_rights", "extraction_failed", "error_page",
-    "login_wall", "consent_wall", "short", "language", "duplicate", "near_duplicate",
-)  # fmt: skip
+    "kept",
+    "robots",
+    "refused_address",
+    "timeout",
+    "http_error",
+    "redirect_loop",
+    "too_large",
+    "not_html",
+    "connection",
+    "blocked_host",
+    "taken_down",
+    "reserved_rights",
+    "extraction_failed",
+    "error_page",
+    "login_wall",
+    "consent_wall",
+    "short",
+    "language",
+    "duplicate",
+    "near_duplicate",
+)
 """The fate of a hit: `kept`, or the reason why its page is not in the dataset."""
 
 LEAK_KINDS = ("leak_question", "leak_key")

@@ -12,8 +12,12 @@ from edu_rag.errors import RecordError, RecordFaultsError
 Outcome = Literal["correct", "incorrect", "abstained", "unparseable", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("correct", "incorrect", "abstained", "unparseable", "failed")
 OUTCOME_LETTERS: Mapping[Outcome, str] = {
-    "correct": "c", "incorrect": "i", "abstained": "a", "unparseable": "u", "failed": "f",
-}  # fmt: skip
+    "correct": "c",
+    "incorrect": "i",
+    "abstained": "a",
+    "unparseable": "u",
+    "failed": "f",
+}
 POINTS: Mapping[Outcome, int] = {"correct": 1, "incorrect": -1, "abstained": 0, "unparseable": 0, "failed": 0}
 """CRAG's points (Yang et al. 2024, section 3.2), as EDU-RAG section 4.2 uses them: missing costs nothing."""
 

@@ -86,9 +86,15 @@ def _passages(name: str, value: Any) -> list[tuple[str, int, int]]:
 
 
 _PLAIN: Mapping[str, Callable[[str, Any], Any]] = {
-    "answer": _text, "response": _text, "confidence": _real, "passages": _passages, "input_tokens": _whole,
-    "output_tokens": _whole, "cost_usd": _real, "energy_j": _real,
-}  # fmt: skip
+    "answer": _text,
+    "response": _text,
+    "confidence": _real,
+    "passages": _passages,
+    "input_tokens": _whole,
+    "output_tokens": _whole,
+    "cost_usd": _real,
+    "energy_j": _real,
+}
 """What makes a field plain: a number of numpy or torch is as good as ours. What cannot be is told by its field."""
 
 

@@ -40,26 +40,54 @@ def schema(config: str) -> pa.Schema:
     span = pa.struct([("start", pa.int32()), ("end", pa.int32())])
     columns: dict[str, list[tuple[str, pa.DataType]]] = {
         "questions": [
-            ("question_id", text), ("text", text), ("choices", pa.list_(choice)), ("kind", text),
-            ("split", text), ("lesson", text), ("flags", texts),
+            ("question_id", text),
+            ("text", text),
+            ("choices", pa.list_(choice)),
+            ("kind", text),
+            ("split", text),
+            ("lesson", text),
+            ("flags", texts),
         ],
         "hits": [
-            ("question_id", text), ("page_id", text), ("url", text), ("rank", pa.int32()), ("engine", text),
-            ("query", text), ("searched_at", when), ("outcome", text),
+            ("question_id", text),
+            ("page_id", text),
+            ("url", text),
+            ("rank", pa.int32()),
+            ("engine", text),
+            ("query", text),
+            ("searched_at", when),
+            ("outcome", text),
         ],
         "pages": [
-            ("page_id", text), ("url", text), ("title", text), ("text", text), ("sentences", pa.list_(span)),
-            ("fetched_at", when), ("html_sha256", text), ("extractor", text), ("language", text),
-            ("license", text), ("author", text), ("flags", texts),
+            ("page_id", text),
+            ("url", text),
+            ("title", text),
+            ("text", text),
+            ("sentences", pa.list_(span)),
+            ("fetched_at", when),
+            ("html_sha256", text),
+            ("extractor", text),
+            ("language", text),
+            ("license", text),
+            ("author", text),
+            ("flags", texts),
         ],
         "evidence": [
-            ("question_id", text), ("page_id", text), ("start", pa.int32()), ("end", pa.int32()), ("method", text),
+            ("question_id", text),
+            ("page_id", text),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("method", text),
         ],
         "leaks": [
-            ("question_id", text), ("page_id", text), ("start", pa.int32()), ("end", pa.int32()), ("kind", text),
+            ("question_id", text),
+            ("page_id", text),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("kind", text),
         ],
         "gold": [("question_id", text), ("answer", text), ("texts", texts)],
-    }  # fmt: skip
+    }
     return pa.schema(columns[config])
 
 

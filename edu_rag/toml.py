@@ -25,10 +25,13 @@ SMALL_BYTES = 10_000
 """A file of this size is read at once: whatever is in it, that takes less than a start of a child."""
 _REMEMBERED = 64
 _TEXTS = re.compile(
-    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)?' r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)?"
-    r'|"(?:[^"\\\n]++|\\.)*+"?' r"|'[^'\n]*+'?" r"|\#[^\n]*+",
+    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)?'
+    r"|'''(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)?"
+    r'|"(?:[^"\\\n]++|\\.)*+"?'
+    r"|'[^'\n]*+'?"
+    r"|\#[^\n]*+",
     re.DOTALL,
-)  # fmt: skip
+)
 """Texts and comments, of which dots and brackets mean nothing; one that does not end goes to the end of the file."""
 _BETWEEN_KEYS = re.compile(r"[^\w.\-]+")
 _BRACKET = re.compile(r"[\[\]{}]")

@@ -36,9 +36,7 @@ BROKEN_FLAGS = frozenset({"context_bound", "duplicate_choices"})
 are the same text. `truncated` questions are answerable nearly always, `meta_choice` and `duplicate_question` always."""
 
 
-def attribute(
-    question: Question, prediction: Prediction | None, verdict: Verdict, support: Support
-) -> str | None:  # fmt: skip
+def attribute(question: Question, prediction: Prediction | None, verdict: Verdict, support: Support) -> str | None:
     """The cause of a question's lost point, one of CAUSES; None where it is correct.
 
     A function of this question alone: what the system did elsewhere does not change it.

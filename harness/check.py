@@ -177,7 +177,7 @@ def _is_read(path: Path, folder: Path) -> bool:
 
 def check_submission(
     folder: Path, dataset: Dataset | None, *, here: bool = True, later: Collection[str] = ()
-) -> Findings:  # fmt: skip
+) -> Findings:
     """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults.
 
     `here`: its command is to start on this machine; else a program that only this machine lacks is no fault.

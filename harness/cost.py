@@ -11,9 +11,11 @@ from edu_rag.results import Prediction
 DECLARED = ("input_tokens", "output_tokens", "cost_usd", "energy_j")
 """What only the system itself can know."""
 _SHOWN = {
-    "input_tokens": ("input tokens", ",.0f"), "output_tokens": ("output tokens", ",.0f"),
-    "cost_usd": ("US dollars", ",.4f"), "energy_j": ("joules", ",.1f"),
-}  # fmt: skip
+    "input_tokens": ("input tokens", ",.0f"),
+    "output_tokens": ("output tokens", ",.0f"),
+    "cost_usd": ("US dollars", ",.4f"),
+    "energy_j": ("joules", ",.1f"),
+}
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
@@ -34,10 +36,12 @@ def cost_of(predictions: Iterable[Prediction], *, measured: bool) -> dict[str, A
     latencies = sorted(p.latency_s for p in known if p.latency_s is not None)
     if latencies:
         cost["latency_s"] = {
-            "median": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95),
-            "mean": math.fsum(latencies) / len(latencies), "n": len(latencies),
+            "median": _quantile(latencies, 0.5),
+            "p95": _quantile(latencies, 0.95),
+            "mean": math.fsum(latencies) / len(latencies),
+            "n": len(latencies),
             "source": "measured" if measured else "declared",
-        }  # fmt: skip
+        }
     for name in DECLARED:
         said = [value for p in known if (value := getattr(p, name)) is not None]
         if said:

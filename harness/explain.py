@@ -111,9 +111,13 @@ class Explanation:
 
 
 def explain(
-    dataset: Dataset, split: str, target: Target, question_id: str, sample: str | None = None,
+    dataset: Dataset,
+    split: str,
+    target: Target,
+    question_id: str,
+    sample: str | None = None,
     grading: Grading | None = None,
-) -> Explanation:  # fmt: skip
+) -> Explanation:
     """Explain a system's answer to one question. Raises SubmissionError where the split or sample has none such."""
     answered = read_answered(dataset, split, target, sample)
     exam = answered.exam
@@ -124,13 +128,20 @@ def explain(
     wanted = {page_id for page_id, _, _ in prediction.passages} if prediction else set()
     own = answered.has_own_pages
     return Explanation(
-        dataset=exam.dataset, system=target.system, question=question, gold=exam.gold[question_id],
-        prediction=prediction, verdict=verdict,
+        dataset=exam.dataset,
+        system=target.system,
+        question=question,
+        gold=exam.gold[question_id],
+        prediction=prediction,
+        verdict=verdict,
         cause=attribute(question, prediction, verdict, exam.support) if own else None,
-        evidence=evidence, pages=dataset.pages(split, wanted | evidence.keys() | {leak.page_id for leak in leaks}),
-        offered=offered_pages(dataset, split, question_id) if own else (), leaks=leaks, probe=answered.probe,
+        evidence=evidence,
+        pages=dataset.pages(split, wanted | evidence.keys() | {leak.page_id for leak in leaks}),
+        offered=offered_pages(dataset, split, question_id) if own else (),
+        leaks=leaks,
+        probe=answered.probe,
         has_own_pages=own,
-    )  # fmt: skip
+    )
 
 
 def _question(answered: Answered, dataset: Dataset, question_id: str) -> Question:
@@ -152,10 +163,14 @@ def explanation_values(explanation: Explanation) -> dict[str, Any]:
     def plain(marked: Marked) -> dict[str, Any]:
         url = marked.page.url if marked.page else None
         return {
-            "rank": marked.rank, "passage": list(marked.passage), "url": url, "text": marked.text,
-            "is_evidence": bool(marked.evidence), "evidence": [list(span) for span in marked.evidence],
+            "rank": marked.rank,
+            "passage": list(marked.passage),
+            "url": url,
+            "text": marked.text,
+            "is_evidence": bool(marked.evidence),
+            "evidence": [list(span) for span in marked.evidence],
             "is_leak": marked.is_leak,
-        }  # fmt: skip
+        }
 
     e = explanation
     return {

@@ -55,10 +55,14 @@ def _without_evidence(card: ScoreCard, others: Sequence[ScoreCard]) -> Iterator[
     """More right without evidence than any verified system that reads the pages has with it: the evidence ceiling."""
     mine = _slice(card, "evidence", "unsupported")
     read = [
-        (part.accuracy, other.system.slug) for other in others
-        if not other.reported and not other.system.blind and other.system.slug != card.system.slug
-        and (part := _slice(other, "evidence", "supported")) is not None and part.n >= MIN_SUPPORTED
-    ]  # fmt: skip
+        (part.accuracy, other.system.slug)
+        for other in others
+        if not other.reported
+        and not other.system.blind
+        and other.system.slug != card.system.slug
+        and (part := _slice(other, "evidence", "supported")) is not None
+        and part.n >= MIN_SUPPORTED
+    ]
     if mine is None or not mine.n or not read:
         return
     ceiling, slug = max(read)

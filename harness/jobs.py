@@ -165,9 +165,7 @@ def _can_be(dataset: Dataset, table: tuple[str, str], exams: Exams) -> bool:
     return True
 
 
-def _chosen(
-    dataset: Dataset, submission: Submission, exams: Exams
-) -> tuple[list[Made], tuple[EduRagError, ...]]:  # fmt: skip
+def _chosen(dataset: Dataset, submission: Submission, exams: Exams) -> tuple[list[Made], tuple[EduRagError, ...]]:
     """The predictions to score on a dataset; or what is wrong."""
     try:
         same = lambda made: exams.same_questions(dataset, made)  # noqa: E731

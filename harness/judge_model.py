@@ -68,11 +68,12 @@ class JudgeSettings:
             remedy = "set it to the model's name, and EDU_RAG_JUDGE_URL=http://127.0.0.1:8000/v1"
             raise ConfigError("EDU_RAG_JUDGE_MODEL", "is not set", remedy)
         return cls(
-            base_url=environment.get("EDU_RAG_JUDGE_URL", ""), model=model,
+            base_url=environment.get("EDU_RAG_JUDGE_URL", ""),
+            model=model,
             key=environment.get("EDU_RAG_JUDGE_KEY") or None,
             timeout_s=_whole("TIMEOUT_S", 60, 3_600, environment),
             max_tokens=_whole("MAX_TOKENS", 256, 100_000, environment),
-        )  # fmt: skip
+        )
 
 
 def _whole(name: str, default: int, most: int, environment: Mapping[str, str]) -> int:
@@ -138,9 +139,13 @@ class ModelJudge:
     """A judge that asks a model. `sleep` and `clock` (seconds, monotonic) are arguments for tests."""
 
     def __init__(
-        self, settings: JudgeSettings, *, sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic, now: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
+        self,
+        settings: JudgeSettings,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         try:
             import requests
         except ImportError:
@@ -157,10 +162,15 @@ class ModelJudge:
         """The model and the prompt, pinned; not where the server is."""
         s = self.settings
         return {
-            "judge": NAME, "name": f"{s.model} ({self._form.version}#{self._form.sha256[:8]})", "model": s.model,
-            "prompt": self._form.version, "prompt_sha256": self._form.sha256, "temperature": 0, "seed": s.seed,
+            "judge": NAME,
+            "name": f"{s.model} ({self._form.version}#{self._form.sha256[:8]})",
+            "model": s.model,
+            "prompt": self._form.version,
+            "prompt_sha256": self._form.sha256,
+            "temperature": 0,
+            "seed": s.seed,
             "max_tokens": s.max_tokens,
-        }  # fmt: skip
+        }
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
         """Ask the model for its verdict on one answer. Raises ConfigError where no server is named."""
@@ -201,9 +211,14 @@ class ModelJudge:
         deadline = self._clock() + s.timeout_s
         try:
             with self._session.post(
-                f"{s.base_url.rstrip('/')}/chat/completions", data=body, headers=headers, auth=self._sign,
-                timeout=s.timeout_s, allow_redirects=False, stream=True,
-            ) as response:  # fmt: skip
+                f"{s.base_url.rstrip('/')}/chat/completions",
+                data=body,
+                headers=headers,
+                auth=self._sign,
+                timeout=s.timeout_s,
+                allow_redirects=False,
+                stream=True,
+            ) as response:
                 return self._read(response, deadline)
         except self._transport_error as error:
             return _Got(fault=type(error).__name__, again=True)

@@ -56,8 +56,9 @@ def find_losses(
     found = zip(exam.questions, verdicts, causes, strict=True)
     lost = [
         Lost(question, verdict, cause, _answer(predictions.get(question.question_id)))
-        for question, verdict, cause in found if cause is not None
-    ]  # fmt: skip
+        for question, verdict, cause in found
+        if cause is not None
+    ]
     return Losses(exam.dataset, system, len(exam.questions), lost, points_lost(causes, verdicts))
 
 
@@ -110,9 +111,13 @@ def losses_values(losses: Losses, found: Sequence[Lost], limit: int | None) -> d
         "n_found": len(found),
         "questions": [
             {
-                "question_id": question.question_id, "cause": cause, "outcome": verdict.outcome,
-                "reason": verdict.reason, "answer": answer, "text": question.text,
+                "question_id": question.question_id,
+                "cause": cause,
+                "outcome": verdict.outcome,
+                "reason": verdict.reason,
+                "answer": answer,
+                "text": question.text,
             }
             for question, verdict, cause, answer in shown
         ],
-    }  # fmt: skip
+    }

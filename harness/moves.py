@@ -74,9 +74,7 @@ def causes_of(before: ScoreCard, after: ScoreCard) -> tuple[str, ...]:
     was, now = _as_read_back(before), _as_read_back(after)
     if was == now:
         return ()
-    prints = {
-        name: before.exam.get(name) != after.exam.get(name) for name in ("questions", "gold", "support")
-    }  # fmt: skip
+    prints = {name: before.exam.get(name) != after.exam.get(name) for name in ("questions", "gold", "support")}
     telling = {
         "predictions changed": before.predictions_sha256 != after.predictions_sha256,
         "questions changed": bool(before.exam) and prints["questions"],
@@ -114,10 +112,15 @@ def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> Move | No
     if not causes:
         return None
     return Move(
-        system=after.system.slug, dataset=after.dataset, split=after.split, sample=after.sample, causes=causes,
-        before=None if before is None else before.counts.score, after=after.counts.score,
+        system=after.system.slug,
+        dataset=after.dataset,
+        split=after.split,
+        sample=after.sample,
+        causes=causes,
+        before=None if before is None else before.counts.score,
+        after=after.counts.score,
         question_ids=None if before is None else _flipped(before, after, exam),
-    )  # fmt: skip
+    )
 
 
 def beside_the_score(move: Move) -> bool:

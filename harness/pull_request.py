@@ -68,9 +68,13 @@ def _without(found: Review, scratch: str) -> Review:
     faults = tuple(EduRagError(told(one.where), told(one.what), told(one.remedy)) for one in found.faults)
     results = tuple(replace(one, warnings=tuple(map(told, one.warnings))) for one in found.results)
     return replace(
-        found, faults=faults, results=results, warnings=tuple(map(told, found.warnings)),
-        notes=tuple(map(told, found.notes)), sandbox=told(found.sandbox),
-    )  # fmt: skip
+        found,
+        faults=faults,
+        results=results,
+        warnings=tuple(map(told, found.warnings)),
+        notes=tuple(map(told, found.notes)),
+        sandbox=told(found.sandbox),
+    )
 
 
 def _reviewed(request: Request, base: _Base, change: Change, scratch: Path) -> Review:
@@ -86,23 +90,38 @@ def _reviewed(request: Request, base: _Base, change: Change, scratch: Path) -> R
         submission = open_submission(folder)
         facts = submission.facts
         found = replace(
-            found, system=facts, notes=(*notes, *base.unreadable), n_runs_of_team=runs_of_team(facts.team, base.cards),
+            found,
+            system=facts,
+            notes=(*notes, *base.unreadable),
+            n_runs_of_team=runs_of_team(facts.team, base.cards),
             warnings=(
-                *change.warnings, *cautions, *of_names(facts, request.base, base.cards),
+                *change.warnings,
+                *cautions,
+                *of_names(facts, request.base, base.cards),
                 *of_claims(facts, request.base, request.author, base.baselines_team),
             ),
-        )  # fmt: skip
+        )
         work = Scoring(
-            request=request, submission=submission, change=change, tables=base.tables, asks=base.asks,
-            cards=base.cards, baselines_team=base.baselines_team, scratch=scratch,
-        )  # fmt: skip
+            request=request,
+            submission=submission,
+            change=change,
+            tables=base.tables,
+            asks=base.asks,
+            cards=base.cards,
+            baselines_team=base.baselines_team,
+            scratch=scratch,
+        )
         results = work.results()
     except EduRagError as error:
         return replace(found, faults=(*found.faults, *each_fault(error)))
     return replace(
-        found, faults=tuple(work.faults), results=() if work.faults else tuple(results), sandbox=work.sandbox,
-        warnings=(*found.warnings, *work.warnings), kept=() if work.faults else tuple(work.kept),
-    )  # fmt: skip
+        found,
+        faults=tuple(work.faults),
+        results=() if work.faults else tuple(results),
+        sandbox=work.sandbox,
+        warnings=(*found.warnings, *work.warnings),
+        kept=() if work.faults else tuple(work.kept),
+    )
 
 
 def _withdrawn(found: Review, submission: Submission, cards: Sequence[ScoreCard]) -> Review:

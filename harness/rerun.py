@@ -67,11 +67,20 @@ def run_again(
     different = tuple(_different(questions, handed_in, now))
     latency = cost_of(now.values(), measured=True).get("latency_s", {})
     line = Rerun(
-        slug=submission.slug, dataset=dataset.id, split=split, sample=sample, system_sha256=record.system_sha256,
-        predictions_sha256=file_sha256(target.path), n=len(questions), n_same=len(questions) - len(different),
-        caps=record.caps, harness=record.harness, made_at=made_at, own=False,
+        slug=submission.slug,
+        dataset=dataset.id,
+        split=split,
+        sample=sample,
+        system_sha256=record.system_sha256,
+        predictions_sha256=file_sha256(target.path),
+        n=len(questions),
+        n_same=len(questions) - len(different),
+        caps=record.caps,
+        harness=record.harness,
+        made_at=made_at,
+        own=False,
         latency_s={name: latency[name] for name in ("median", "p95", "mean") if name in latency},
-    )  # fmt: skip
+    )
     return Compared(line=line, different=different)
 
 

@@ -208,7 +208,16 @@ def write_rerun(path: Path, line: Rerun) -> None:
 def own_run(record: RunRecord, slug: str, made_at: str) -> Rerun:
     """The line that vouches for the predictions that a run record is of."""
     return Rerun(
-        slug=slug, dataset=record.dataset, split=record.split, sample=record.sample,
-        system_sha256=record.system_sha256, predictions_sha256=record.predictions_sha256, n=record.n_questions,
-        n_same=record.n_questions, caps=record.caps, harness=record.harness, made_at=made_at, own=True,
-    )  # fmt: skip
+        slug=slug,
+        dataset=record.dataset,
+        split=record.split,
+        sample=record.sample,
+        system_sha256=record.system_sha256,
+        predictions_sha256=record.predictions_sha256,
+        n=record.n_questions,
+        n_same=record.n_questions,
+        caps=record.caps,
+        harness=record.harness,
+        made_at=made_at,
+        own=True,
+    )

@@ -51,9 +51,13 @@ class _Work:
         exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
         target = target_of(job.submission, job.made, job.dataset)
         card, trust = score_within(
-            exam, target, lambda scored: (scored.card, scored.trust), scored_at=self._scored_at, grading=self._grading,
+            exam,
+            target,
+            lambda scored: (scored.card, scored.trust),
+            scored_at=self._scored_at,
+            grading=self._grading,
             vouched=self._vouched,
-        )  # fmt: skip
+        )
         self._tell(target, trust)
         move = move_of(self._results.before(card), card, exam)
         if move is not None or job.scorecard not in self._results.cards:
@@ -75,9 +79,14 @@ class _Work:
 
 
 def rescore(
-    submissions: Path, datasets: Sequence[Dataset], results: Path, *, scored_at: datetime,
-    grading: Grading | None = None, vouched: Vouched = NOBODY,
-) -> Rescoring:  # fmt: skip
+    submissions: Path,
+    datasets: Sequence[Dataset],
+    results: Path,
+    *,
+    scored_at: datetime,
+    grading: Grading | None = None,
+    vouched: Vouched = NOBODY,
+) -> Rescoring:
     """Score every submission's predictions for these datasets again and write what differs under `results`.
 
     A result that is the same keeps its bytes and its time. A faulty file costs its own result alone and is told in
@@ -101,9 +110,12 @@ def rescore(
     faults += [fault for path, found in there.faults.items() if path not in work.done for fault in found]
     return Rescoring(
         datasets=tuple(dataset.id for dataset in datasets),
-        n_unchanged=len(work.done) - len(work.moves) - len(work.renewed), moves=tuple(work.moves),
-        renewed=tuple(work.renewed), kept=tuple(_kept(there, datasets, work)), faults=tuple(faults),
-    )  # fmt: skip
+        n_unchanged=len(work.done) - len(work.moves) - len(work.renewed),
+        moves=tuple(work.moves),
+        renewed=tuple(work.renewed),
+        kept=tuple(_kept(there, datasets, work)),
+        faults=tuple(faults),
+    )
 
 
 def _score_plan(work: _Work, plan: Plan) -> list[EduRagError]:

@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 CUTOFFS = (1, 3, 5, 10)
 TREC_NAMES: Mapping[str, str] = {
-    "P": "P", "recall": "R", "success": "success", "map_cut": "MAP", "ndcg_cut": "NDCG",
-}  # fmt: skip
+    "P": "P",
+    "recall": "R",
+    "success": "success",
+    "map_cut": "MAP",
+    "ndcg_cut": "NDCG",
+}
 """trec_eval's measures with a cut-off, and what our scorecards call them."""
 DECIMALS = 10
 """What a scorecard keeps of a mean: below lies what the order of additions may change."""

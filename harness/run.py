@@ -36,9 +36,16 @@ from harness.sandbox.facts import wanted_caps
 from harness.submission import Limits, Submission, partial_path
 
 _SAID = (
-    "response", "confidence", "passages", "latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j",
+    "response",
+    "confidence",
+    "passages",
+    "latency_s",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "energy_j",
     "status",
-)  # fmt: skip
+)
 _SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
 """What must agree for an interrupted run to go on."""
 
@@ -103,11 +110,17 @@ def require_set(manner: Manner) -> None:
 def record_of(submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner) -> RunRecord:
     """The record of a run that is about to begin."""
     return RunRecord(
-        dataset=dataset.id, split=split, sample=sample, system_sha256=system_sha256(submission.folder),
-        harness=f"edu-rag-bench {__version__}", limits=manner.limits or submission.settings.limits, seed=manner.seed,
+        dataset=dataset.id,
+        split=split,
+        sample=sample,
+        system_sha256=system_sha256(submission.folder),
+        harness=f"edu-rag-bench {__version__}",
+        limits=manner.limits or submission.settings.limits,
+        seed=manner.seed,
         settings_sha256=settings_sha256(child_environment(manner.environment, manner.passed), manner.passed),
-        surroundings_sha256=surroundings_sha256(), caps=wanted_caps(manner.caps),
-    )  # fmt: skip
+        surroundings_sha256=surroundings_sha256(),
+        caps=wanted_caps(manner.caps),
+    )
 
 
 def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
@@ -126,10 +139,19 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
         predictions = [task.back(everything[question.question_id]) for question in task.questions]
-        written = _write(path, predictions, replace(
-            record, n_questions=len(task.questions), n_asked=len(partial.done) - n_resumed, n_resumed=n_resumed,
-            n_cached=len(cached), caps=dict(launcher.facts), wall_s=round(manner.monotonic() - started, 3),
-        ))  # fmt: skip
+        written = _write(
+            path,
+            predictions,
+            replace(
+                record,
+                n_questions=len(task.questions),
+                n_asked=len(partial.done) - n_resumed,
+                n_resumed=n_resumed,
+                n_cached=len(cached),
+                caps=dict(launcher.facts),
+                wall_s=round(manner.monotonic() - started, 3),
+            ),
+        )
         partial.remove()
     _tell_changes(submission.folder, record, marks)
     kept = "" if written == path else f"{path} stays as it was, what failed stands in {written.name}"
@@ -206,9 +228,15 @@ def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[
 
 
 def _ask(
-    submission: Submission, task: Task, limits: Limits, manner: Manner, partial: Partial,
-    cached: Mapping[str, Prediction], log: SystemLog, launcher: Launcher,
-) -> list[Prediction]:  # fmt: skip
+    submission: Submission,
+    task: Task,
+    limits: Limits,
+    manner: Manner,
+    partial: Partial,
+    cached: Mapping[str, Prediction],
+    log: SystemLog,
+    launcher: Launcher,
+) -> list[Prediction]:
     """Ask what is neither answered nor cached; return the predictions of those that were never asked."""
     command = submission.settings.command
     cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
@@ -264,7 +292,7 @@ def _why(prediction: Prediction, log: SystemLog) -> str:
 
 def _tell(
     folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
-) -> None:  # fmt: skip
+) -> None:
     """Say what failed and where the reasons are. Raises SubmissionError where nothing was answered.
 
     `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not

@@ -181,9 +181,14 @@ class Origin(NamedTuple):
 
 
 def score(
-    exam: Exam, predictions: Mapping[str, Prediction], system: SystemFacts, *, scored_at: datetime,
-    origin: Origin | None = None, grading: Grading | None = None,
-) -> Scored:  # fmt: skip
+    exam: Exam,
+    predictions: Mapping[str, Prediction],
+    system: SystemFacts,
+    *,
+    scored_at: datetime,
+    origin: Origin | None = None,
+    grading: Grading | None = None,
+) -> Scored:
     """Score predictions on an exam. Every rate is over all questions of the exam, answered or not.
 
     Where they were made on another version of the dataset, what hangs on its pages is left out. Raises UnjudgedError
@@ -197,19 +202,33 @@ def score(
     lessons = lesson_numbers(exam.questions)
     intervals, method = rate_intervals(outcomes, lessons)
     card = ScoreCard(
-        system=system, dataset=exam.dataset, split=exam.split, sample=exam.sample,
-        harness=f"edu-rag-bench {__version__}", answers_rule=answers_rule_of(exam.questions, grading),
-        counts=counts_of(verdicts), outcomes=outcomes, lessons=lessons, slices=slices_of(exam, verdicts),
-        intervals=intervals, interval_method=method,
+        system=system,
+        dataset=exam.dataset,
+        split=exam.split,
+        sample=exam.sample,
+        harness=f"edu-rag-bench {__version__}",
+        answers_rule=answers_rule_of(exam.questions, grading),
+        counts=counts_of(verdicts),
+        outcomes=outcomes,
+        lessons=lessons,
+        slices=slices_of(exam, verdicts),
+        intervals=intervals,
+        interval_method=method,
         retrieval={} if origin.made_on else retrieval_of(asked, verdicts, exam.support, lessons),
         attribution={} if origin.made_on else attribution_of(exam.questions, asked, verdicts, exam.support),
-        confidence=confidence_of(verdicts, asked), judges=judges,
-        cost=cost_of(asked.values(), measured=origin.trust.measured), probes=origin.probes,
-        exam=exam.prints, made_on=origin.made_on, system_sha256=origin.system_sha256, caps=origin.trust.caps,
-        rerun=origin.trust.rerun, overlap=marks(origin.overlap, [q.question_id for q in exam.questions]),
+        confidence=confidence_of(verdicts, asked),
+        judges=judges,
+        cost=cost_of(asked.values(), measured=origin.trust.measured),
+        probes=origin.probes,
+        exam=exam.prints,
+        made_on=origin.made_on,
+        system_sha256=origin.system_sha256,
+        caps=origin.trust.caps,
+        rerun=origin.trust.rerun,
+        overlap=marks(origin.overlap, [q.question_id for q in exam.questions]),
         predictions_sha256=origin.sha256,
         scored_at=scored_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )  # fmt: skip
+    )
     return Scored(card, verdicts, asked, origin.trust)
 
 
@@ -231,9 +250,15 @@ def uncollected() -> Iterator[None]:
 
 
 def score_target(
-    dataset: Dataset, split: str, sample: str | None, target: Target, *, scored_at: datetime,
-    grading: Grading | None = None, vouched: Vouched = OWN_MACHINE,
-) -> Scored:  # fmt: skip
+    dataset: Dataset,
+    split: str,
+    sample: str | None,
+    target: Target,
+    *,
+    scored_at: datetime,
+    grading: Grading | None = None,
+    vouched: Vouched = OWN_MACHINE,
+) -> Scored:
     """Read, check and score a predictions file. Raises DataError for the first fault in it."""
     with uncollected():
         exam = open_exam(dataset, split, sample)
@@ -242,7 +267,7 @@ def score_target(
 
 def score_on(
     exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched, grading: Grading | None = None
-) -> Scored:  # fmt: skip
+) -> Scored:
     """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
 
     `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files.
@@ -254,9 +279,14 @@ def score_on(
 
 
 def score_within(
-    exam: Exam | Callable[[], Exam], target: Target, of: Callable[[Scored], R], *, scored_at: datetime,
-    vouched: Vouched, grading: Grading | None = None,
-) -> R:  # fmt: skip
+    exam: Exam | Callable[[], Exam],
+    target: Target,
+    of: Callable[[Scored], R],
+    *,
+    scored_at: datetime,
+    vouched: Vouched,
+    grading: Grading | None = None,
+) -> R:
     """`of` what scoring a stranger's predictions yields, worked out in a child with the budget of `edu_rag.budget`.
 
     An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
@@ -294,10 +324,13 @@ def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
     system = "" if target.folder is None else system_sha256(target.folder)
     trust = vouched.trust(target.path, target.system.slug, system, sha256)
     return Origin(
-        sha256=sha256, made_on=target.made_on, trust=trust, system_sha256=system,
+        sha256=sha256,
+        made_on=target.made_on,
+        trust=trust,
+        system_sha256=system,
         probes=probes_of(target.path, exam) if trust.probes and not target.made_on else {},
         overlap=frozenset() if target.folder is None else read_overlap(target.folder),
-    )  # fmt: skip
+    )
 
 
 def summary(card: ScoreCard) -> dict[str, Any]:

@@ -91,11 +91,20 @@ class Submission:
         """What the scorecard repeats about the system."""
         said = self.settings
         return SystemFacts(
-            slug=self.slug, name=said.name, team=said.team, description=said.description, contact=said.contact,
-            links=said.links, licence=said.licence, models=said.models, outside_knowledge=said.outside_knowledge,
-            tqa_overlap=said.tqa_overlap, runnable=bool(said.command), blind=said.blind,
+            slug=self.slug,
+            name=said.name,
+            team=said.team,
+            description=said.description,
+            contact=said.contact,
+            links=said.links,
+            licence=said.licence,
+            models=said.models,
+            outside_knowledge=said.outside_knowledge,
+            tqa_overlap=said.tqa_overlap,
+            runnable=bool(said.command),
+            blind=said.blind,
             withdrawn=said.withdrawn,
-        )  # fmt: skip
+        )
 
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
         """Where the predictions for a dataset (`name-version`), split and sample belong."""

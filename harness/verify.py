@@ -114,9 +114,13 @@ def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:
 
 
 def verify(
-    results: Path, submissions: Path, datasets: Sequence[Dataset], *, grading: Grading | None = None,
+    results: Path,
+    submissions: Path,
+    datasets: Sequence[Dataset],
+    *,
+    grading: Grading | None = None,
     vouched: Vouched = NOBODY,
-) -> tuple[list[Finding], list[EduRagError]]:  # fmt: skip
+) -> tuple[list[Finding], list[EduRagError]]:
     """Make every scorecard of a results folder again from the submissions' predictions; nothing is written.
 
     Returns what became of each, in order of their files, and the faults of submissions that cannot be opened. Raises
@@ -168,9 +172,11 @@ def verification_values(found: Iterable[Finding], faults: Iterable[EduRagError] 
     """What `edu-rag verify --json` prints."""
     listed = list(found)
     return {
-        "format": FORMAT, "n": {status: sum(one.status == status for one in listed) for status in STATUSES},
-        "findings": [_plain(one) for one in listed], "faults": [str(fault) for fault in faults],
-    }  # fmt: skip
+        "format": FORMAT,
+        "n": {status: sum(one.status == status for one in listed) for status in STATUSES},
+        "findings": [_plain(one) for one in listed],
+        "faults": [str(fault) for fault in faults],
+    }
 
 
 def _plain(one: Finding) -> dict[str, Any]:

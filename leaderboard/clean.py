@@ -100,7 +100,14 @@ def _clean(card: ScoreCard, at: int, lessons: Sequence[int], ranks: _Ranks, fewe
     why = "" if place else (_NONE if not n else _TOO_FEW if n < fewest else _TOO_MANY)
     shown, is_held = place or (None, False)
     return Clean(
-        n=n, n_declared=declared.n, declared_score=declared.score, declared_interval=declared.interval,
-        score=None if rest is None else rest.score, interval=None if rest is None else rest.interval,
-        is_lower=is_lower(declared, rest), rank=shown, is_held=is_held, why_unranked=why,
-    )  # fmt: skip
+        n=n,
+        n_declared=declared.n,
+        declared_score=declared.score,
+        declared_interval=declared.interval,
+        score=None if rest is None else rest.score,
+        interval=None if rest is None else rest.interval,
+        is_lower=is_lower(declared, rest),
+        rank=shown,
+        is_held=is_held,
+        why_unranked=why,
+    )

@@ -34,14 +34,22 @@ COLUMNS: Sequence[Column] = (
     Column("hallucination", "hallucination", "Hallu\u00adcination", "%", first="ascending", title="incorrect / n"),
     Column("missing", "missing", "Missing", "%", first="ascending", title="(abstained + unparseable + failed) / n"),
     Column(
-        "accuracy_given_attempted", "accuracy given attempted", "Acc. given attempted", "%",
+        "accuracy_given_attempted",
+        "accuracy given attempted",
+        "Acc. given attempted",
+        "%",
         title="correct / (correct + incorrect)",
     ),
     Column("strict_score", "strict score", "Strict score", title="unparseable and failed cost a point too"),
     Column("n", "number of questions", "n", title="questions"),
-    Column("cost", "cost of a question", "Cost", first="ascending",
-           title="US dollars a question where declared, else tokens a question (input and output)"),
+    Column(
+        "cost",
+        "cost of a question",
+        "Cost",
+        first="ascending",
+        title="US dollars a question where declared, else tokens a question (input and output)",
+    ),
     Column("median_latency_s", "median latency", "Median latency", "s", first="ascending", title="seconds a question"),
     Column("scored_at", "date", "Scored", sort="text"),
     Column("links", "links", "Links", sort=""),
-)  # fmt: skip
+)

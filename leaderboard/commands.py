@@ -22,7 +22,10 @@ def _lines(board: Board) -> list[str]:
     lines = []
     for table in board.tables:
         lines += ["", f"{table.dataset_ids[0]} {table.key.split}: {table.sample_text}"]
-        lines.append(f"{'rank':>5}  {'system':<32} {'score':>7}  {'95 % interval':<17} {'acc.':>5} {'hall.':>5} {'miss.':>5} {'failed':>6} {'s':>7}  scored")  # fmt: skip  # noqa: E501
+        lines.append(
+            f"{'rank':>5}  {'system':<32} {'score':>7}  {'95 % interval':<17} "
+            f"{'acc.':>5} {'hall.':>5} {'miss.':>5} {'failed':>6} {'s':>7}  scored"
+        )
         for row in table.rows:
             interval = f"[{signed(row.interval[0])}, {signed(row.interval[1])}]" if row.interval else "–"
             name = clip(one_line(row.name), 32)
@@ -147,9 +150,15 @@ def _report(site: Path, written: Written) -> None:
     "--workers", type=click.IntRange(1, 256), help="Number of processes; by default the number of cores, at most 4."
 )
 def board(
-    results: Path, out: Path, as_json: bool, datasets: tuple[Path, ...], submissions: tuple[Path, ...], base_url: str,
-    repository: str, workers: int | None,
-) -> None:  # fmt: skip
+    results: Path,
+    out: Path,
+    as_json: bool,
+    datasets: tuple[Path, ...],
+    submissions: tuple[Path, ...],
+    base_url: str,
+    repository: str,
+    workers: int | None,
+) -> None:
     """Write a static site from every scorecard.json below RESULTS, and print the table.
 
     The site needs no server: open SITE/index.html, or copy the folder to any web host. The command replaces an earlier

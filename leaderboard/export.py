@@ -17,12 +17,29 @@ if TYPE_CHECKING:
 
 FORMAT = "edu-rag-board-v1"
 RATE_NAMES = (
-    "score", "accuracy", "hallucination", "missing", "accuracy_given_attempted", "attempt_rate", "strict_score",
-)  # fmt: skip
-COUNT_COLUMNS = frozenset({
-    "rank_first", "rank_last", "n", *OUTCOMES, "overlap_declared", "clean_n", "clean_rank_first", "clean_rank_last",
-    "rerun_n", "rerun_same", "team_runs",
-})  # fmt: skip
+    "score",
+    "accuracy",
+    "hallucination",
+    "missing",
+    "accuracy_given_attempted",
+    "attempt_rate",
+    "strict_score",
+)
+COUNT_COLUMNS = frozenset(
+    {
+        "rank_first",
+        "rank_last",
+        "n",
+        *OUTCOMES,
+        "overlap_declared",
+        "clean_n",
+        "clean_rank_first",
+        "clean_rank_last",
+        "rerun_n",
+        "rerun_same",
+        "team_runs",
+    }
+)
 COSTS = ("cost_usd", "input_tokens", "output_tokens")
 # The last four are full-width: some spreadsheets read them as the first four.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -41,11 +58,15 @@ def _clean_values(row: Row) -> dict[str, Any]:
     low, high = (None, None) if clean is None or clean.interval is None else clean.interval
     return {
         "overlap_declared": 0 if clean is None else clean.n_declared,
-        "clean_n": None if clean is None else clean.n, "clean_rank_first": first, "clean_rank_last": last,
-        "clean_score": None if clean is None else clean.score, "clean_score_low": low, "clean_score_high": high,
+        "clean_n": None if clean is None else clean.n,
+        "clean_rank_first": first,
+        "clean_rank_last": last,
+        "clean_score": None if clean is None else clean.score,
+        "clean_score_low": low,
+        "clean_score_high": high,
         "declared_score": None if clean is None else clean.declared_score,
         "declared_part_lower": clean is not None and clean.is_lower,
-    }  # fmt: skip
+    }
 
 
 def _rerun_values(row: Row) -> dict[str, Any]:
@@ -60,23 +81,45 @@ def _row_values(table: Table, row: Row) -> dict[str, Any]:
     rates = counts.rates()
     low, high = row.interval or (None, None)
     return {
-        "dataset": card.dataset, "split": card.split, "sample": card.sample,
-        "rank_first": row.rank.first, "rank_last": row.rank.last,
-        "slug": system.slug, "name": system.name, "team": system.team,
-        "blind": system.blind, "runnable": system.runnable, "open": row.is_open, "licence": system.licence,
-        "models": list(system.models), "older_dataset": row.older,
-        "withdrawn": system.withdrawn, **_clean_values(row), **_rerun_values(row), "sandboxed": is_sandboxed(card.caps),
-        "team_runs": row.n_runs, "resembles": " | ".join(row.resembles),
-        "n": counts.n, **{outcome: getattr(counts, outcome) for outcome in OUTCOMES},
+        "dataset": card.dataset,
+        "split": card.split,
+        "sample": card.sample,
+        "rank_first": row.rank.first,
+        "rank_last": row.rank.last,
+        "slug": system.slug,
+        "name": system.name,
+        "team": system.team,
+        "blind": system.blind,
+        "runnable": system.runnable,
+        "open": row.is_open,
+        "licence": system.licence,
+        "models": list(system.models),
+        "older_dataset": row.older,
+        "withdrawn": system.withdrawn,
+        **_clean_values(row),
+        **_rerun_values(row),
+        "sandboxed": is_sandboxed(card.caps),
+        "team_runs": row.n_runs,
+        "resembles": " | ".join(row.resembles),
+        "n": counts.n,
+        **{outcome: getattr(counts, outcome) for outcome in OUTCOMES},
         **{name: rates[name] for name in RATE_NAMES},
-        "score_low": low, "score_high": high, "interval_method": card.interval_method,
-        "median_latency_s": row.median_latency_s, "latency_measured": row.latency_measured,
+        "score_low": low,
+        "score_high": high,
+        "interval_method": card.interval_method,
+        "median_latency_s": row.median_latency_s,
+        "latency_measured": row.latency_measured,
         **{f"mean_{name}": mean_of(card.cost, name) for name in COSTS},
-        "answers_rule": card.answers_rule, "harness": card.harness,
-        "scored_at": time_text(row), "predictions_sha256": card.predictions_sha256,
-        "system_sha256": card.system_sha256, "page": row.page, "badge": row.badge, "scorecard": row.scorecard,
+        "answers_rule": card.answers_rule,
+        "harness": card.harness,
+        "scored_at": time_text(row),
+        "predictions_sha256": card.predictions_sha256,
+        "system_sha256": card.system_sha256,
+        "page": row.page,
+        "badge": row.badge,
+        "scorecard": row.scorecard,
         "predictions": row.predictions,
-    }  # fmt: skip
+    }
 
 
 def board_values(board: Board) -> dict[str, Any]:

@@ -10,8 +10,11 @@ from edu_rag.look.texts import clip
 from edu_rag.results import SystemFacts
 
 KINDS: Mapping[str, str] = {
-    "blind": "blind", "runnable": "runnable", "handed-in": "handed in", "withdrawn": "withdrawn",
-}  # fmt: skip
+    "blind": "blind",
+    "runnable": "runnable",
+    "handed-in": "handed in",
+    "withdrawn": "withdrawn",
+}
 """Kinds of systems as filters and addresses name them, and in words; a system may be of several."""
 OPENNESS: Mapping[str, str] = {"open": "open", "closed": "closed"}
 OPEN_RULE = "A system is open where its team declares a licence and hands it in as a program; any other is closed."
@@ -25,9 +28,11 @@ MODEL = 60
 def kinds_of(system: SystemFacts) -> list[str]:
     """The kinds of a system, in the order of KINDS."""
     holds = {
-        "blind": system.blind, "runnable": system.runnable, "handed-in": not system.runnable,
+        "blind": system.blind,
+        "runnable": system.runnable,
+        "handed-in": not system.runnable,
         "withdrawn": bool(system.withdrawn.strip()),
-    }  # fmt: skip
+    }
     return [kind for kind in KINDS if holds[kind]]
 
 

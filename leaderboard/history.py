@@ -130,10 +130,13 @@ def versions_of(groups: Sequence[Group]) -> list[Version]:
         for dataset, before in zip(ordered, [*ordered[1:], None], strict=True):
             found.append(
                 Version(
-                    dataset=dataset, dataset_id=known[dataset], newest=ordered[0], before=before,
+                    dataset=dataset,
+                    dataset_id=known[dataset],
+                    newest=ordered[0],
+                    before=before,
                     groups=_groups_on(dataset, groups),
                 )
-            )  # fmt: skip
+            )
     return found
 
 

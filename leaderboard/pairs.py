@@ -86,12 +86,16 @@ def pairs_of(cards: Sequence[ScoreCard]) -> TablePairs:
     return TablePairs(
         {
             pair: Tested(
-                score[pair], p_holm, strict[pair], correctness[pair], mcnemar_p_holm,
+                score[pair],
+                p_holm,
+                strict[pair],
+                correctness[pair],
+                mcnemar_p_holm,
                 smallest_detectable_difference(score[pair].n, spreads[pair].effective_sd) if spreads[pair].sd else None,
             )
             for pair, p_holm, mcnemar_p_holm in zip(score, adjusted, mcnemar_adjusted, strict=True)
         }
-    )  # fmt: skip
+    )
 
 
 def _columns(tested: Sequence[Tested]) -> dict[str, list[Any]]:

@@ -48,9 +48,16 @@ def _probe(name: str, values: Mapping[str, Any]) -> Probe | None:
     if not n or score is None or main is None or difference is None:
         return None
     return Probe(
-        name, ASKED[name], n, score, interval_of(values.get("interval"), -1, 1), main, difference,
-        interval_of(values.get("difference_interval"), -2, 2), number_of(values.get("p"), 0, 1),
-    )  # fmt: skip
+        name,
+        ASKED[name],
+        n,
+        score,
+        interval_of(values.get("interval"), -1, 1),
+        main,
+        difference,
+        interval_of(values.get("difference_interval"), -2, 2),
+        number_of(values.get("p"), 0, 1),
+    )
 
 
 def _rest(name: str, values: object, probe: Probe | None) -> Iterator[tuple[str, object]]:

@@ -7,8 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 METRICS: Mapping[str, str] = {
-    "P": "Precision", "R": "Recall", "success": "Success", "MAP": "MAP", "NDCG": "NDCG", "MRR": "MRR",
-}  # fmt: skip
+    "P": "Precision",
+    "R": "Recall",
+    "success": "Success",
+    "MAP": "MAP",
+    "NDCG": "NDCG",
+    "MRR": "MRR",
+}
 MEANINGS: Mapping[str, str] = {
     "P": "share of the first k passages that hold evidence",
     "R": "share of the evidence that the first k passages hold",

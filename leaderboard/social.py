@@ -67,8 +67,18 @@ class _Sheet:
         self._axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
         self._axes.axis("off")
 
-    def text(self, x: float, y: float, text: str, size: int, *, tone: str = "ink", bold: bool = False,
-             width: float = WIDTH, right: bool = False) -> None:  # fmt: skip
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: int,
+        *,
+        tone: str = "ink",
+        bold: bool = False,
+        width: float = WIDTH,
+        right: bool = False,
+    ) -> None:
         """One line of text, its base line at y, cut to a width in pixels."""
         plain, heavy, _ = _fonts()
         font = (heavy if bold else plain).copy()

@@ -30,8 +30,13 @@ def edu_rag(*words: object, ok: bool = True, **environment: str) -> subprocess.C
     """Run a command line of ours in a process of its own; `ok` False expects exit 1 and no traceback."""
     done = subprocess.run(
         [sys.executable, "-m", "edu_rag", *map(str, words)],
-        capture_output=True, text=True, check=False, timeout=900, cwd=ROOT, env={**os.environ, **environment},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=900,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode == (0 if ok else 1), done.stdout + done.stderr
     return done
@@ -121,9 +126,16 @@ def test_building_again_gives_the_same_bytes(
 ) -> None:
     again = tmp_path / "again"
     edu_rag(
-        "build", "--questions", MINI / "questions.jsonl", "--workers", workers, "--out", again, MINI / "build.toml",
+        "build",
+        "--questions",
+        MINI / "questions.jsonl",
+        "--workers",
+        workers,
+        "--out",
+        again,
+        MINI / "build.toml",
         **environment,
-    )  # fmt: skip
+    )
     assert (again / "manifest.json").read_bytes() == (demo / "dataset" / "manifest.json").read_bytes()
 
 

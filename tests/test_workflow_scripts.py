@@ -16,9 +16,13 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = ROOT / ".github" / "workflows"
 IDENTITY = {
-    "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
-}  # fmt: skip
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}
 
 
 def script(file: str, job: str, step: str) -> str:
@@ -29,9 +33,14 @@ def script(file: str, job: str, step: str) -> str:
 def play(text: str, workspace: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """As `shell: bash` does it on a runner."""
     return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text], cwd=workspace, text=True,
-        capture_output=True, timeout=60, check=False, env={"PATH": os.environ["PATH"], **IDENTITY, **environment},
-    )  # fmt: skip
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text],
+        cwd=workspace,
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={"PATH": os.environ["PATH"], **IDENTITY, **environment},
+    )
 
 
 def git(folder: Path, *words: str) -> str:
@@ -143,9 +152,12 @@ def judged(tmp_path: Path, exit_code: int, author: str = "octocat") -> tuple[sub
     )
     sudo.chmod(0o755)
     done = play(
-        script("submission.yml", "judge", "Judge"), tmp_path, RUNNER_TEMP=str(tmp_path), AUTHOR=author,
+        script("submission.yml", "judge", "Judge"),
+        tmp_path,
+        RUNNER_TEMP=str(tmp_path),
+        AUTHOR=author,
         PATH=f"{sudo.parent}:{os.environ['PATH']}",
-    )  # fmt: skip
+    )
     return done, (tmp_path / "words").read_text(encoding="utf-8")
 
 
@@ -181,9 +193,12 @@ def scored(tmp_path: Path, *failing: str) -> tuple[int, str]:
     command.chmod(0o755)
     out = tmp_path / "out"
     done = play(
-        script("board.yml", "score", "Score"), tmp_path, RUNNER_TEMP=str(tmp_path), GITHUB_OUTPUT=str(out),
+        script("board.yml", "score", "Score"),
+        tmp_path,
+        RUNNER_TEMP=str(tmp_path),
+        GITHUB_OUTPUT=str(out),
         PATH=f"{command.parent}:{os.environ['PATH']}",
-    )  # fmt: skip
+    )
     return done.returncode, out.read_text(encoding="utf-8") if out.exists() else ""
 
 
@@ -232,7 +247,11 @@ def test_the_real_command_line_ends_with_1_where_it_refuses(tmp_path: Path, word
     (tmp_path / "base" / "submissions").mkdir(parents=True)
     (tmp_path / "results").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "edu_rag", *words], cwd=tmp_path, timeout=60, capture_output=True, check=False,
+        [sys.executable, "-m", "edu_rag", *words],
+        cwd=tmp_path,
+        timeout=60,
+        capture_output=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.returncode == 1

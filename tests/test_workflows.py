@@ -34,10 +34,23 @@ def tool(name: str) -> str:
 def zizmor(folder: Path) -> list[str]:
     """What zizmor finds in a folder as its strictest persona, without a network and without looking away."""
     done = subprocess.run(
-        [tool("zizmor"), "--persona=auditor", "--offline", "--no-config", "--no-ignores", "--collect=all",
-         "--strict-collection", "--no-progress", "--format=json", str(folder)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        [
+            tool("zizmor"),
+            "--persona=auditor",
+            "--offline",
+            "--no-config",
+            "--no-ignores",
+            "--collect=all",
+            "--strict-collection",
+            "--no-progress",
+            "--format=json",
+            str(folder),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     if not done.stdout.strip():
         return ["cannot be read"]
     return [finding["ident"] for finding in json.loads(done.stdout)]
@@ -46,8 +59,11 @@ def zizmor(folder: Path) -> list[str]:
 def actionlint(*files: Path) -> list[str]:
     done = subprocess.run(
         [tool("actionlint"), "-no-color", "-oneline", "-shellcheck=", "-pyflakes=", *map(str, files)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     return (done.stdout + done.stderr).splitlines()
 
 
@@ -78,9 +94,15 @@ def test_a_weakened_workflow_is_caught_by_the_policy(mutation: Mutation):
 
 def test_zizmor_alone_catches_the_classic_mistakes(tmp_path: Path):
     classic = [
-        "trigger: pull_request_target", "action by tag", "title inside a script", "permissions: write-all",
-        "credentials kept", "self-hosted runner", "all secrets", "environment left out of the hub's job",
-    ]  # fmt: skip
+        "trigger: pull_request_target",
+        "action by tag",
+        "title inside a script",
+        "permissions: write-all",
+        "credentials kept",
+        "self-hosted runner",
+        "all secrets",
+        "environment left out of the hub's job",
+    ]
     found = {m.name: zizmor(write(m, tmp_path / str(n))) for n, m in enumerate(MUTATIONS) if m.name in classic}
     assert sorted(found) == sorted(classic)
     assert [name for name, findings in found.items() if not findings] == []
@@ -109,9 +131,12 @@ def test_the_profile_gives_bubblewrap_leave_for_namespaces_and_nothing_else():
     text = (GITHUB / "apparmor" / "bwrap").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     assert lines == [
-        "abi <abi/4.0>,", "include <tunables/global>",
-        "profile edu-rag-bwrap /usr/bin/bwrap flags=(unconfined) {", "userns,", "}",
-    ]  # fmt: skip
+        "abi <abi/4.0>,",
+        "include <tunables/global>",
+        "profile edu-rag-bwrap /usr/bin/bwrap flags=(unconfined) {",
+        "userns,",
+        "}",
+    ]
 
 
 @pytest.mark.parametrize("page", ["SECURITY.md", "docs/operators.md"])

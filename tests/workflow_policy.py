@@ -128,8 +128,9 @@ READ = {"contents": "read"}
 ON_MAIN = "github.ref == 'refs/heads/main' && (needs.score.outputs.again == 'yes' || inputs.differences)"
 BY_HAND = {
     "description": "Publish although a number could not be made again. Say why in the commit that mends it.",
-    "type": "boolean", "default": "false",
-}  # fmt: skip
+    "type": "boolean",
+    "default": "false",
+}
 ALLOWED = {
     "ci.yml": Workflow(
         on={"push": CODE, "pull_request": CODE},
@@ -157,8 +158,15 @@ ALLOWED = {
             "push": {
                 "branches": ["main"],
                 "paths": [
-                    "submissions/**", "leaderboard/**", "harness/**", "builder/**", "edu_rag/**", ".ci/locked.txt",
-                    ".ci/locked-tools.txt", "pyproject.toml", ".github/workflows/board.yml",
+                    "submissions/**",
+                    "leaderboard/**",
+                    "harness/**",
+                    "builder/**",
+                    "edu_rag/**",
+                    ".ci/locked.txt",
+                    ".ci/locked-tools.txt",
+                    "pyproject.toml",
+                    ".github/workflows/board.yml",
                 ],
             },
             "workflow_dispatch": {"inputs": {"differences": BY_HAND}},
@@ -166,25 +174,33 @@ ALLOWED = {
         concurrency={"group": "board", "cancel-in-progress": "false"},
         jobs={
             "score": Job(
-                READ, actions=("actions/checkout", "actions/upload-artifact", "actions/upload-artifact"),
+                READ,
+                actions=("actions/checkout", "actions/upload-artifact", "actions/upload-artifact"),
                 commands=SCORE,
             ),
             "sound": Job(
-                {}, commands=('test "$ALL" = yes', 'test "$AGAIN" = yes'),
+                {},
+                commands=('test "$ALL" = yes', 'test "$AGAIN" = yes'),
                 env=("ALL=${{ needs.score.outputs.all }}", "AGAIN=${{ needs.score.outputs.again }}"),
             ),
             "pages": Job(
-                {"pages": "write", "id-token": "write"}, actions=("actions/deploy-pages",), condition=ON_MAIN,
+                {"pages": "write", "id-token": "write"},
+                actions=("actions/deploy-pages",),
+                condition=ON_MAIN,
                 environment="github-pages",
             ),
             "hub": Job(
-                READ, actions=("actions/checkout", "actions/download-artifact"), commands=HUB,
-                condition=f"{ON_MAIN} && vars.RESULTS_REPOSITORY != ''", environment="hub", secrets=("HF_TOKEN",),
+                READ,
+                actions=("actions/checkout", "actions/download-artifact"),
+                commands=HUB,
+                condition=f"{ON_MAIN} && vars.RESULTS_REPOSITORY != ''",
+                environment="hub",
+                secrets=("HF_TOKEN",),
                 env=("HF_TOKEN=${{ secrets.HF_TOKEN }}", "REPOSITORY=${{ vars.RESULTS_REPOSITORY }}"),
             ),
         },
     ),
-}  # fmt: skip
+}
 PLAIN = {"persist-credentials": "false"}
 INPUTS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "test": (PLAIN,),
@@ -192,23 +208,30 @@ INPUTS: Mapping[str, tuple[Mapping[str, str], ...]] = {
         {"ref": "${{ github.event.pull_request.base.ref }}", "path": "base", "fetch-depth": "0", **PLAIN},
         {"ref": "${{ github.sha }}", "path": "head", "fetch-depth": "2", **PLAIN},
         {
-            "name": "predictions", "path": "${{ runner.temp }}/made", "if-no-files-found": "ignore",
+            "name": "predictions",
+            "path": "${{ runner.temp }}/made",
+            "if-no-files-found": "ignore",
             "retention-days": "14",
         },
     ),
     "score": (
         PLAIN,
         {
-            "name": "results", "path": "leaderboard/results", "if-no-files-found": "error", "retention-days": "30",
+            "name": "results",
+            "path": "leaderboard/results",
+            "if-no-files-found": "error",
+            "retention-days": "30",
         },
         {
-            "name": "github-pages", "path": "${{ runner.temp }}/artifact.tar", "if-no-files-found": "error",
+            "name": "github-pages",
+            "path": "${{ runner.temp }}/artifact.tar",
+            "if-no-files-found": "error",
             "retention-days": "1",
         },
     ),
     "pages": ({},),
     "hub": (PLAIN, {"name": "results", "path": "${{ runner.temp }}/results"}),
-}  # fmt: skip
+}
 """What each job's actions are told, in order: which trees are checked out, which artifacts go where."""
 OUTPUTS = {
     "score": {"all": "${{ steps.score.outputs.all }}", "again": "${{ steps.score.outputs.again }}"},
@@ -327,9 +350,11 @@ def faults_of(file: str, text: str) -> list[str]:
             told.append(f"{name}: no job of ours")
             continue
         found = (
-            *_of_job(name, job, wanted), *_actions(name, job, wanted), *_steps(file, job, wanted),
+            *_of_job(name, job, wanted),
+            *_actions(name, job, wanted),
+            *_steps(file, job, wanted),
             *_commands(job, wanted),
-        )  # fmt: skip
+        )
         told += [f"{name}: {fault}" for fault in found]
     return told
 

@@ -33,10 +33,16 @@ def graph_of(triplets: Iterable[CitedTriplet]) -> MultiDiGraph[str]:
     graph: MultiDiGraph[str] = nx.MultiDiGraph()
     for place, (triplet, page_id, start, end) in enumerate(triplets):
         graph.add_edge(
-            triplet.subject.lemmas, triplet.object.lemmas, place,
-            subject=triplet.subject.text, predicate=triplet.predicate, object=triplet.object.text,
-            page_id=page_id, start=start, end=end,
-        )  # fmt: skip
+            triplet.subject.lemmas,
+            triplet.object.lemmas,
+            place,
+            subject=triplet.subject.text,
+            predicate=triplet.predicate,
+            object=triplet.object.text,
+            page_id=page_id,
+            start=start,
+            end=end,
+        )
     return graph
 
 
@@ -46,10 +52,12 @@ def triplets_in(graph: MultiDiGraph[str]) -> list[CitedTriplet]:
     return [
         CitedTriplet(
             Triplet(Entity(told["subject"], subject), told["predicate"], Entity(told["object"], object_)),
-            told["page_id"], told["start"], told["end"],
+            told["page_id"],
+            told["start"],
+            told["end"],
         )
         for subject, object_, _, told in edges
-    ]  # fmt: skip
+    ]
 
 
 def save(graph: MultiDiGraph[str], path: Path) -> None:

@@ -27,9 +27,15 @@ class HouseModel(LlamaCppModel):
     def __call__(self, prompt: str, words: Sequence[str], family: str) -> Told:
         """Log-probabilities of words that are one token each; one out of the likeliest 200 gets the last one's."""
         body: dict[str, Any] = {
-            "prompt": prompt, "n_predict": 1, "n_probs": N_TOP, "temperature": 0, "cache_prompt": True,
-            "post_sampling_probs": False, "samplers": ["temperature"], "id_slot": FAMILIES.index(family),
-        }  # fmt: skip
+            "prompt": prompt,
+            "n_predict": 1,
+            "n_probs": N_TOP,
+            "temperature": 0,
+            "cache_prompt": True,
+            "post_sampling_probs": False,
+            "samplers": ["temperature"],
+            "id_slot": FAMILIES.index(family),
+        }
         reply = self._post(f"{self._root}/completion", body)
         try:
             told = reply["completion_probabilities"][0]["top_logprobs"]

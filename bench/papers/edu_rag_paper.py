@@ -129,9 +129,13 @@ def hallucination(folder: Path, sample: str) -> None:
             n = len(run.verdicts)
             rows.append((f"{pair.name}, {how}", share(tried, n), share(wrong, n), share(wrong, tried)))
         rows.append(
-            (f"{pair.name}, change", difference(rag.attempted, vanilla.attempted), difference(rag.wrong, vanilla.wrong),
-             _both_attempted(vanilla, rag))
-        )  # fmt: skip
+            (
+                f"{pair.name}, change",
+                difference(rag.attempted, vanilla.attempted),
+                difference(rag.wrong, vanilla.wrong),
+                _both_attempted(vanilla, rag),
+            )
+        )
     print(table(("", "attempted %", "hallucination %", "wrong of those attempted %"), rows))
     print("The last column's change is over the questions that both attempted.")
 
@@ -235,8 +239,17 @@ def controls(folder: Path, sample: str) -> None:
             with_it = _letters(one, one.predictions)
             without = _letters(one, one.main)
             told = rates(with_it)
-            rows.append((pair.name, name.replace("_", " "), len(with_it), told["accuracy"], told["hallucination"],
-                         told["missing"], difference(with_it, without)))  # fmt: skip
+            rows.append(
+                (
+                    pair.name,
+                    name.replace("_", " "),
+                    len(with_it),
+                    told["accuracy"],
+                    told["hallucination"],
+                    told["missing"],
+                    difference(with_it, without),
+                )
+            )
     for meaning in PROBES.values():
         print(f"- {meaning}.")
     print()

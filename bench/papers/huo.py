@@ -116,9 +116,14 @@ def detector(given: argparse.Namespace) -> None:
     """Table 2 in shape, by the key instead of a person: is "Yes" right, is "No" wrong?"""
     from scipy.stats import fisher_exact
 
-    print("The paper, by a person's reading of 100 each: " + "; ".join(
-        f"{NAMES[name]} {share(n, 100)}" for name, n in PAPER_CORRECT.items()  # type: ignore[index]
-    ) + ".\n")  # fmt: skip
+    print(
+        "The paper, by a person's reading of 100 each: "
+        + "; ".join(
+            f"{NAMES[name]} {share(n, 100)}"
+            for name, n in PAPER_CORRECT.items()  # type: ignore[index]
+        )
+        + ".\n"
+    )
     rows, summary = [], []
     for one in all_guarded(given.run, given.sample):
         wrong = np.array([letter == "i" for letter in one.outcomes])
@@ -127,10 +132,15 @@ def detector(given: argparse.Namespace) -> None:
             here = np.array([c is not None and c.relation == relation for c in one.checks]) & tried
             inside, outside = int((wrong & here).sum()), int((wrong & tried & ~here).sum())
             grid = [[inside, int(here.sum()) - inside], [outside, int((tried & ~here).sum()) - outside]]
-            rows.append((
-                one.name, NAMES[relation], share(inside, int(here.sum())), share(inside, int((wrong & tried).sum())),
-                p_text(float(fisher_exact(grid)[1])),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    one.name,
+                    NAMES[relation],
+                    share(inside, int(here.sum())),
+                    share(inside, int((wrong & tried).sum())),
+                    p_text(float(fisher_exact(grid)[1])),
+                )
+            )
         rows.append((one.name, "any", share(int((wrong & tried).sum()), int(tried.sum())), "-", "-"))
         right = ~wrong[tried]
         summary.append((one.name, _area(one.yes[tried], right), _area(one.confidences[tried], right)))
@@ -148,8 +158,10 @@ def _top(scores: np.ndarray, n: int) -> np.ndarray:
 
 
 GUARDS: tuple[tuple[str, tuple[Relation, ...]], ...] = (
-    ("No", ("no",)), ("Not Related", ("not_related",)), ("No and Not Related (the paper's)", ("no", "not_related")),
-)  # fmt: skip
+    ("No", ("no",)),
+    ("Not Related", ("not_related",)),
+    ("No and Not Related (the paper's)", ("no", "not_related")),
+)
 
 
 def guard(given: argparse.Namespace) -> None:
@@ -168,14 +180,25 @@ def guard(given: argparse.Namespace) -> None:
                 (one.name, f"… as often, by own confidence: {n_kept}", *_line(own), difference(own, one.outcomes))
             )
             chance = (one.outcomes.count("c") - one.outcomes.count("i")) / len(kept) * n_kept / len(kept)
-            rows.append((one.name, "… as often, by chance (expected)", percent(n_kept / len(kept)), "", "",
-                         percent(chance, sign=True), ""))  # fmt: skip
+            rows.append(
+                (
+                    one.name,
+                    "… as often, by chance (expected)",
+                    percent(n_kept / len(kept)),
+                    "",
+                    "",
+                    percent(chance, sign=True),
+                    "",
+                )
+            )
     head = ("answers of", "guard", "answered %", "accuracy %", "hallucination %", "score %", "score minus unguarded")
     print(table(head, rows))
     adjusted = holm([p for *_, p in tests])
-    print("Holm over the guards: " + "; ".join(
-        f"{who}, {name}: p {p_text(p)}" for (who, name, _), p in zip(tests, adjusted, strict=True)
-    ) + ".\n")  # fmt: skip
+    print(
+        "Holm over the guards: "
+        + "; ".join(f"{who}, {name}: p {p_text(p)}" for (who, name, _), p in zip(tests, adjusted, strict=True))
+        + ".\n"
+    )
     _draw(found)
     print(f"![Coverage against wrong answers]({PICTURE.name})")
 
@@ -227,14 +250,17 @@ def _asked(folder: Path, exam: Exam, ids: Sequence[str]) -> dict[str, SystemQues
     chosen = {question.question_id: question for question in exam.questions}
     return {
         one: SystemQuestion(
-            id=one, text=chosen[one].text, choices=chosen[one].choices, kind=chosen[one].kind,
+            id=one,
+            text=chosen[one].text,
+            choices=chosen[one].choices,
+            kind=chosen[one].kind,
             pages=tuple(
                 SystemPage(page_id=p.page_id, url=p.url, title=p.title, text=p.text, sentences=p.sentences)
                 for p in kept_pages(hits.get(one, []), pages)
             ),
         )
         for one in ids
-    }  # fmt: skip
+    }
 
 
 def check(given: argparse.Namespace) -> None:
@@ -255,8 +281,12 @@ def check(given: argparse.Namespace) -> None:
             verify = self_check(model, stack=stack, rerank=given.rerank)
             for question_id in ids:
                 found = verify(asked[question_id], answers[question_id])
-                line = {"question_id": question_id, "stack": stack, "relation": found.relation,
-                        "span": found.passage.span if found.passage else None}  # fmt: skip
+                line = {
+                    "question_id": question_id,
+                    "stack": stack,
+                    "relation": found.relation,
+                    "span": found.passage.span if found.passage else None,
+                }
                 out.write(json.dumps(line) + "\n")
                 out.flush()
 

@@ -56,10 +56,11 @@ class Asked(NamedTuple):
 def as_asked(question: Question, pages: Sequence[WebPage]) -> SystemQuestion:
     """The question as a system gets it."""
     shown = tuple(
-        SystemPage(page_id=page.page_id, url=page.url, title=page.title or "", text=page.text,
-                   sentences=tuple(page.sentences))
+        SystemPage(
+            page_id=page.page_id, url=page.url, title=page.title or "", text=page.text, sentences=tuple(page.sentences)
+        )
         for page in pages
-    )  # fmt: skip
+    )
     return SystemQuestion(
         id=question.question_id, text=question.text, choices=question.choices, kind=question.kind, pages=shown
     )
@@ -158,18 +159,27 @@ def _cost(spent: Sequence[float], parser: Counting, n: int) -> str:
     times = (statistics.fmean(spent), ordered[n // 2], ordered[int(n * 0.95)], ordered[-1])
     return table(
         ("CPU ms a question: mean", "median", "95th percentile", "most", "sentences parsed", "triplets of one"),
-        [(*(f"{one:.0f}" for one in times), f"{parser.n_sentences / n:.1f}",
-          f"{parser.n_triplets / max(1, parser.n_sentences):.2f}")],
-    )  # fmt: skip
+        [
+            (
+                *(f"{one:.0f}" for one in times),
+                f"{parser.n_sentences / n:.1f}",
+                f"{parser.n_triplets / max(1, parser.n_sentences):.2f}",
+            )
+        ],
+    )
 
 
 def _line(name: str, row: Row, base: Row) -> tuple[object, ...]:
     n = len(row.golds)
     return (
-        name, f"{statistics.fmean(row.n_triplets):.1f}", f"{statistics.fmean(row.n_chars):.0f}",
-        share(int(row.golds.sum()), n), "-" if row is base else difference(row.golds, base.golds),
-        percent(float(row.evidence.mean())), "-" if row is base else difference(row.evidence, base.evidence),
-    )  # fmt: skip
+        name,
+        f"{statistics.fmean(row.n_triplets):.1f}",
+        f"{statistics.fmean(row.n_chars):.0f}",
+        share(int(row.golds.sum()), n),
+        "-" if row is base else difference(row.golds, base.golds),
+        percent(float(row.evidence.mean())),
+        "-" if row is base else difference(row.evidence, base.evidence),
+    )
 
 
 def report(folder: Path, n: int) -> str:
@@ -195,17 +205,20 @@ def report(folder: Path, n: int) -> str:
         "difference",
     )
     lines = [_line(name, row, rows[WINDOWS]) for name, row in rows.items()]
-    return "\n".join((
-        f"{len(questions)} questions of the seeded sample of {n}: those whose gold is a text that can support it (no "
-        "true/false, no negation, no \"all of the above\"). Every context has at most "
-        f"{MAX_CHARS:,} characters, BM25's best 128-token windows first. A context names the gold where the gold's "
-        "words stand in it in order. Differences are points of percent against windows alone: paired 95 % interval, "
-        "exact sign-flip p, not adjusted for their number.\n",
-        table(head, lines),
-        f"What it costs (the first graph row, nothing read before; at most {N_RETRIEVED} sentences of the retrieved "
-        f"windows and {N_OTHERS} others a question, {N_TRIPLETS} triplets kept):\n",
-        cost,
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            f"{len(questions)} questions of the seeded sample of {n}: those whose gold is a text that can support it "
+            '(no true/false, no negation, no "all of the above"). Every context has at most '
+            f"{MAX_CHARS:,} characters, BM25's best 128-token windows first. A context names the gold where the "
+            "gold's words are in it in order. Differences are points of percent against windows alone: paired "
+            "95 % interval, "
+            "exact sign-flip p, not adjusted for their number.\n",
+            table(head, lines),
+            f"What it costs (the first graph row, nothing read before; at most {N_RETRIEVED} sentences of the "
+            f"retrieved windows and {N_OTHERS} others a question, {N_TRIPLETS} triplets kept):\n",
+            cost,
+        )
+    )
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -66,11 +66,16 @@ def report(task: Task, encoder: str) -> str:
     hybrid_against = [("hybrid", name) for name in ABLATIONS]
     parts = (
         f"{task.told} Encoder of the dense retriever: `{Path(encoder).name}`.",
-        systems_table(values), "Claims, tested:", pairs_table(values, CLAIMS),
+        systems_table(values),
+        "Claims, tested:",
+        pairs_table(values, CLAIMS),
         "What the parts of the hybrid add (the hybrid changed in one thing, or one retriever with expansion):",
-        ablation_table(values), "The hybrid against each, tested:", pairs_table(values, hybrid_against),
-        searcher.expansion_told(), ceiling_table(values, PAPER),
-    )  # fmt: skip
+        ablation_table(values),
+        "The hybrid against each, tested:",
+        pairs_table(values, hybrid_against),
+        searcher.expansion_told(),
+        ceiling_table(values, PAPER),
+    )
     return "\n\n".join(parts)
 
 

@@ -20,18 +20,23 @@ METRICS = ("MAP@3", "NDCG@3")
 PAPER: dict[str, dict[str, tuple[float, float, float, float]]] = {
     "HaluEval": {"sparse": (56, 22, 22, 71.79), "dense": (64, 22, 14, 74.42), "hybrid": (92, 6, 2, 93.88)},
     "DROP": {
-        "sparse": (30.61, 48.98, 20.41, 38.46), "dense": (48.98, 38.78, 12.24, 55.81),
+        "sparse": (30.61, 48.98, 20.41, 38.46),
+        "dense": (48.98, 38.78, 12.24, 55.81),
         "hybrid": (77.55, 14.29, 8.16, 84.44),
     },
     "RAGTruth": {"sparse": (68, 12, 20, 85), "dense": (76, 10, 14, 88.37), "hybrid": (88, 4, 8, 95.65)},
     "PubMedQA": {"sparse": (60, 16, 24, 78.95), "dense": (66, 20, 14, 76.74), "hybrid": (92, 4, 4, 95.83)},
     "CovidQA": {
-        "sparse": (30, 20, 50, 60), "dense": (14, 58.02, 28.10, 19.44), "hybrid": (70.02, 22, 8, 76.09),
+        "sparse": (30, 20, 50, 60),
+        "dense": (14, 58.02, 28.10, 19.44),
+        "hybrid": (70.02, 22, 8, 76.09),
     },
     "FinanceBench": {
-        "sparse": (8, 8.02, 84, 50), "dense": (26, 24.30, 50, 52), "hybrid": (62.90, 6, 32, 91.18),
+        "sparse": (8, 8.02, 84, 50),
+        "dense": (26, 24.30, 50, 52),
+        "hybrid": (62.90, 6, 32, 91.18),
     },
-}  # fmt: skip
+}
 """Table 2, per cent: accuracy, hallucination, rejection, adjusted accuracy; 50 questions each."""
 
 
@@ -65,9 +70,13 @@ def _pairs(found: Table, slugs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for pair in found.pairs:
         d = pair.difference
         yield (
-            f"{names[pair.first]} − {names[pair.second]}", f"{d.difference:+.3f}", f"{d.low:+.3f} … {d.high:+.3f}",
-            f"{d.p:.2g}", f"{pair.p_holm:.2g}", f"{pair.correctness.n_first_only} / {pair.correctness.n_second_only}",
-        )  # fmt: skip
+            f"{names[pair.first]} − {names[pair.second]}",
+            f"{d.difference:+.3f}",
+            f"{d.low:+.3f} … {d.high:+.3f}",
+            f"{d.p:.2g}",
+            f"{pair.p_holm:.2g}",
+            f"{pair.correctness.n_first_only} / {pair.correctness.n_second_only}",
+        )
 
 
 def report(dataset: Path, submissions: Path) -> str:
@@ -80,8 +89,15 @@ def report(dataset: Path, submissions: Path) -> str:
     ]
     found = compare_many([submissions / slug for slug in there], Choice(data, "val", SAMPLE))
     n = found.cards[0].counts.n
-    head = ("system", "accuracy", "hallucination", "missing", "adjusted accuracy", "score",
-            *(f"{name} of what was cited" for name in METRICS))  # fmt: skip
+    head = (
+        "system",
+        "accuracy",
+        "hallucination",
+        "missing",
+        "adjusted accuracy",
+        "score",
+        *(f"{name} of what was cited" for name in METRICS),
+    )
     tested = ("difference of", "score", "95 % interval", "sign-flip p", "p after Holm", "only the first / second right")
     least = "–" if found.detectable is None else f"{found.detectable:.3f}"
     return "\n\n".join(

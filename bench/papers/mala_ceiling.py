@@ -46,8 +46,11 @@ def ceiling_table(values: Mapping[str, Values], paper: Mapping[str, tuple[float,
         ("dense", said["dense"], _missed(values, ["dense"])),
         ("both, if their misses were independent", f"{products[0]:.3f} … {products[1]:.3f}", f"{ours:.3f}"),
         ("both, in fact", "not told", _missed(values, ["sparse", "dense"])),
-        ("both, expanded: what no fusion of these lists finds", "not told",
-         _missed(values, ["sparse, expanded", "dense, expanded"])),
+        (
+            "both, expanded: what no fusion of these lists finds",
+            "not told",
+            _missed(values, ["sparse, expanded", "dense, expanded"]),
+        ),
         ("hybrid", said["hybrid"], _missed(values, ["hybrid"])),
-    ]  # fmt: skip
+    ]
     return table(("no relevant passage among three: share of questions", "paper, implied", "ours"), rows)

@@ -72,6 +72,11 @@ def paired_rows(
         low, high = _bounds(d)
         counts = [int(np.sum(part)) for part in (d > 1e-12, d < -1e-12, np.abs(d) <= 1e-12)]
         yield (
-            f"{first} − {second}", metric, f"{d.mean():+.3f}", f"{low:+.3f} … {high:+.3f}", f"{p:.2g}",
-            f"{adjusted:.2g}", " / ".join(map(str, counts)),
-        )  # fmt: skip
+            f"{first} − {second}",
+            metric,
+            f"{d.mean():+.3f}",
+            f"{low:+.3f} … {high:+.3f}",
+            f"{p:.2g}",
+            f"{adjusted:.2g}",
+            " / ".join(map(str, counts)),
+        )

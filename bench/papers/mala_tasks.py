@@ -27,10 +27,11 @@ class Task:
 
 def _as_asked(text: str, pages: Sequence[WebPage]) -> SystemQuestion:
     shown = tuple(
-        SystemPage(page_id=page.page_id, url=page.url, title=page.title or "", text=page.text,
-                   sentences=tuple(page.sentences))
+        SystemPage(
+            page_id=page.page_id, url=page.url, title=page.title or "", text=page.text, sentences=tuple(page.sentences)
+        )
         for page in pages
-    )  # fmt: skip
+    )
     return SystemQuestion(id="", text=text, choices={}, kind="free_text", pages=shown)
 
 

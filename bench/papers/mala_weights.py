@@ -50,8 +50,14 @@ def sweep(task: Task, encoder: str) -> Sweep:
 
 
 def _panel(axes: Axes, one: Sweep) -> None:
-    axes.plot(STEPS, [values[MAP].mean() for values in one.fixed], color=FIXED, marker="o", markersize=4,
-              label="fixed weight, expanded question")  # fmt: skip
+    axes.plot(
+        STEPS,
+        [values[MAP].mean() for values in one.fixed],
+        color=FIXED,
+        marker="o",
+        markersize=4,
+        label="fixed weight, expanded question",
+    )
     for name, color, style in (("hybrid", DYNAMIC, "-"), ("dense", DENSE, "--"), ("sparse", SPARSE, ":")):
         said = "hybrid (weight by specificity)" if name == "hybrid" else f"{name} alone, question as it stands"
         axes.axhline(one.systems[name][MAP].mean(), color=color, linestyle=style, linewidth=1.6, label=said)

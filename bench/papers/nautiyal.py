@@ -206,9 +206,14 @@ def _pairs(outcomes: Mapping[str, str]) -> str:
 
 
 PARTS: dict[str, Callable[[Medquad, argparse.Namespace], str]] = {
-    "data": data_part, "retrieval": retrieval_part, "tests": tests_part, "cutoffs": cutoffs_part,
-    "behaviour": behaviour_part, "rerank": rerank_part, "latency": latency_part,
-}  # fmt: skip
+    "data": data_part,
+    "retrieval": retrieval_part,
+    "tests": tests_part,
+    "cutoffs": cutoffs_part,
+    "behaviour": behaviour_part,
+    "rerank": rerank_part,
+    "latency": latency_part,
+}
 
 
 def main() -> None:

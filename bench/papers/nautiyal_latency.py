@@ -69,10 +69,9 @@ def _by_part(data: Medquad, rows: Sequence[int], documents: Any, reranker: str) 
         ("BM25, as here (variant rank_bm25)", "25", _by_words(data, unasked)),
         ("BM25, the package rank-bm25", "25", lambda row: theirs.get_scores(tokenise(asked[row]))),
         ("dense: encode the question", "", lambda row: fresh.encode([asked[row]])),
-        ("dense: search", "100 with encoding; 820 in section 5.8",
-         _by_meaning(documents, query_of)),
+        ("dense: search", "100 with encoding; 820 in section 5.8", _by_meaning(documents, query_of)),
         ("fusion alone", "150 with both searches", lambda row: rrf()(asked[row], (), [sparse[row], dense[row]], K)),
-    ]  # fmt: skip
+    ]
     times = [(name, paper, times_of(work, rows)) for name, paper, work in measured]
     times.append((f"rerank ten by {reranker} (bi-encoder)", "2,000 (cross-encoder)", times_of(rerank, few)))
     lines = [(name, paper, len(found), *_shown(found)) for name, paper, found in times]

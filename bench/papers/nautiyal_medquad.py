@@ -60,9 +60,11 @@ def read(path: Path) -> Medquad:
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return Medquad(
-        questions=[row["question"] for row in rows], answers=[row["answer"] for row in rows],
-        focus=[(row["focus"] or "").strip() for row in rows], source=[row["source"] for row in rows],
-    )  # fmt: skip
+        questions=[row["question"] for row in rows],
+        answers=[row["answer"] for row in rows],
+        focus=[(row["focus"] or "").strip() for row in rows],
+        source=[row["source"] for row in rows],
+    )
 
 
 def random_runs(data: Medquad, n_runs: int, n: int, seed: int, largest: int | None = None) -> list[list[int]]:

@@ -77,11 +77,13 @@ def exam_for_ours(exam: Mapping[str, Any]) -> Exam:
     gold = {name: Gold(question_id=name, answer=label) for name, label in exam["gold"].items()}
     support = Support(
         frozenset(name for name, pages in exam["pages_of"].items() if pages),
-        {name: {page: [(start, end) for start, end in spans] for page, spans in found.items()} for name,
-        found in exam["evidence"].items()},
+        {
+            name: {page: [(start, end) for start, end in spans] for page, spans in found.items()}
+            for name, found in exam["evidence"].items()
+        },
         exam["has_pages"],
         None if exam["leaked"] is None else frozenset(exam["leaked"]),
-    )  # fmt: skip
+    )
     return Exam("random@1.0.0#00000000", "test", None, questions, gold, support, frozenset(gold), {})
 
 
@@ -197,9 +199,14 @@ class Both:
             second = tuple(self.second.read_answer(prediction.answer, dict(question.choices)))
             if (reading.kind, reading.label) != second:
                 self.tally.differs(
-                    "reading", submission=case.number, question=question.question_id, choices=dict(question.choices),
-                    answer=prediction.answer, ours=[reading.kind, reading.label], second=second,
-                )  # fmt: skip
+                    "reading",
+                    submission=case.number,
+                    question=question.question_id,
+                    choices=dict(question.choices),
+                    answer=prediction.answer,
+                    ours=[reading.kind, reading.label],
+                    second=second,
+                )
 
     def _compare_cards(self, case: Case, ours: Exam, found: Mapping[str, Prediction], told: Mapping[str, Any]) -> None:
         card = score(ours, found, SYSTEM, scored_at=AT).card
@@ -258,10 +265,13 @@ def _gather(tally: Tally, found: Iterator[Tally], n: int, say: Callable[[str], N
 
 
 ROWS = (
-    ("submissions", "submissions"), ("the same to the last digit", "identical"), ("files refused by both",
-    "refused by both"),
-    ("answers read", "answers"), ("pairs of submissions", "pairs"), ("values compared", "fields"),
-)  # fmt: skip
+    ("submissions", "submissions"),
+    ("the same to the last digit", "identical"),
+    ("files refused by both", "refused by both"),
+    ("answers read", "answers"),
+    ("pairs of submissions", "pairs"),
+    ("values compared", "fields"),
+)
 
 
 def table(tally: Tally) -> Iterator[str]:

@@ -36,11 +36,22 @@ def _phrase(rng: random.Random) -> str:
 def _varied(rng: random.Random, texts: list[str]) -> str:
     """A text much like one that is there: what TQA's choices are full of."""
     text = rng.choice(texts)
-    return rng.choice((
-        text, text + ".", text.upper(), text.capitalize(), f"{text} {rng.choice(WORDS)}",
-        f"{rng.choice(WORDS)} {text}", text[:-1], f"the {text}",
-        f"not {text}", f"{text}-", text + rng.choice(LABELS[:7]), text.replace(" ", "-"),
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            text,
+            text + ".",
+            text.upper(),
+            text.capitalize(),
+            f"{text} {rng.choice(WORDS)}",
+            f"{rng.choice(WORDS)} {text}",
+            text[:-1],
+            f"the {text}",
+            f"not {text}",
+            f"{text}-",
+            text + rng.choice(LABELS[:7]),
+            text.replace(" ", "-"),
+        )
+    )
 
 
 def _texts(rng: random.Random, k: int) -> list[str]:
@@ -166,11 +177,15 @@ class Habits(NamedTuple):
 def _habits(rng: random.Random) -> Habits:
     pick = rng.choice
     return Habits(
-        pick((0.0, 0.25, 0.5, 0.5, 0.8, 0.95, 1.0)), pick((0.0, 0.0, 0.0, 0.3, 0.9)), pick((0, 0, 0, 0.1, 0.1, 0.5,
-        1 if rng.random() < 0.2 else 0)), pick((0, 0, 0.05, 0.3)),
-        pick((0, 0, 0.05, 0.3, 1 if rng.random() < 0.1 else 0)), pick((0, 0, 0.5, 1, 1)), pick((0, 0, 0.5, 1)),
+        pick((0.0, 0.25, 0.5, 0.5, 0.8, 0.95, 1.0)),
+        pick((0.0, 0.0, 0.0, 0.3, 0.9)),
+        pick((0, 0, 0, 0.1, 0.1, 0.5, 1 if rng.random() < 0.2 else 0)),
+        pick((0, 0, 0.05, 0.3)),
+        pick((0, 0, 0.05, 0.3, 1 if rng.random() < 0.1 else 0)),
+        pick((0, 0, 0.5, 1, 1)),
+        pick((0, 0, 0.5, 1)),
         pick((0.7, 0.7, 0.0)),
-    )  # fmt: skip
+    )
 
 
 def _answer(rng: random.Random, question: dict[str, Any], gold: str, habits: Habits) -> str | None:
@@ -197,12 +212,14 @@ def _prediction(rng: random.Random, exam: Exam, question: dict[str, Any], habits
         )
     if rng.random() < habits.citing:
         told["passages"] = _passages(rng, exam, question_id)
-    for name, value in (("response", rng.choice((None, "I say b", "\ud83d\ude00".encode("utf-16",
-    "surrogatepass").decode("utf-16")))),
-                        ("latency_s", rng.choice((None, 0, 1.5, 1e-300, 12e2))), ("cost_usd", rng.choice((None, 0.01,
-                        3))),
-                        ("energy_j", rng.choice((None, 0.5))), ("input_tokens", rng.choice((None, 7, 10**12))),
-                        ("output_tokens", 0)):  # fmt: skip
+    for name, value in (
+        ("response", rng.choice((None, "I say b", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")))),
+        ("latency_s", rng.choice((None, 0, 1.5, 1e-300, 12e2))),
+        ("cost_usd", rng.choice((None, 0.01, 3))),
+        ("energy_j", rng.choice((None, 0.5))),
+        ("input_tokens", rng.choice((None, 7, 10**12))),
+        ("output_tokens", 0),
+    ):
         if rng.random() < 0.05:
             told[name] = value
     return told

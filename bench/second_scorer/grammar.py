@@ -64,8 +64,17 @@ def _spaced(rng: random.Random, text: str) -> str:
 
 
 CHANGES: tuple[Callable[[random.Random, str], str], ...] = (
-    cased, _cut, _replaced, _replaced, _wide, _strewn, _dropped, _swapped, _articled, _spaced,
-)  # fmt: skip
+    cased,
+    _cut,
+    _replaced,
+    _replaced,
+    _wide,
+    _strewn,
+    _dropped,
+    _swapped,
+    _articled,
+    _spaced,
+)
 
 
 def changed(rng: random.Random, text: str, times: int = 1) -> str:
@@ -101,10 +110,31 @@ def both(aim: Aim) -> str:
     rng = aim.rng
     text = own_text(aim) if rng.random() < 0.8 else aim.choices[aim.other]
     label = aim.label if rng.random() < 0.6 else aim.label.upper()
-    forms = ("@) #", "@. #", "(@) #", "@: #", "@ - #", "@ #", "**@** #", "# (@)", "# [@].", "@, #", "@) **#**",
-    "**@) #**",
-             "(@)#", "@.#", "@} #", "@=#", "@] #", "#(@)", '"@" #', "option @: #", "@) # (%)", "@) # $",
-             "@) #, $")  # fmt: skip
+    forms = (
+        "@) #",
+        "@. #",
+        "(@) #",
+        "@: #",
+        "@ - #",
+        "@ #",
+        "**@** #",
+        "# (@)",
+        "# [@].",
+        "@, #",
+        "@) **#**",
+        "**@) #**",
+        "(@)#",
+        "@.#",
+        "@} #",
+        "@=#",
+        "@] #",
+        "#(@)",
+        '"@" #',
+        "option @: #",
+        "@) # (%)",
+        "@) # $",
+        "@) #, $",
+    )
     return aim._replace(label=label, choices={**aim.choices, label: text}).filled(rng.choice(forms))
 
 
@@ -119,11 +149,21 @@ def abstention(aim: Aim) -> str:
         return dressed(rng, cased(rng, text))
     if kind == 3:
         return changed(rng, text)
-    return rng.choice((
-        f"Sorry, {text}.", f"{rng.choice(PROSE)} {text}", f"{text} {rng.choice(PROSE)}", aim.filled(f"{text}, but @"),
-        aim.filled(f"{text}: #"), f"**{text}**", f"Answer: {text}", f"The answer is {text}.", f"{text}; {text}",
-        aim.filled(f"{text} whether (@) or (%)"), f"{text[:1].upper()}{text[1:]}.",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"Sorry, {text}.",
+            f"{rng.choice(PROSE)} {text}",
+            f"{text} {rng.choice(PROSE)}",
+            aim.filled(f"{text}, but @"),
+            aim.filled(f"{text}: #"),
+            f"**{text}**",
+            f"Answer: {text}",
+            f"The answer is {text}.",
+            f"{text}; {text}",
+            aim.filled(f"{text} whether (@) or (%)"),
+            f"{text[:1].upper()}{text[1:]}.",
+        )
+    )
 
 
 def prose(aim: Aim) -> str:
@@ -132,20 +172,50 @@ def prose(aim: Aim) -> str:
 
 
 def _several(aim: Aim) -> str:
-    forms = ("@ and %", "@ or %", "@, %", "@/%", "both @ and %", "either @ or %", "(@) and (%)", "@ & %", "# or $",
-    "# and $",
-             "@ or maybe %", "not @", "not #", "neither @ nor %", "@, not %", "# (not $)", "all of them", "@%",
-             "@;%", "@ %",
-             "@ is wrong", "@ is not it", "anything but @", "@ > %", "between @ and %", "@, @", "@ @", "# / $",
-             "all @, %")  # fmt: skip
+    forms = (
+        "@ and %",
+        "@ or %",
+        "@, %",
+        "@/%",
+        "both @ and %",
+        "either @ or %",
+        "(@) and (%)",
+        "@ & %",
+        "# or $",
+        "# and $",
+        "@ or maybe %",
+        "not @",
+        "not #",
+        "neither @ nor %",
+        "@, not %",
+        "# (not $)",
+        "all of them",
+        "@%",
+        "@;%",
+        "@ %",
+        "@ is wrong",
+        "@ is not it",
+        "anything but @",
+        "@ > %",
+        "between @ and %",
+        "@, @",
+        "@ @",
+        "# / $",
+        "all @, %",
+    )
     return aim.filled(aim.rng.choice(forms))
 
 
 PIECES: tuple[tuple[Callable[[Aim], str], int], ...] = (
-    (own_label, 30), (own_text, 26), (both, 18), (abstention, 8), (prose, 8), (_several, 7),
-    (lambda aim: changed(aim.rng, aim.rng.choice(HOSTILE)), 2), (lambda aim: aim.rng.choice(("yes", "no", "T", "F",
-    "Y", "n")), 2),
-)  # fmt: skip
+    (own_label, 30),
+    (own_text, 26),
+    (both, 18),
+    (abstention, 8),
+    (prose, 8),
+    (_several, 7),
+    (lambda aim: changed(aim.rng, aim.rng.choice(HOSTILE)), 2),
+    (lambda aim: aim.rng.choice(("yes", "no", "T", "F", "Y", "n")), 2),
+)
 _MAKERS, _WEIGHTS = zip(*PIECES, strict=True)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Lists of phrases: the formatter would write one to a line.
+# fmt: off
+
 LEADS = (
     "Answer: ", "The answer is ", "The correct answer is: ", "**Answer:** ", "It's ", "I would go with ",
     "I think that ",
@@ -18,7 +21,7 @@ LEADS = (
     "Thus, the correct choice is *", "Best answer: ", "answer:", "Answer – ", "The best right final answer would be ",
     "Choice: ", "Label: ", "The letter is ", "i believe the answer is ", "Hence my answer is ", "Question: ",
     "They are ",
-)  # fmt: skip
+)
 DRESSES = (
     "@.", "(@)", "(@).", "[@]", "**@**", "*@*", "_@_", '"@"', "'@'", "`@`", "<@>", "@)", "@:", "@ is correct",
     "@ is the best answer.",
@@ -26,7 +29,7 @@ DRESSES = (
     "@\n", "\n@", "***@***",
     "@.)", "``@``", "#@", "@ *", "* @", "'@", "@\u200b", "\ufeff@", "@ is the correct option!", "((@))", "@ .",
     "$@$", "@..", "@ is",
-)  # fmt: skip
+)
 REMARKS = (
     " because cells divide", ", because $", ". It makes two cells.", " since water boils", " - the passage says so",
     ", but I am not sure",
@@ -48,7 +51,7 @@ REMARKS = (
     "! Not true", ". Correct.",
     " because it never is true", ". nope", " because the context does not say", ". Choice % is wrong.",
     "\nchoice: %", " but either way", "",
-)  # fmt: skip
+)
 PROSE = (
     "Cells divide.", "The skin grows and divides.", "Water boils at 100 degrees.", "A cell has walls.",
     "$ is a kind of thing.", "(%) is wrong.",
@@ -64,7 +67,7 @@ PROSE = (
     "This is false.", "The answer: unclear.",
     "First, consider @. Then %.", "As temperature decreases, it falls...", "\"%\" is wrong.", "a cell.", "A cell",
     "I choose % at first.",
-)  # fmt: skip
+)
 ABSTENTIONS = (
     "I don't know", "i do not know", "I don’t know", "I DIDN'T KNOW", "don't know the answer", "I'm not sure",
     "not sure", "unsure", "no idea",
@@ -84,24 +87,24 @@ ABSTENTIONS = (
     "sorry, no answer",
     "no answer found", "know", "the passage contains no idea", "information is not found", "", " ", "...", "-",
     "\u200b", "?", "()", "**", "can not choose",
-)  # fmt: skip
+)
 THOUGHTS = (
     ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"), ("[THINK]", "[/THINK]"),
     ("<scratchpad>", "</thought>"),
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"), ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<thoughts>", "</Reflection>"),
     ("<Think>", "</THINK>"), ("<thinker>", "</thinker>"),
-)  # fmt: skip
+)
 RUN_ONS = (
     "Question:", "Question 2:", "**Question 3:**", "Problem 4.", "Q:", "Q 2:", "Q2)", "## Next question:",
     "New problem #5:", "question", "q:",
     "Q)", "> Question:", "Questions:", "*Q7.*", "quest:", "QUESTİON:",
-)  # fmt: skip
+)
 END_MARKS = (
     "</s>", "<eos>", "<|end|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
     "<|return|>", "<end_of_turn>",
     "<|end_of_turn|>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "</ſ>", "</e>",
-)  # fmt: skip
+)
 REPLACED = (
     ("'", "’"), ("'", ""), ("'", "`"), ("'", "ʼ"), ("'", "´"), ("-", "–"), ("-", "−"), ("-", " "), ("-", ""), ('"',
     "”"), (",", ""), (".", ","),
@@ -111,7 +114,7 @@ REPLACED = (
     "ⓒ"), ("o", "º"), (".", "。"),
     ("...", "…"), ("1/2", "½"), ("y", "ʸ"), ("d", "d\u00ad"), ("b", "b\u200d"), ("t", "\u2060t"), ("m", "m\u0307"),
     ("0", "0,000"), ("가", "\u1100\u200b\u1161"),
-)  # fmt: skip
+)
 HOSTILE = (
     "\u202e", "\u200b", "\ufeff", "\u00ad", "\x00", "\x07", "\x1b[31m", "\x85", "\u2028", "\u2029", "\x1c", "\x0b",
     "\x0c", "Z\u0300\u0301\u0302", "👩‍🔬",
@@ -121,7 +124,7 @@ HOSTILE = (
     "0" + "*)" * 12, "0" + "'_." * 9, "1,000,000", "_*_", "''a''", "\t", "  ", "\r",
     "«", "‟", "‚", "′", "″", "＇", "﹣", "ｂ", "𝓫", "⒝", "🅱", "ᵇ", "1.5.2", ",", ",5", "5.", ".5", "-5", "a-b",
     "\ud7fb", "\U000e0041", "\u0345", "\u0130",
-)  # fmt: skip
+)
 LONG = (
     "b",
     "b ",
@@ -158,7 +161,7 @@ WORDS = (
     "and", "or", "not", "all", "true", "false",
     "yes", "no", "none", "unknown", "is correct", "because", "a mistake", "wrong", "maybe", "answer", "choice", "b)",
     "(a)", "*", "mm³", "e=mc²", "U.S.",
-)  # fmt: skip
+)
 WHOLE = (
     "all of the above", "none of the above", "both a and b", "a and b", "a & c", "both a and c only",
     "neither a nor b", "all of these", "two of these",
@@ -174,4 +177,4 @@ WHOLE = (
     "it moves towards the equator",
     "\u200b", "가", "\u1100\u1161", "Ⅳ", "iv", "½", "1⁄2", "𝐛", "ⓑ", "straße", "STRASSE", "ﬁsh", "fish", "i.e. this",
     "e.g. that", "no idea", "is it", "that",
-)  # fmt: skip
+)

@@ -47,13 +47,26 @@ def _json(aim: Aim, text: str) -> str:
     inner = ", ".join(
         f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=rng.random() < 0.5)}" for key, value in pairs
     )
-    broken = rng.choice(("{%s}", "{%s}", "{%s}", "{ %s\n}", "{%s, }", "%s}", "{%s} ok", "{'answer': '%s'}",
-    '{"n": 01e5, %s}',
-                         '{"x": NaN, %s}', '{"x": 1e999, "y": 00, %s}', '{"x": [[[{}]]], %s}',
-                         '{"x": ' + "[" * 31 + "]" * 31 + ", %s}", '{"x": ' + "[" * rng.choice((32, 900,
-                         3000)) + ", %s}",
-                         '{"x": ' + "[" * 32 + "]" * 32 + ", %s}",
-                         '{"x": ' + '{"y": ' * 990 + "0" + "}" * 990 + ", %s}"))  # fmt: skip
+    broken = rng.choice(
+        (
+            "{%s}",
+            "{%s}",
+            "{%s}",
+            "{ %s\n}",
+            "{%s, }",
+            "%s}",
+            "{%s} ok",
+            "{'answer': '%s'}",
+            '{"n": 01e5, %s}',
+            '{"x": NaN, %s}',
+            '{"x": 1e999, "y": 00, %s}',
+            '{"x": [[[{}]]], %s}',
+            '{"x": ' + "[" * 31 + "]" * 31 + ", %s}",
+            '{"x": ' + "[" * rng.choice((32, 900, 3000)) + ", %s}",
+            '{"x": ' + "[" * 32 + "]" * 32 + ", %s}",
+            '{"x": ' + '{"y": ' * 990 + "0" + "}" * 990 + ", %s}",
+        )
+    )
     return broken.replace("%s", inner)
 
 
@@ -63,9 +76,16 @@ def _fenced(aim: Aim, text: str) -> str:
 
 
 def _tagged(aim: Aim, text: str) -> str:
-    forms = ("<answer>%</answer>", "<Answer> % </ANSWER>", " <answer>\n%\n</answer>\n", "<answer>%",
-    "<answer><answer>%</answer></answer>",
-             "<answer>%</answer> ok", "%\n<answer>@</answer>", "<anſwer>%</answer>")  # fmt: skip
+    forms = (
+        "<answer>%</answer>",
+        "<Answer> % </ANSWER>",
+        " <answer>\n%\n</answer>\n",
+        "<answer>%",
+        "<answer><answer>%</answer></answer>",
+        "<answer>%</answer> ok",
+        "%\n<answer>@</answer>",
+        "<anſwer>%</answer>",
+    )
     return aim.rng.choice(forms).replace("@", aim.label).replace("%", text)
 
 
@@ -73,10 +93,18 @@ def _tex(aim: Aim, text: str) -> str:
     command = aim.rng.choice(("boxed", "text", "textbf", "mathrm", "fbox", "mathbb"))
     depth = aim.rng.choice((2, 4, 9, 10, 12, 13))
     forms = (
-        "$\\c{%}$", "\\c{%}", "$$ \\c{%} $$", "\\(\\c{%}\\)", "\\[ \\c{\\text{%}} \\]", "not \\c{%}",
-        "The answer is $\\c{%}$.", "\\c{\\textbf{\\text{\\boxed{\\fbox{%}}}}}", "\\c{%} \\c{@}", "\\c{%",
+        "$\\c{%}$",
+        "\\c{%}",
+        "$$ \\c{%} $$",
+        "\\(\\c{%}\\)",
+        "\\[ \\c{\\text{%}} \\]",
+        "not \\c{%}",
+        "The answer is $\\c{%}$.",
+        "\\c{\\textbf{\\text{\\boxed{\\fbox{%}}}}}",
+        "\\c{%} \\c{@}",
+        "\\c{%",
         "\\text{" * depth + "%" + "}" * depth,
-    )  # fmt: skip
+    )
     return aim.rng.choice(forms).replace("c{", command + "{").replace("@", aim.other).replace("%", text)
 
 
@@ -88,11 +116,17 @@ def _ended(aim: Aim, text: str) -> str:
 def _thought(aim: Aim, text: str) -> str:
     begin, end = aim.rng.choice(THOUGHTS)
     inside = " ".join(aim.filled(one) for one in aim.rng.choices(PROSE, k=2))
-    return aim.rng.choice((
-        f"{begin}{inside}{end}{text}", f"{begin}\n{inside}\n{end}\n\n{text}", f"{inside}{end} {text}",
-        f"{begin}{text}",
-        f"{text}{begin}{inside}{end}", f"{begin.upper()}{inside}{end}{begin}{inside}{end}{text}", f"{text}{end}",
-    ))  # fmt: skip
+    return aim.rng.choice(
+        (
+            f"{begin}{inside}{end}{text}",
+            f"{begin}\n{inside}\n{end}\n\n{text}",
+            f"{inside}{end} {text}",
+            f"{begin}{text}",
+            f"{text}{begin}{inside}{end}",
+            f"{begin.upper()}{inside}{end}{begin}{inside}{end}{text}",
+            f"{text}{end}",
+        )
+    )
 
 
 def _run_on(aim: Aim, text: str) -> str:

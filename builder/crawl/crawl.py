@@ -15,9 +15,15 @@ from edu_rag.records import Question
 
 
 def crawl(
-    questions: Sequence[Question], store: CrawlStore, chain: Chain, config: BuildConfig, now: Clock,
-    *, allow_partial: bool = False, sleep: Sleep = time.sleep,
-) -> int:  # fmt: skip
+    questions: Sequence[Question],
+    store: CrawlStore,
+    chain: Chain,
+    config: BuildConfig,
+    now: Clock,
+    *,
+    allow_partial: bool = False,
+    sleep: Sleep = time.sleep,
+) -> int:
     """Bring home what the questions need: searches, then fetches; return how many questions are left unsearched.
 
     Raises EngineError where the engines give up.

@@ -153,9 +153,13 @@ def _askings(
     askings = []
     for engine in chain.engines:
         asking = _Asking(
-            engine=engine, patience=Patience.of(settings, engine.name), store=store, top=settings.top, now=now,
+            engine=engine,
+            patience=Patience.of(settings, engine.name),
+            store=store,
+            top=settings.top,
+            now=now,
             sleep=sleep,
-        )  # fmt: skip
+        )
         for question in questions:
             row = _row_now(question, store, engine.name)
             if row is not None and row.state in ANSWERED:
@@ -165,9 +169,13 @@ def _askings(
 
 
 def search_all(
-    questions: Sequence[Question], store: CrawlStore, chain: Chain, settings: SearchConfig, now: Clock,
+    questions: Sequence[Question],
+    store: CrawlStore,
+    chain: Chain,
+    settings: SearchConfig,
+    now: Clock,
     sleep: Sleep = time.sleep,
-) -> Left:  # fmt: skip
+) -> Left:
     """Search for every question that has no answer in the store (of this round); return what is left without one.
 
     What an answer is, `combined` says: with `fallback` the engines are asked in order until one has hits; with `fuse`

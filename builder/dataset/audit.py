@@ -66,9 +66,10 @@ def _summary(found: PageAudit) -> dict[str, Any]:
 def audit_values(found: Audit) -> dict[str, Any]:
     """The audit as JSON-ready values."""
     return {
-        "id": found.id, "questions": [to_plain(part) for part in found.questions],
+        "id": found.id,
+        "questions": [to_plain(part) for part in found.questions],
         "pages": [_summary(part) for part in found.pages],
-    }  # fmt: skip
+    }
 
 
 def quartiles(ordered: Sequence[int]) -> tuple[int, int, int, int, int]:

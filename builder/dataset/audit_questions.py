@@ -68,6 +68,12 @@ def audit_questions(
         for fault in found:
             _note(faults[fault], question, own, examples)
     return QuestionAudit(
-        split=split, n=len(questions), kinds=dict(sorted(kinds.items())), flags=flags, faults=faults,
-        contradictions=contradictions(questions, gold), key=key_test(questions, gold), n_clean=n_clean,
-    )  # fmt: skip
+        split=split,
+        n=len(questions),
+        kinds=dict(sorted(kinds.items())),
+        flags=flags,
+        faults=faults,
+        contradictions=contradictions(questions, gold),
+        key=key_test(questions, gold),
+        n_clean=n_clean,
+    )

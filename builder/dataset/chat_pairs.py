@@ -111,14 +111,20 @@ def _is_supported(pages: Sequence[ReadPage], shown: Sequence[Sequence[Span]], ev
     """Whether a span of evidence lies in what is shown."""
     return any(
         item.page_id == read.page.page_id and start <= item.start and item.end <= end
-        for read, spans in zip(pages, shown, strict=True) for start, end in spans for item in evidence
-    )  # fmt: skip
+        for read, spans in zip(pages, shown, strict=True)
+        for start, end in spans
+        for item in evidence
+    )
 
 
 def to_pair(
-    kind: str, question: Question, answer: str, pages: Sequence[ReadPage], max_characters: int,
+    kind: str,
+    question: Question,
+    answer: str,
+    pages: Sequence[ReadPage],
+    max_characters: int,
     evidence: Collection[Evidence] = (),
-) -> Pair:  # fmt: skip
+) -> Pair:
     """A pair in chat form: system, user, assistant. The pages take `max_characters` of the user's turn at most."""
     shown = _shown(pages, question, max_characters)
     system = SYSTEM if question.choices else SYSTEM_FREE
@@ -129,10 +135,13 @@ def to_pair(
     supported = _is_supported(pages, shown, evidence) if pages else None
     turns = (("system", system), ("user", user), ("assistant", answer))
     return Pair(
-        kind=kind, split=question.split, question_id=question.question_id,
-        page_ids=tuple(read.page.page_id for read in pages), supported=supported,
+        kind=kind,
+        split=question.split,
+        question_id=question.question_id,
+        page_ids=tuple(read.page.page_id for read in pages),
+        supported=supported,
         messages=tuple(Message(role=role, content=content) for role, content in turns),
-    )  # fmt: skip
+    )
 
 
 def gold_texts(question: Question, gold: Gold) -> list[str]:

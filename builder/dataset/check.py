@@ -31,11 +31,15 @@ class CheckReport:
     def values(self) -> dict[str, Any]:
         """The report as JSON-ready values."""
         return {
-            "id": self.id, "sound": not self.faults, "rows": self.rows, "absent": self.absent,
+            "id": self.id,
+            "sound": not self.faults,
+            "rows": self.rows,
+            "absent": self.absent,
             "faults": [str(e) for e in self.faults.told()],
-            "warnings": [str(e) for e in self.warnings.told()], "n_faults": len(self.faults),
+            "warnings": [str(e) for e in self.warnings.told()],
+            "n_faults": len(self.faults),
             "n_warnings": len(self.warnings),
-        }  # fmt: skip
+        }
 
 
 def _hidden(tables: Tables, asked: Collection[str]) -> set[str]:

@@ -19,8 +19,13 @@ from edu_rag.table_rows import CONFIGS, SORT_KEYS, reading_parquet, schema
 from edu_rag.typed import first_line
 
 RECORDS: Mapping[str, type] = {
-    "questions": Question, "hits": SearchHit, "pages": WebPage, "evidence": Evidence, "leaks": Leak, "gold": Gold,
-}  # fmt: skip
+    "questions": Question,
+    "hits": SearchHit,
+    "pages": WebPage,
+    "evidence": Evidence,
+    "leaks": Leak,
+    "gold": Gold,
+}
 REBUILD = "rebuild the dataset"
 DOWNLOAD = "download or build the dataset again"
 BATCH_ROWS = 200

@@ -111,9 +111,15 @@ def diff(old: Path, new: Path, write: bool, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what would be removed and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was removed as JSON.")
 def takedown(
-    folder: Path, target: str, reason: str, results: Path | None, store: Path | None, out: Path | None, dry_run: bool,
+    folder: Path,
+    target: str,
+    reason: str,
+    results: Path | None,
+    store: Path | None,
+    out: Path | None,
+    dry_run: bool,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Remove a page, a host or a file from the dataset permanently.
 
     Removes its pages, evidence and leaks, marks its hits `taken_down`, and raises the minor version. The crawl store
@@ -129,9 +135,15 @@ def takedown(
     from builder.dataset.takedown_run import Request, run_takedown, told_lines
 
     request = Request(
-        folder=folder, target=target, reason=reason, results=results, store=store, out=out, dry_run=dry_run,
+        folder=folder,
+        target=target,
+        reason=reason,
+        results=results,
+        store=store,
+        out=out,
+        dry_run=dry_run,
         at=datetime.now(UTC).replace(microsecond=0),
-    )  # fmt: skip
+    )
     told = run_takedown(request)
     if as_json:
         _echo_json(told)
@@ -169,13 +181,23 @@ def audit(folder: Path, store: Path | None, examples: int, as_json: bool) -> Non
 
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
-@click.option("--kind", type=click.Choice(["qa", "qa-pages", "negatives", "all"]), default="all", show_default=True,
-              help="Pairs: without pages, with pages, or with unrelated pages and \"I don't know\".")  # fmt: skip
+@click.option(
+    "--kind",
+    type=click.Choice(["qa", "qa-pages", "negatives", "all"]),
+    default="all",
+    show_default=True,
+    help='Pairs: without pages, with pages, or with unrelated pages and "I don\'t know".',
+)
 @click.option("--out", type=_FILE, required=True, help="JSON Lines file to write.")
 @click.option("--split", help="Split to export; test splits must be named explicitly.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the choice of unrelated pages.")
-@click.option("--max-characters", type=click.IntRange(500, 200_000), default=7_500, show_default=True,
-              help="Maximum length of the pages of one pair, in characters.")  # fmt: skip
+@click.option(
+    "--max-characters",
+    type=click.IntRange(500, 200_000),
+    default=7_500,
+    show_default=True,
+    help="Maximum length of the pages of one pair, in characters.",
+)
 def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max_characters: int) -> None:
     """Export fine-tuning pairs as JSON Lines of chat messages.
 
@@ -229,7 +251,7 @@ def card(folder: Path) -> None:
 @click.option("--yes", is_flag=True, help="Confirm that this version may be published; required without --dry-run.")
 def push(
     folder: Path, repo: str, hidden: tuple[str, ...], private: bool, endpoint: str | None, dry_run: bool, yes: bool
-) -> None:  # fmt: skip
+) -> None:
     """Publish a dataset folder on the Hugging Face Hub.
 
     Each version is one commit and one tag. The upload is downloaded again and compared. The token is read from

@@ -68,12 +68,16 @@ class DatasetDiff:
     def values(self) -> dict[str, Any]:
         """JSON-ready values."""
         return {
-            "old": self.old_id, "new": self.new_id, "demands": self.step, "fits": self.fault is None,
-            "fault": self.fault, "tables": {name: table.values() for name, table in self.tables.items()},
+            "old": self.old_id,
+            "new": self.new_id,
+            "demands": self.step,
+            "fits": self.fault is None,
+            "fault": self.fault,
+            "tables": {name: table.values() for name, table in self.tables.items()},
             "sentences": {"added": self.sentences_added, "removed": self.sentences_removed},
             "hit_outcomes": {f"{old} -> {new}": n for (old, new), n in sorted(self.outcomes.items())},
             "metadata": self.metadata,
-        }  # fmt: skip
+        }
 
 
 def _groups(dataset: Dataset, config: str, split: str) -> Iterator[tuple[str, list[Any]]]:

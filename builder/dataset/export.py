@@ -77,10 +77,11 @@ def _own_pages(dataset: Dataset, split: str) -> dict[str, list[str]]:
 def _material(dataset: Dataset, split: str, shelf: PageShelf) -> _Material:
     leaks = dataset.records("leaks", split, Leak)
     return _Material(
-        shelf=shelf, own=_own_pages(dataset, split),
+        shelf=shelf,
+        own=_own_pages(dataset, split),
         leaking=frozenset((leak.question_id, leak.page_id) for leak in leaks),
         evidence=dataset.evidence(split),
-    )  # fmt: skip
+    )
 
 
 def _clean_pages(dataset: Dataset, split: str) -> Iterator[WebPage]:
@@ -89,9 +90,10 @@ def _clean_pages(dataset: Dataset, split: str) -> Iterator[WebPage]:
 
 def _with_pages(question: Question, gold: Gold, material: _Material, settings: Export) -> Pair | None:
     ids = [
-        page_id for page_id in material.own.get(question.question_id, ())
+        page_id
+        for page_id in material.own.get(question.question_id, ())
         if page_id in material.shelf and (question.question_id, page_id) not in material.leaking
-    ][:MAX_PAGES]  # fmt: skip
+    ][:MAX_PAGES]
     if not ids:
         return None
     pages = [material.shelf.page(page_id) for page_id in ids]

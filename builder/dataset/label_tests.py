@@ -103,9 +103,10 @@ def _in_query(case: Case) -> str | None:
     asked = case.question.text.casefold()
     queries = " ".join(hit.query.casefold() for hit in case.hits[:1])
     found = [
-        label for label, text in case.question.choices.items()
+        label
+        for label, text in case.question.choices.items()
         if text.casefold() not in asked and text.casefold().rstrip(".") in queries
-    ]  # fmt: skip
+    ]
     return found[0] if len(found) == 1 else None
 
 

@@ -83,13 +83,16 @@ RULES: Mapping[str, tuple[Rule, str]] = {
     ),
     "odd_true_false": (_odd_truth, "a true/false question whose choices are not true and false"),
     "blank_choice": (
-        lambda question, _: any(not plain(text) for text in question.choices.values()), "a choice says nothing",
+        lambda question, _: any(not plain(text) for text in question.choices.values()),
+        "a choice says nothing",
     ),
     "label_in_choice": (
-        lambda question, _: any(map(_LABEL.match, question.choices.values())), "a choice begins with a label",
+        lambda question, _: any(map(_LABEL.match, question.choices.values())),
+        "a choice begins with a label",
     ),
     "bare_question": (
-        lambda question, _: len(question.text.split()) < MIN_WORDS, f"under {MIN_WORDS} words: a poor search query",
+        lambda question, _: len(question.text.split()) < MIN_WORDS,
+        f"under {MIN_WORDS} words: a poor search query",
     ),
     "no_capitals": (_no_capitals, "written in small letters throughout: names and symbols lost their case"),
     "lost_apostrophe": (
@@ -99,7 +102,7 @@ RULES: Mapping[str, tuple[Rule, str]] = {
     "lost_exponent": (_any(_EXPONENT), 'an exponent is an ordinary digit: "cm3"'),
     "lost_degree_sign": (_any(_DEGREES), 'a temperature without its sign: "100 C"'),
     "broken_text": (_any(_BROKEN), "characters that a wrong decoding leaves"),
-}  # fmt: skip
+}
 """Faults by name: the rule, and what it means."""
 
 

@@ -263,9 +263,16 @@ def take_down(dataset: Dataset, plan: Plan, out: Path) -> Manifest:
         return {**documents(folder, files), CHANGES: history}
 
     return write_dataset(
-        out, _tables(dataset, plan), name=before.name, version=version, created_at=created_at, builder=before.builder,
-        config_sha256=before.config_sha256, sources=plan.sources, documents=with_history,
-    )  # fmt: skip
+        out,
+        _tables(dataset, plan),
+        name=before.name,
+        version=version,
+        created_at=created_at,
+        builder=before.builder,
+        config_sha256=before.config_sha256,
+        sources=plan.sources,
+        documents=with_history,
+    )
 
 
 def results_to_score_again(results: Path, manifest: Manifest) -> list[tuple[str, str, str]]:

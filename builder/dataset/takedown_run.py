@@ -66,10 +66,16 @@ def _raise_version(store: Path, version: str) -> None:
 
 def _told(plan: Plan, old_id: str) -> dict[str, Any]:
     return {
-        "dataset": old_id, "kind": plan.entry.kind, "value": plan.entry.value, "pages": len(plan.pages),
-        "urls": plan.urls, "hits": plan.n_hits, "evidence": plan.n_evidence, "leaks": plan.n_leaks,
+        "dataset": old_id,
+        "kind": plan.entry.kind,
+        "value": plan.entry.value,
+        "pages": len(plan.pages),
+        "urls": plan.urls,
+        "hits": plan.n_hits,
+        "evidence": plan.n_evidence,
+        "leaks": plan.n_leaks,
         "questions": len(plan.questions),
-    }  # fmt: skip
+    }
 
 
 def _urls_match(asked: TakeDowns, urls: Iterable[str]) -> bool:

@@ -83,9 +83,12 @@ def _configs(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, i
 def size_category(n_rows: int) -> str:
     """The Hub's name for a number of rows."""
     bounds = (
-        (1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
+        (1_000, "n<1K"),
+        (10_000, "1K<n<10K"),
+        (100_000, "10K<n<100K"),
+        (1_000_000, "100K<n<1M"),
         (10_000_000, "1M<n<10M"),
-    )  # fmt: skip
+    )
     return next((name for bound, name in bounds if n_rows < bound), "10M<n<100M")
 
 
@@ -96,9 +99,12 @@ def _task_categories(stats: DatasetStats | None) -> list[str]:
 
 
 def _header(
-    name: str, version: str, files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]],
+    name: str,
+    version: str,
+    files: Mapping[str, FileEntry],
+    tables: Mapping[str, Mapping[str, int]],
     stats: DatasetStats | None,
-) -> str:  # fmt: skip
+) -> str:
     from huggingface_hub import DatasetCardData
 
     data = DatasetCardData(
@@ -162,9 +168,13 @@ def _cite(name: str, version: str, *, may_hold_tqa: bool) -> str:
 
 
 def dataset_card(
-    name: str, version: str, sources: Mapping[str, Any], files: Mapping[str, FileEntry],
-    stats: DatasetStats | None = None, plots: Sequence[str] = (),
-) -> str:  # fmt: skip
+    name: str,
+    version: str,
+    sources: Mapping[str, Any],
+    files: Mapping[str, FileEntry],
+    stats: DatasetStats | None = None,
+    plots: Sequence[str] = (),
+) -> str:
     """README.md of a dataset folder: a function of its arguments alone, in which no outside string is markup.
 
     `files` are the tables by name, as `edu_rag.dataset.write_dataset` hands them over; `sources` is the manifest's,

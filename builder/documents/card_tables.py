@@ -67,8 +67,9 @@ def _labels(stats: DatasetStats) -> str:
         for method, n in sorted(stats.evidence.items())
     ]
     if stats.n_pages:
-        rows.append(["on a page of the dataset (a leak)", f"{stats.leaked_questions:,}",
-                     _share(stats.leaked_questions, total)])  # fmt: skip
+        rows.append(
+            ["on a page of the dataset (a leak)", f"{stats.leaked_questions:,}", _share(stats.leaked_questions, total)]
+        )
     table = markdown_table(["questions with", "questions", "share"], rows) if rows else ""
     if table and total < stats.n_questions:
         table += f"\nOf the {total:,} questions whose gold is here; what hidden splits hold is not counted.\n"

@@ -35,13 +35,14 @@ def _field(record_set: str, file: str, name: str, arrow: Any) -> Any:
     if pa.types.is_struct(inner):
         members = [
             mlc.Field(
-                id=f"{own['id']}/{member.name}", name=f"{name}/{member.name}", data_types=[_data_type(member.type)],
-                repeated=True, source=mlc.Source(
-                    file_object=file, extract=column, transforms=[mlc.Transform(json_path=member.name)]
-                ),
+                id=f"{own['id']}/{member.name}",
+                name=f"{name}/{member.name}",
+                data_types=[_data_type(member.type)],
+                repeated=True,
+                source=mlc.Source(file_object=file, extract=column, transforms=[mlc.Transform(json_path=member.name)]),
             )
             for member in inner
-        ]  # fmt: skip
+        ]
         return mlc.Field(**own, repeated=True, sub_fields=members)
     source = mlc.Source(file_object=file, extract=column)
     return mlc.Field(**own, data_types=[_data_type(inner)], source=source, repeated=repeated or None)
@@ -76,8 +77,14 @@ def croissant(
             fields = [_field(name_of_set, file, column.name, column.type) for column in schema(config)]
             record_sets.append(mlc.RecordSet(id=name_of_set, name=name_of_set, fields=fields))
     metadata = mlc.Metadata(
-        name=name, description=DESCRIPTION, version=version, license=[LICENSE], url=url or f"urn:edu-rag:{name}",
-        cite_as=f"{name} {version}, a dataset of the EDU-RAG benchmark", date_published=created_at,
-        distribution=distribution, record_sets=record_sets,
-    )  # fmt: skip
+        name=name,
+        description=DESCRIPTION,
+        version=version,
+        license=[LICENSE],
+        url=url or f"urn:edu-rag:{name}",
+        cite_as=f"{name} {version}, a dataset of the EDU-RAG benchmark",
+        date_published=created_at,
+        distribution=distribution,
+        record_sets=record_sets,
+    )
     return json.dumps(metadata.to_json(), indent=1, ensure_ascii=False, sort_keys=True, default=str).encode() + b"\n"

@@ -74,17 +74,23 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("builder.documents", "."), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=PackageLoader("builder.documents", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
     plots = {name.rsplit("/", 1)[-1].removesuffix(".svg"): body.decode() for name, body in dataset_plots(stats).items()}
     if run.stages:
         plots["stages"] = stages_plot([(str(s.get("stage")), float(s.get("seconds", 0))) for s in run.stages]).decode()
     return environment.get_template(_TEMPLATE).render(
-        manifest=manifest, stats=stats, run=run, tiles=_tiles(manifest, stats, run),
+        manifest=manifest,
+        stats=stats,
+        run=run,
+        tiles=_tiles(manifest, stats, run),
         plots={name: svg[svg.index("<svg") :] for name, svg in plots.items()},
         events=[(event.get("at", ""), event.get("event", ""), _told(event)) for event in run.events],
-    )  # fmt: skip
+    )
 
 
 def write_report(path: Path, log: Path, dataset: Path, manifest: Manifest) -> Path:

@@ -111,9 +111,15 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
     if not found.text:
         return ExtractionFailure(reason="empty" if shape.may_parse else "too_many_attributes")
     return Extracted(
-        title=title, text=found.text, language=language_of(found.text), license=licence, author=author,
-        tool=found.tool, hidden=hidden, raised=found.raised,
-    )  # fmt: skip
+        title=title,
+        text=found.text,
+        language=language_of(found.text),
+        license=licence,
+        author=author,
+        tool=found.tool,
+        hidden=hidden,
+        raised=found.raised,
+    )
 
 
 def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:

@@ -19,8 +19,24 @@ _CC = re.compile(r"https?://(?:www\.)?creativecommons\.org/(?:licenses|publicdom
 _LICENSE_META = frozenset({"dc.rights", "dcterms.rights", "dcterms.license", "dc.rights.license", "copyright-license"})
 _AUTHOR_META = frozenset({"author", "dc.creator", "dcterms.creator", "citation_author", "article:author", "byl"})
 _BY = re.compile(r"^(?:written\s+)?(?:by|von|par|por|author)\b[:\s]+", re.IGNORECASE)
-_NO_AUTHOR = frozenset({"admin", "administrator", "root", "editor", "webmaster", "unknown", "anonymous", "none", "null",
-                        "author", "staff", "guest", "user", "n/a"})  # fmt: skip
+_NO_AUTHOR = frozenset(
+    {
+        "admin",
+        "administrator",
+        "root",
+        "editor",
+        "webmaster",
+        "unknown",
+        "anonymous",
+        "none",
+        "null",
+        "author",
+        "staff",
+        "guest",
+        "user",
+        "n/a",
+    }
+)
 
 
 def _web_address(value: object) -> str | None:

@@ -69,6 +69,9 @@ def page_shape(html: str) -> PageShape:
         deepest = max(deepest, depth)
     longest = (len(_QUOTED.sub("", tag).split()) for tag in _LONG_TAG.findall(html))
     return PageShape(
-        n_chars=len(html), n_tags=html.count("<"), depth=deepest, n_attributes=max(longest, default=0),
+        n_chars=len(html),
+        n_tags=html.count("<"),
+        depth=deepest,
+        n_attributes=max(longest, default=0),
         n_all_attributes=html.count("="),
-    )  # fmt: skip
+    )

@@ -35,7 +35,7 @@ _LESSON = re.compile(
     r"|question|problem|investigation|experiment|equation|formula|practice|objectives?|didyouknow|summary|concept|fact)"
     r"(?:$|[\s_-]|s\b)",
     re.IGNORECASE,
-)  # fmt: skip
+)
 
 
 def _attached(element: Any) -> bool:

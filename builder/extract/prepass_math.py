@@ -21,10 +21,21 @@ _TEX_SIGN = re.compile(r"[\\^_{}]")
 _MATHS = frozenset({"math", "m:math", "mml:math"})
 _MATH_SCRIPTS = '//script[starts-with(@type, "math/")]'
 _SIGN_IMAGES = {
-    "yields": "→", "right arrow": "→", "rightarrow": "→", "arrow right": "→", "reaction arrow": "→", "produces": "→",
-    "gives": "→", "equilibrium": "⇌", "equilibrium arrow": "⇌", "equilibrium arrows": "⇌", "reversible": "⇌",
-    "reversible arrow": "⇌", "double arrow": "⇌", "left arrow": "←",
-}  # fmt: skip
+    "yields": "→",
+    "right arrow": "→",
+    "rightarrow": "→",
+    "arrow right": "→",
+    "reaction arrow": "→",
+    "produces": "→",
+    "gives": "→",
+    "equilibrium": "⇌",
+    "equilibrium arrow": "⇌",
+    "equilibrium arrows": "⇌",
+    "reversible": "⇌",
+    "reversible arrow": "⇌",
+    "double arrow": "⇌",
+    "left arrow": "←",
+}
 
 
 def become(element: Any, text: str) -> None:

@@ -14,10 +14,26 @@ _RAISED = frozenset("0123456789+-−–=()ni")
 _SPACED = frozenset("=<>≤≥≈≠≡∝→←↔⇌⇒⇔⟶⟵+−-±∓×÷·⋅∗*∈∼~")
 _SIGNS = frozenset("+−-±∓")
 _ACCENTS = {
-    "→": "\u20d7", "⃗": "\u20d7", "¯": "\u0304", "‾": "\u0304", "ˉ": "\u0304", "―": "\u0304", "^": "\u0302",
-    "ˆ": "\u0302", "~": "\u0303", "˜": "\u0303", "˙": "\u0307", ".": "\u0307", "¨": "\u0308", "_": "\u0304",
-    "⟶": "\u20d7", "⇀": "\u20d7", "̂": "\u0302", "̄": "\u0304", "̇": "\u0307",
-}  # fmt: skip
+    "→": "\u20d7",
+    "⃗": "\u20d7",
+    "¯": "\u0304",
+    "‾": "\u0304",
+    "ˉ": "\u0304",
+    "―": "\u0304",
+    "^": "\u0302",
+    "ˆ": "\u0302",
+    "~": "\u0303",
+    "˜": "\u0303",
+    "˙": "\u0307",
+    ".": "\u0307",
+    "¨": "\u0308",
+    "_": "\u0304",
+    "⟶": "\u20d7",
+    "⇀": "\u20d7",
+    "̂": "\u0302",
+    "̄": "\u0304",
+    "̇": "\u0307",
+}
 _ARROWS = frozenset("→←↔⇌⇄⟶⟵⇒⇔⟷⇋")
 _SILENT = frozenset({"annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark", "none", "mprescripts"})
 _BRACKETED = re.compile(r"\([^()]*\)\Z|\|[^|]*\|\Z|\[[^\[\]]*\]\Z")
@@ -223,10 +239,22 @@ def _first(element: Any, depth: int) -> str:
 
 
 _FORMS: Mapping[str, Callable[[Any, int], str]] = {
-    "mfrac": _fraction, "msqrt": _square_root, "mroot": _root, "msup": _super, "msub": _sub, "msubsup": _sub_super,
-    "mover": _over, "munder": _under, "munderover": _under_over, "mmultiscripts": _multiscripts, "mtable": _table,
-    "mfenced": _fenced, "semantics": _first, "maction": _first, "mspace": lambda element, depth: " ",
-}  # fmt: skip
+    "mfrac": _fraction,
+    "msqrt": _square_root,
+    "mroot": _root,
+    "msup": _super,
+    "msub": _sub,
+    "msubsup": _sub_super,
+    "mover": _over,
+    "munder": _under,
+    "munderover": _under_over,
+    "mmultiscripts": _multiscripts,
+    "mtable": _table,
+    "mfenced": _fenced,
+    "semantics": _first,
+    "maction": _first,
+    "mspace": lambda element, depth: " ",
+}
 
 
 def _line(element: Any, depth: int) -> str:

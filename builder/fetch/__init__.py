@@ -36,9 +36,15 @@ def _with_warning(urls: Iterable[str], settings: FetchConfig, hosts: HostMap) ->
 
 
 def fetch_all(
-    urls: Iterable[str], settings: FetchConfig, hosts: HostMap, now: Clock, sink: Callable[[Fetched], None],
-    *, validators: Mapping[str, Validators] | None = None, lookup: Lookup | None = None,
-) -> None:  # fmt: skip
+    urls: Iterable[str],
+    settings: FetchConfig,
+    hosts: HostMap,
+    now: Clock,
+    sink: Callable[[Fetched], None],
+    *,
+    validators: Mapping[str, Validators] | None = None,
+    lookup: Lookup | None = None,
+) -> None:
     """Fetch every URL once and hand each result to `sink`, one at a time, in the order of their coming in.
 
     `hosts` maps host names to (address, port) on loopback; every other address must be public. What a page does

@@ -141,9 +141,13 @@ def _parts(inflater: _Inflater | None, chunk: bytes) -> Iterator[bytes]:
 
 
 async def read_body(
-    chunks: AsyncIterator[bytes], headers: Mapping[str, str], max_bytes: int, grow: Callable[[], Awaitable[None]],
-    *, cut: bool = False,
-) -> bytes:  # fmt: skip
+    chunks: AsyncIterator[bytes],
+    headers: Mapping[str, str],
+    max_bytes: int,
+    grow: Callable[[], Awaitable[None]],
+    *,
+    cut: bool = False,
+) -> bytes:
     """The inflated body of at most `max_bytes`, read from at most `max_bytes` on the wire.
 
     `grow` is awaited once, when the body turns out to be large. With `cut`, what is beyond `max_bytes` is left unread

@@ -72,9 +72,14 @@ class Crawl:
     """Fetches URLs in one session; each result goes to the writer."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, settings: FetchConfig, now: Clock, writer: Writer,
-        validators: Mapping[str, Validators], hosts: HostMap,
-    ) -> None:  # fmt: skip
+        self,
+        session: aiohttp.ClientSession,
+        settings: FetchConfig,
+        now: Clock,
+        writer: Writer,
+        validators: Mapping[str, Validators],
+        hosts: HostMap,
+    ) -> None:
         self._settings, self._now, self._writer = settings, now, writer
         self._validators, self._hosts = validators, hosts
         self._hopper = Hopper(session, settings, hosts)
@@ -225,9 +230,14 @@ def _with_signals(got: Fetched, signals: set[str]) -> Fetched:
 
 
 async def crawl(
-    urls: Iterable[str], settings: FetchConfig, hosts: HostMap, now: Clock, sink: Sink,
-    validators: Mapping[str, Validators], lookup: Lookup,
-) -> None:  # fmt: skip
+    urls: Iterable[str],
+    settings: FetchConfig,
+    hosts: HostMap,
+    now: Clock,
+    sink: Sink,
+    validators: Mapping[str, Validators],
+    lookup: Lookup,
+) -> None:
     """Fetch all the URLs. Raises an exception group of what the sink raised."""
     window = asyncio.Semaphore(max(settings.workers, min(_WINDOW, 4 * settings.workers)))
     async with _session(settings, hosts, lookup) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:

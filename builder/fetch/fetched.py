@@ -55,6 +55,7 @@ def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
     etag, last_modified = found.get("etag", ""), found.get("last-modified", "")
     # A piece of a tag is another tag: one that is too long is none.
     return Validators(
-        etag=etag if len(etag) <= 200 else "", last_modified=last_modified if len(last_modified) <= 100 else "",
+        etag=etag if len(etag) <= 200 else "",
+        last_modified=last_modified if len(last_modified) <= 100 else "",
         final_url=final_url,
-    )  # fmt: skip
+    )

@@ -114,9 +114,14 @@ class _Request:
     """One request under way. `status` tells how far it came: None until the headers are there."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, settings: FetchConfig, got: Fetched, headers: Mapping[str, str],
-        grow: Grow, page: bool,
-    ) -> None:  # fmt: skip
+        self,
+        session: aiohttp.ClientSession,
+        settings: FetchConfig,
+        got: Fetched,
+        headers: Mapping[str, str],
+        grow: Grow,
+        page: bool,
+    ) -> None:
         self._session, self._settings, self.got, self._headers = session, settings, got, headers
         self._grow, self._page = grow, page
         self.status: int | None = None

@@ -108,7 +108,7 @@ def signs_of(text: str, start: int, end: int, choices: Sequence[tuple[int, int]]
         n_listed=sum(_is_listed(text, start) for start, _ in choices),
         touches=bool(beside),
         quiz=_QUIZ_WORDS.search(text, max(0, start - QUIZ_REACH), end + QUIZ_REACH) is not None,
-    )  # fmt: skip
+    )
 
 
 def _before(text: str, start: int) -> str:

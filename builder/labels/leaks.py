@@ -168,12 +168,16 @@ def _stem_of(question: Question, gold: Gold) -> _Stem:
         folded = {label: words_of(text).words for label, text in question.choices.items()}
         choices = {label: " ".join(choice) for label, choice in folded.items() if not set(choice) <= set(words)}
     return _Stem(
-        question_id=question.question_id, kind=question.kind, words=words, text=" ".join(words),
+        question_id=question.question_id,
+        kind=question.kind,
+        words=words,
+        text=" ".join(words),
         n_telling=n_telling(words),
         choices=choices,
         n_choice_words=sum(len(choice.split()) for choice in choices.values()),
-        answer=question.choices[gold.answer] if gold.answer is not None else gold.texts[0], gold=gold.answer,
-    )  # fmt: skip
+        answer=question.choices[gold.answer] if gold.answer is not None else gold.texts[0],
+        gold=gold.answer,
+    )
 
 
 def _likely_at(stem: _Stem, low: int, high: int, text: str, page: Words) -> _Likely | None:

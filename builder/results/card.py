@@ -79,11 +79,15 @@ def _header(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, in
 
     rows = max(sum(splits.values()) for splits in tables.values())
     data = DatasetCardData(
-        language=["en"], license="other", license_name="mixed-see-card", pretty_name="EDU-RAG results",
-        task_categories=["question-answering", "multiple-choice"], size_categories=[size_category(rows)],
+        language=["en"],
+        license="other",
+        license_name="mixed-see-card",
+        pretty_name="EDU-RAG results",
+        task_categories=["question-answering", "multiple-choice"],
+        size_categories=[size_category(rows)],
         tags=["retrieval-augmented-generation", "education", "science", "benchmark", "leaderboard"],
         configs=_configs(files, tables),
-    )  # fmt: skip
+    )
     return str(data.to_yaml(line_break="\n"))
 
 
@@ -128,14 +132,23 @@ def results_card(repo: str, entries: Sequence[Entry], files: Mapping[str, FileEn
     sections = [
         "# EDU-RAG results\n",
         "What systems answered to the questions of the EDU-RAG benchmark, and what they scored.\n",
-        "## What is in it\n", markdown_table(["config", "split", "rows"], counted), _scored(entries),
+        "## What is in it\n",
+        markdown_table(["config", "split", "rows"], counted),
+        _scored(entries),
         "## How rows are made\n",
         "Everything is made by `edu-rag publish` from committed scorecards and the predictions with the very hash\n"
         "that was scored; no number that a team claims enters. `manifest.json` lists the files' hashes.\n",
-        _HOW, "## What is not in it\n", _gaps(told), "## How to load it\n", _load(repo, tables),
+        _HOW,
+        "## What is not in it\n",
+        _gaps(told),
+        "## How to load it\n",
+        _load(repo, tables),
         "## How to cite it\n",
         f"Name this repository ({outside(repo)}) with the commit that you used, the dataset with its version, and the\n"
         "harness (column `harness`). A system is its team's: cite what its `links` name.\n",
-        "## Licences\n", _LICENCE, "## Take-down\n", _TAKE_DOWN,
-    ]  # fmt: skip
+        "## Licences\n",
+        _LICENCE,
+        "## Take-down\n",
+        _TAKE_DOWN,
+    ]
     return f"---\n{_header(files, tables)}\n---\n\n" + "\n".join(sections)

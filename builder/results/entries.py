@@ -91,10 +91,18 @@ def _entry(path: Path) -> Entry:
     except ValueError as error:
         raise DataError(f"{path}: dataset", f"{card.dataset[:80]!r} {error}") from None
     return Entry(
-        path=path, name=name, version=version, hash8=hash8, split=card.split, sample=card.sample,
-        slug=card.system.slug, n=card.counts.n, ids_sha256=card.exam.get("ids", ""),
-        predictions_sha256=card.predictions_sha256, predictions=_predictions_beside(path, card),
-    )  # fmt: skip
+        path=path,
+        name=name,
+        version=version,
+        hash8=hash8,
+        split=card.split,
+        sample=card.sample,
+        slug=card.system.slug,
+        n=card.counts.n,
+        ids_sha256=card.exam.get("ids", ""),
+        predictions_sha256=card.predictions_sha256,
+        predictions=_predictions_beside(path, card),
+    )
 
 
 def _twins(entries: Sequence[Entry]) -> Iterator[EduRagError]:

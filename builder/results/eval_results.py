@@ -129,12 +129,18 @@ def _entries(card: ScoreCard, benchmark: Benchmark, source: str) -> list[Any]:
     rates = card.counts.rates()
     return [
         EvalResultEntry(
-            dataset_id=benchmark.repo, task_id=_task(card.split, metric), value=round(rates[metric] or 0.0, 6),
-            dataset_revision=benchmark.sha, date=card.scored_at or None, source_url=source,
-            source_name="EDU-RAG results", source_org=source.split("/")[-2], notes=_notes(card),
+            dataset_id=benchmark.repo,
+            task_id=_task(card.split, metric),
+            value=round(rates[metric] or 0.0, 6),
+            dataset_revision=benchmark.sha,
+            date=card.scored_at or None,
+            source_url=source,
+            source_name="EDU-RAG results",
+            source_org=source.split("/")[-2],
+            notes=_notes(card),
         )
         for metric in METRICS
-    ]  # fmt: skip
+    ]
 
 
 def _index_results(card: ScoreCard, benchmark: Benchmark, source: str) -> list[Any]:
@@ -143,13 +149,20 @@ def _index_results(card: ScoreCard, benchmark: Benchmark, source: str) -> list[A
     rates = card.counts.rates()
     return [
         EvalResult(
-            task_type="question-answering", dataset_type=benchmark.repo,
-            dataset_name=f"{benchmark.name} {benchmark.version}", dataset_config="questions", dataset_split=card.split,
-            dataset_revision=benchmark.sha, metric_type=metric, metric_name=name,
-            metric_value=round(rates[metric] or 0.0, 6), source_name="EDU-RAG results", source_url=source,
+            task_type="question-answering",
+            dataset_type=benchmark.repo,
+            dataset_name=f"{benchmark.name} {benchmark.version}",
+            dataset_config="questions",
+            dataset_split=card.split,
+            dataset_revision=benchmark.sha,
+            metric_type=metric,
+            metric_name=name,
+            metric_value=round(rates[metric] or 0.0, 6),
+            source_name="EDU-RAG results",
+            source_url=source,
         )
         for metric, name in METRICS.items()
-    ]  # fmt: skip
+    ]
 
 
 def _write_model(folder: Path, model: str, cards: Sequence[tuple[ScoreCard, Benchmark]], source: str) -> None:

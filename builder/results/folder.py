@@ -179,9 +179,7 @@ def write_results(folder: Path, asked: Asked) -> Made:
         for entry in entries:
             stage.add(writer.add(entry))
     files, gaps, hidden = writer.close(), writer.gaps, asked.all_hidden
-    told = Told(
-        hidden, asked.responses, len(gaps.no_predictions), len(gaps.no_outcomes), len(gaps.left_out), gaps.cut
-    )  # fmt: skip
+    told = Told(hidden, asked.responses, len(gaps.no_predictions), len(gaps.no_outcomes), len(gaps.left_out), gaps.cut)
     write_file(folder / CARD, results_card(asked.repo, entries, files, told).encode())
     files[CARD] = FileEntry(sha256=file_sha256(folder / CARD))
     write_json(

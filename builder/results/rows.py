@@ -59,15 +59,31 @@ def scorecard_row(card: ScoreCard, entry: Entry, n_predictions: int, *, hidden: 
         low, high = card.intervals.get(name, (None, None))
         bounds |= {f"{name}_low": low, f"{name}_high": high}
     row: dict[str, Any] = {
-        "dataset": entry.name, "version": entry.version, "content_hash": entry.hash8, "split": card.split,
-        "sample": card.sample, **facts, "n": card.counts.n, **to_plain(card.counts), **card.counts.rates(), **bounds,
-        "interval_method": card.interval_method, "harness": card.harness, "answers_rule": card.answers_rule,
-        "made_on": card.made_on, "scored_at": card.scored_at, "outcomes": card.outcomes, "overlap": card.overlap,
-        "n_overlap": card.overlap.count("1"), "lessons": list(card.lessons),
+        "dataset": entry.name,
+        "version": entry.version,
+        "content_hash": entry.hash8,
+        "split": card.split,
+        "sample": card.sample,
+        **facts,
+        "n": card.counts.n,
+        **to_plain(card.counts),
+        **card.counts.rates(),
+        **bounds,
+        "interval_method": card.interval_method,
+        "harness": card.harness,
+        "answers_rule": card.answers_rule,
+        "made_on": card.made_on,
+        "scored_at": card.scored_at,
+        "outcomes": card.outcomes,
+        "overlap": card.overlap,
+        "n_overlap": card.overlap.count("1"),
+        "lessons": list(card.lessons),
         **{name: _json(getattr(card, name)) for name in JSON_COLUMNS},
-        **{f"exam_{part}_sha256": card.exam.get(part, "") for part in PRINTS}, "system_sha256": card.system_sha256,
-        "predictions_sha256": card.predictions_sha256, "n_predictions": n_predictions,
-    }  # fmt: skip
+        **{f"exam_{part}_sha256": card.exam.get(part, "") for part in PRINTS},
+        "system_sha256": card.system_sha256,
+        "predictions_sha256": card.predictions_sha256,
+        "n_predictions": n_predictions,
+    }
     return row | dict.fromkeys(TELLS_GOLD) if hidden else row
 
 
@@ -121,9 +137,14 @@ def prediction_table(entry: Entry, card: ScoreCard, ids: Ids | None, *, response
     rows = [said.get(i) or Prediction(question_id=i, answer=None) for i in asked]
     kept = [_possible(row.passages) for row in rows]
     shared: Mapping[str, str | None] = {
-        "dataset": entry.name, "version": entry.version, "content_hash": entry.hash8, "split": entry.split,
-        "sample": entry.sample, "slug": entry.slug, "team": card.system.team,
-    }  # fmt: skip
+        "dataset": entry.name,
+        "version": entry.version,
+        "content_hash": entry.hash8,
+        "split": entry.split,
+        "sample": entry.sample,
+        "slug": entry.slug,
+        "team": card.system.team,
+    }
     columns: dict[str, Any] = {name: [value] * len(rows) for name, value in shared.items()}
     columns |= {"question_id": asked, "answer": [_short(row.answer) for row in rows], "passages": _passages(kept)}
     columns |= {name: [getattr(row, name) for row in rows] for name in ("confidence", *_PLAIN)}

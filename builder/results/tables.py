@@ -17,15 +17,29 @@ GROUP_ROWS = 20_000
 GROUP_BYTES = 64_000_000
 """A row group is ended by either: 20,000 predictions are 10 MB, but with their responses they have no bound."""
 RATES = (
-    "score", "accuracy", "hallucination", "missing", "attempt_rate", "strict_score", "accuracy_given_attempted",
-)  # fmt: skip
+    "score",
+    "accuracy",
+    "hallucination",
+    "missing",
+    "attempt_rate",
+    "strict_score",
+    "accuracy_given_attempted",
+)
 INTERVALS = ("score", "accuracy", "hallucination", "missing")
 JSON_COLUMNS = ("slices", "retrieval", "attribution", "confidence", "judges", "cost", "probes", "caps", "rerun")
 PRINTS = ("ids", "questions", "gold", "support")
 TELLS_GOLD = (
-    "outcomes", "lessons", "slices", "retrieval", "attribution", "confidence", "judges", "probes", "exam_gold_sha256",
+    "outcomes",
+    "lessons",
+    "slices",
+    "retrieval",
+    "attribution",
+    "confidence",
+    "judges",
+    "probes",
+    "exam_gold_sha256",
     "exam_support_sha256",
-)  # fmt: skip
+)
 """Columns of a scorecard that tell, or with a slice or bin of one question may tell, the gold of single questions."""
 
 
@@ -36,12 +50,25 @@ def prediction_schema(*, responses: bool) -> pa.Schema:
     text, number = pa.string(), pa.float64()
     passage = pa.struct([("page_id", text), ("start", pa.int64()), ("end", pa.int64())])
     columns = [
-        ("dataset", text), ("version", text), ("content_hash", text), ("split", text), ("sample", text),
-        ("slug", text), ("team", text), ("question_id", text), ("answer", text), ("confidence", number),
-        ("passages", pa.list_(passage)), ("latency_s", number), ("input_tokens", pa.int64()),
-        ("output_tokens", pa.int64()), ("cost_usd", number), ("energy_j", number), ("status", text),
+        ("dataset", text),
+        ("version", text),
+        ("content_hash", text),
+        ("split", text),
+        ("sample", text),
+        ("slug", text),
+        ("team", text),
+        ("question_id", text),
+        ("answer", text),
+        ("confidence", number),
+        ("passages", pa.list_(passage)),
+        ("latency_s", number),
+        ("input_tokens", pa.int64()),
+        ("output_tokens", pa.int64()),
+        ("cost_usd", number),
+        ("energy_j", number),
+        ("status", text),
         ("outcome", text),
-    ]  # fmt: skip
+    ]
     return pa.schema([*columns, ("response", text)] if responses else columns)
 
 
@@ -51,17 +78,42 @@ def scorecard_schema() -> pa.Schema:
 
     text, texts, number, whole, flag = pa.string(), pa.list_(pa.string()), pa.float64(), pa.int64(), pa.bool_()
     columns = [
-        ("dataset", text), ("version", text), ("content_hash", text), ("split", text), ("sample", text),
-        ("slug", text), ("name", text), ("team", text), ("description", text), ("links", texts), ("licence", text),
-        ("models", texts), ("outside_knowledge", text), ("tqa_overlap", text), ("runnable", flag), ("blind", flag),
-        ("withdrawn", text), ("n", whole), *((outcome, whole) for outcome in OUTCOMES),
+        ("dataset", text),
+        ("version", text),
+        ("content_hash", text),
+        ("split", text),
+        ("sample", text),
+        ("slug", text),
+        ("name", text),
+        ("team", text),
+        ("description", text),
+        ("links", texts),
+        ("licence", text),
+        ("models", texts),
+        ("outside_knowledge", text),
+        ("tqa_overlap", text),
+        ("runnable", flag),
+        ("blind", flag),
+        ("withdrawn", text),
+        ("n", whole),
+        *((outcome, whole) for outcome in OUTCOMES),
         *((rate, number) for rate in RATES),
-        *((f"{name}_{end}", number) for name in INTERVALS for end in ("low", "high")), ("interval_method", text),
-        ("harness", text), ("answers_rule", text), ("made_on", text), ("scored_at", text), ("outcomes", text),
-        ("overlap", text), ("n_overlap", whole), ("lessons", pa.list_(pa.int32())),
-        *((name, text) for name in JSON_COLUMNS), *((f"exam_{part}_sha256", text) for part in PRINTS),
-        ("system_sha256", text), ("predictions_sha256", text), ("n_predictions", whole),
-    ]  # fmt: skip
+        *((f"{name}_{end}", number) for name in INTERVALS for end in ("low", "high")),
+        ("interval_method", text),
+        ("harness", text),
+        ("answers_rule", text),
+        ("made_on", text),
+        ("scored_at", text),
+        ("outcomes", text),
+        ("overlap", text),
+        ("n_overlap", whole),
+        ("lessons", pa.list_(pa.int32())),
+        *((name, text) for name in JSON_COLUMNS),
+        *((f"exam_{part}_sha256", text) for part in PRINTS),
+        ("system_sha256", text),
+        ("predictions_sha256", text),
+        ("n_predictions", whole),
+    ]
     return pa.schema(columns)
 
 

@@ -122,9 +122,15 @@ def _crag(config: SearchConfig, user_agent: str) -> SearchEngine:
 
 
 ENGINES: Mapping[str, Callable[[SearchConfig, str], SearchEngine]] = {
-    "folder": _folder, "zim": _zim, "google": _google, "searxng": _searxng, "brave": _brave,
-    "wikipedia": _wikipedia, "recorded": _recorded, "crag": _crag,
-}  # fmt: skip
+    "folder": _folder,
+    "zim": _zim,
+    "google": _google,
+    "searxng": _searxng,
+    "brave": _brave,
+    "wikipedia": _wikipedia,
+    "recorded": _recorded,
+    "crag": _crag,
+}
 
 
 def reader_of(engine: str) -> ReadPages | None:
@@ -136,9 +142,11 @@ def reader_of(engine: str) -> ReadPages | None:
     from builder.search.wikipedia import read_wikipedia
 
     readers: Mapping[str, ReadPages] = {
-        "google": read_google, "searxng": reading(read_searxng), "brave": reading(read_brave),
+        "google": read_google,
+        "searxng": reading(read_searxng),
+        "brave": reading(read_brave),
         "wikipedia": reading(read_wikipedia),
-    }  # fmt: skip
+    }
     return readers.get(engine)
 
 

@@ -113,10 +113,14 @@ class Asker:
             session.trust_env = False
             for _ in range(MAX_REDIRECTS + 1):
                 with session.get(
-                    url, params=params, cookies=dict(request.cookies), stream=True, allow_redirects=False,
+                    url,
+                    params=params,
+                    cookies=dict(request.cookies),
+                    stream=True,
+                    allow_redirects=False,
                     headers={"User-Agent": self._user_agent, **request.headers},
                     timeout=max(deadline - time.monotonic(), 0.001),
-                ) as response:  # fmt: skip
+                ) as response:
                     location = response.headers.get("Location")
                     if response.status_code not in _REDIRECTS or not location:
                         return self._read(response, request, deadline)
@@ -142,9 +146,11 @@ class Asker:
         if wait_s is None and response.status_code == 429:
             wait_s = _quota_reset_s(headers)
         raw = RawResponse(
-            url=_without(response.url.encode(), request.secrets).decode(), status=response.status_code,
-            body=_without(bytes(body[: self._max_bytes]), request.secrets), retry_after_s=wait_s,
-        )  # fmt: skip
+            url=_without(response.url.encode(), request.secrets).decode(),
+            status=response.status_code,
+            body=_without(bytes(body[: self._max_bytes]), request.secrets),
+            retry_after_s=wait_s,
+        )
         if fault:
             raise AskingError(fault, raw)
         return raw

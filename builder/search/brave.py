@@ -93,9 +93,10 @@ class Brave:
         key = environment.get(config.key_variable, "").strip()
         if not key:
             raise ConfigError(
-                config.key_variable, "is not set, and the engine brave needs a key",
+                config.key_variable,
+                "is not set, and the engine brave needs a key",
                 f"export {config.key_variable}=…, with a key from https://api-dashboard.search.brave.com",
-            )  # fmt: skip
+            )
         if not (key.isascii() and key.isprintable() and " " not in key and len(key) >= 8):
             raise ConfigError(config.key_variable, "does not hold a key", "set it to the key alone, without quotes")
         return cls(config, key)
@@ -105,14 +106,19 @@ class Brave:
         return Request(
             url=f"{self._config.base_url.rstrip('/')}/res/v1/web/search",
             params={
-                "q": cut_to(query, MAX_CHARACTERS, MAX_WORDS), "count": str(min(n, PAGE_SIZE)), "offset": str(page),
-                "country": self._config.country, "search_lang": self._config.language,
-                "safesearch": self._config.safesearch, "result_filter": "web", "text_decorations": "0",
+                "q": cut_to(query, MAX_CHARACTERS, MAX_WORDS),
+                "count": str(min(n, PAGE_SIZE)),
+                "offset": str(page),
+                "country": self._config.country,
+                "search_lang": self._config.language,
+                "safesearch": self._config.safesearch,
+                "result_filter": "web",
+                "text_decorations": "0",
                 "spellcheck": "0",
             },
             headers={"Accept": "application/json", "X-Subscription-Token": self._key},
             secrets=(self._key,),
-        )  # fmt: skip
+        )
 
     def read(self, raw: RawResponse) -> PageRead:
         """What a response says."""

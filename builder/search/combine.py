@@ -69,9 +69,11 @@ def _refused(searches: Mapping[str, Search | None], chain: Iterable[str]) -> Com
             continue
         if search.state not in ANSWERED:
             return Combined(
-                state=search.state, searched_at=search.searched_at, query=search.query,
+                state=search.state,
+                searched_at=search.searched_at,
+                query=search.query,
                 reason=f"{engine}: {search.reason}" if search.reason else engine,
-            )  # fmt: skip
+            )
     return Combined(state="unsearched")
 
 
@@ -79,9 +81,12 @@ def _answer(given: list[tuple[str, Search]], hits: Iterable[tuple[str, str]], to
     found = tuple(hits)[:top]
     reasons = dict.fromkeys(search.reason for _, search in given if search.reason)
     return Combined(
-        state="hits" if found else "none", hits=found, searched_at=max(search.searched_at for _, search in given),
-        query=given[0][1].query, reason="" if found else "; ".join(reasons),
-    )  # fmt: skip
+        state="hits" if found else "none",
+        hits=found,
+        searched_at=max(search.searched_at for _, search in given),
+        query=given[0][1].query,
+        reason="" if found else "; ".join(reasons),
+    )
 
 
 def combined(searches_by_engine: Mapping[str, Search | None], settings: SearchConfig) -> Combined:

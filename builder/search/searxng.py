@@ -67,9 +67,12 @@ class Searxng:
     def request(self, query: str, n: int, page: int) -> Request:
         """The request for one page; `pageno` counts from 1."""
         params = {
-            "q": query, "format": "json", "pageno": str(page + 1), "language": self._config.language,
+            "q": query,
+            "format": "json",
+            "pageno": str(page + 1),
+            "language": self._config.language,
             "categories": ",".join(self._config.categories),
-        }  # fmt: skip
+        }
         if self._config.backends:
             params["engines"] = ",".join(self._config.backends)
         url = f"{self._config.base_url.rstrip('/')}/search"

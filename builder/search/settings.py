@@ -138,9 +138,11 @@ class BraveConfig(WebEngineConfig):
     def of_results(self) -> dict[str, Any]:
         """The settings that change what is found."""
         return {
-            "base_url": self.base_url, "country": self.country, "language": self.language,
+            "base_url": self.base_url,
+            "country": self.country,
+            "language": self.language,
             "safesearch": self.safesearch,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

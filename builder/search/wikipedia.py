@@ -87,10 +87,17 @@ class Wikipedia:
     def request(self, query: str, n: int, page: int) -> Request:
         """The one request; MediaWiki gives up to 500 results at once."""
         params = {
-            "action": "query", "format": "json", "formatversion": "2", "generator": "search",
-            "gsrsearch": self._terms(query), "gsrlimit": str(n), "gsrnamespace": "0", "prop": "info", "inprop": "url",
+            "action": "query",
+            "format": "json",
+            "formatversion": "2",
+            "generator": "search",
+            "gsrsearch": self._terms(query),
+            "gsrlimit": str(n),
+            "gsrnamespace": "0",
+            "prop": "info",
+            "inprop": "url",
             "maxlag": "5",
-        }  # fmt: skip
+        }
         return Request(url=self._config.base_url, params=params, headers={"Accept": "application/json"})
 
     def read(self, raw: RawResponse) -> PageRead:

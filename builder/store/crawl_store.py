@@ -54,9 +54,17 @@ if TYPE_CHECKING:
     from builder.search import SearchResult
 
 __all__ = (
-    "INDEX_FILE", "LOCK_FILE", "LOG_FILE", "WARC_FILE", "CrawlStore", "Fetch", "Search", "StoreReader", "forget_store",
+    "INDEX_FILE",
+    "LOCK_FILE",
+    "LOG_FILE",
+    "WARC_FILE",
+    "CrawlStore",
+    "Fetch",
+    "Search",
+    "StoreReader",
+    "forget_store",
     "is_store",
-)  # fmt: skip
+)
 
 BATCH = 32
 """Rows per fsync and commit: a kill costs at most these, and they are asked for again."""
@@ -75,9 +83,13 @@ class CrawlStore(StoreReader):
     """
 
     def __init__(
-        self, folder: Path, *, create: bool = False, monotonic: Callable[[], float] = time.monotonic,
+        self,
+        folder: Path,
+        *,
+        create: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
         new_store: NewStore = new_store,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not create:
             refuse_missing(folder)
         self.round = 0
@@ -174,9 +186,15 @@ class CrawlStore(StoreReader):
     def add_search(self, question_id: str, engine: str, query: str, result: SearchResult, at: datetime) -> None:
         """Keep what the engine said, whatever it said. A refusal never replaces an answer to the same query."""
         row = Search(
-            question_id=question_id, engine=engine, query=query, state=result.state, reason=result.reason,
-            urls=result.urls, searched_at=at, round=self.round,
-        )  # fmt: skip
+            question_id=question_id,
+            engine=engine,
+            query=query,
+            state=result.state,
+            reason=result.reason,
+            urls=result.urls,
+            searched_at=at,
+            round=self.round,
+        )
         if result.state not in ANSWERED:
             note("refused", engine=engine, state=result.state, reason=result.reason[:500], question_id=question_id)
         with self._writing():
@@ -246,9 +264,12 @@ class CrawlStore(StoreReader):
         n_fetches = n_new(self._index, "fetches", "url = ?", (row[:1] for row in fetches))
         add_rows(self._index, searches, fetches, batch)
         state = WarcState(
-            bytes=self._warc.end, last=batch, id=self._store_id, searches=before.searches + n_searches,
+            bytes=self._warc.end,
+            last=batch,
+            id=self._store_id,
+            searches=before.searches + n_searches,
             fetches=before.fetches + n_fetches,
-        )  # fmt: skip
+        )
         write_state(self._index, state)
 
 

@@ -13,10 +13,14 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _CHECK = "check the disk and the permissions, then run the same command again to resume"
 _WAIT = "wait for the process that uses it"
 _NOT_THE_FILE = {
-    sqlite3.SQLITE_BUSY: _WAIT, sqlite3.SQLITE_LOCKED: _WAIT, sqlite3.SQLITE_IOERR: _CHECK,
-    sqlite3.SQLITE_CANTOPEN: _CHECK, sqlite3.SQLITE_PERM: _CHECK, sqlite3.SQLITE_READONLY: _CHECK,
+    sqlite3.SQLITE_BUSY: _WAIT,
+    sqlite3.SQLITE_LOCKED: _WAIT,
+    sqlite3.SQLITE_IOERR: _CHECK,
+    sqlite3.SQLITE_CANTOPEN: _CHECK,
+    sqlite3.SQLITE_PERM: _CHECK,
+    sqlite3.SQLITE_READONLY: _CHECK,
     sqlite3.SQLITE_FULL: MAKE_ROOM,
-}  # fmt: skip
+}
 """By SQLite's primary result code: faults of the machine. Every other code means that the file is damaged."""
 
 

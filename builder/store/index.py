@@ -127,17 +127,30 @@ def search_of(row: Sequence[Any]) -> Search:
     question_id, engine, query, state, reason, hits, at, crawl_round = row
     urls = tuple(msgspec.json.decode(hits, type=list[str]))
     return Search(
-        question_id=question_id, engine=engine, query=query, state=state, reason=reason, urls=urls,
-        searched_at=datetime.fromisoformat(at), round=crawl_round,
-    )  # fmt: skip
+        question_id=question_id,
+        engine=engine,
+        query=query,
+        state=state,
+        reason=reason,
+        urls=urls,
+        searched_at=datetime.fromisoformat(at),
+        round=crawl_round,
+    )
 
 
 def search_row(search: Search, raw: bytes) -> tuple[Any, ...]:
     """The values of SEARCH_COLUMNS, and the packed responses."""
     return (
-        search.question_id, search.engine, search.query, search.state, search.reason,
-        msgspec.json.encode(search.urls).decode(), search.searched_at.isoformat(), search.round, raw,
-    )  # fmt: skip
+        search.question_id,
+        search.engine,
+        search.query,
+        search.state,
+        search.reason,
+        msgspec.json.encode(search.urls).decode(),
+        search.searched_at.isoformat(),
+        search.round,
+        raw,
+    )
 
 
 def fetch_of(row: Sequence[Any]) -> Fetch:
@@ -145,20 +158,45 @@ def fetch_of(row: Sequence[Any]) -> Fetch:
     url, outcome, status, n, final_url, offset, length, digest, at, detail = row[:10]
     etag, last_modified, signals, attempts, crawl_round, checked_at = row[10:]
     return Fetch(
-        url=url, outcome=outcome, status=status, n_redirects=n, final_url=final_url, offset=offset, length=length,
-        digest=digest, fetched_at=datetime.fromisoformat(at), detail=detail, etag=etag, last_modified=last_modified,
-        signals=tuple(msgspec.json.decode(signals, type=list[str])), attempts=attempts, round=crawl_round,
+        url=url,
+        outcome=outcome,
+        status=status,
+        n_redirects=n,
+        final_url=final_url,
+        offset=offset,
+        length=length,
+        digest=digest,
+        fetched_at=datetime.fromisoformat(at),
+        detail=detail,
+        etag=etag,
+        last_modified=last_modified,
+        signals=tuple(msgspec.json.decode(signals, type=list[str])),
+        attempts=attempts,
+        round=crawl_round,
         checked_at=datetime.fromisoformat(checked_at),
-    )  # fmt: skip
+    )
 
 
 def fetch_row(fetch: Fetch) -> tuple[Any, ...]:
     """The values of FETCH_COLUMNS."""
     return (
-        fetch.url, fetch.outcome, fetch.status, fetch.n_redirects, fetch.final_url, fetch.offset, fetch.length,
-        fetch.digest, fetch.fetched_at.isoformat(), fetch.detail, fetch.etag, fetch.last_modified,
-        msgspec.json.encode(fetch.signals).decode(), fetch.attempts, fetch.round, fetch.checked_at.isoformat(),
-    )  # fmt: skip
+        fetch.url,
+        fetch.outcome,
+        fetch.status,
+        fetch.n_redirects,
+        fetch.final_url,
+        fetch.offset,
+        fetch.length,
+        fetch.digest,
+        fetch.fetched_at.isoformat(),
+        fetch.detail,
+        fetch.etag,
+        fetch.last_modified,
+        msgspec.json.encode(fetch.signals).decode(),
+        fetch.attempts,
+        fetch.round,
+        fetch.checked_at.isoformat(),
+    )
 
 
 def row_digest(values: Sequence[Any]) -> bytes:

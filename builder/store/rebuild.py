@@ -39,10 +39,15 @@ class Rebuilt:
     def counts(self) -> Mapping[str, int]:
         """The numbers, by their names in the command's output."""
         return {
-            "searches": self.searches, "fetches": self.fetches, "pages": self.pages, "batches": self.batches,
-            "batches left out": self.left_out, "pages lost": self.pages_lost, "damaged stretches": len(self.damages),
+            "searches": self.searches,
+            "fetches": self.fetches,
+            "pages": self.pages,
+            "batches": self.batches,
+            "batches left out": self.left_out,
+            "pages lost": self.pages_lost,
+            "damaged stretches": len(self.damages),
             "damaged bytes": sum(damage.end - damage.offset for damage in self.damages),
-        }  # fmt: skip
+        }
 
 
 def rebuild_index(folder: Path) -> Rebuilt:

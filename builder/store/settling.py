@@ -33,11 +33,23 @@ def validators_for(row: Fetch | None) -> Validators | None:
 def _new_row(got: Fetched, digest: str | None, crawl_round: int, attempts: int) -> Fetch:
     seen = validators_of(got.headers, got.final_url) if got.outcome == "kept" else Validators()
     return Fetch(
-        url=got.url, outcome=got.outcome, status=got.status, n_redirects=got.n_redirects, final_url=got.final_url,
-        offset=None, length=None, digest=digest, fetched_at=got.fetched_at, detail=got.detail, etag=seen.etag,
-        last_modified=seen.last_modified, signals=got.signals, attempts=attempts, round=crawl_round,
+        url=got.url,
+        outcome=got.outcome,
+        status=got.status,
+        n_redirects=got.n_redirects,
+        final_url=got.final_url,
+        offset=None,
+        length=None,
+        digest=digest,
+        fetched_at=got.fetched_at,
+        detail=got.detail,
+        etag=seen.etag,
+        last_modified=seen.last_modified,
+        signals=got.signals,
+        attempts=attempts,
+        round=crawl_round,
         checked_at=got.fetched_at,
-    )  # fmt: skip
+    )
 
 
 def _is_unchanged(before: Fetch | None, got: Fetched, digest: str | None) -> bool:
@@ -62,9 +74,14 @@ def row_after(before: Fetch | None, got: Fetched, digest: str | None, crawl_roun
     if _is_unchanged(before, got, digest):
         seen = validators_of(got.headers, got.final_url)
         return replace(
-            before, etag=seen.etag or before.etag, last_modified=seen.last_modified or before.last_modified,
-            signals=_signals_now(before, got), attempts=1, round=crawl_round, checked_at=got.fetched_at,
-        ), False  # fmt: skip
+            before,
+            etag=seen.etag or before.etag,
+            last_modified=seen.last_modified or before.last_modified,
+            signals=_signals_now(before, got),
+            attempts=1,
+            round=crawl_round,
+            checked_at=got.fetched_at,
+        ), False
     is_retry = before.round == crawl_round
     fails_for_now = is_transient(got.outcome, got.status, got.detail)
     if fails_for_now and not is_retry and not _has_failed_for_now(before):

@@ -70,13 +70,19 @@ def warc_record(got: Fetched, digest: str, crawl_round: int, store_id: str) -> b
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=True, warc_version="1.1")
     record = writer.create_warc_record(
-        got.final_url, "response", payload=io.BytesIO(got.body), length=len(got.body), http_headers=head,
+        got.final_url,
+        "response",
+        payload=io.BytesIO(got.body),
+        length=len(got.body),
+        http_headers=head,
         warc_headers_dict={
-            "WARC-Record-ID": response_id(got.url, digest, crawl_round), "WARC-Warcinfo-ID": store_id,
-            "WARC-Date": _date(got.fetched_at), "WARC-Payload-Digest": labelled(bytes.fromhex(digest)),
+            "WARC-Record-ID": response_id(got.url, digest, crawl_round),
+            "WARC-Warcinfo-ID": store_id,
+            "WARC-Date": _date(got.fetched_at),
+            "WARC-Payload-Digest": labelled(bytes.fromhex(digest)),
             "WARC-Block-Digest": labelled(block.digest()),
         },
-    )  # fmt: skip
+    )
     writer.write_record(record)
     return out.getvalue()
 
@@ -90,10 +96,13 @@ def _member(headers: Mapping[str, str], block: bytes) -> bytes:
 def warcinfo_record(store_id: str, at: datetime) -> bytes:
     """The record that gives the store its id."""
     headers = {
-        "WARC-Type": "warcinfo", "WARC-Record-ID": store_id, "WARC-Date": _date(at),
-        "WARC-Block-Digest": labelled(hashlib.sha256(_INFO).digest()), "Content-Type": "application/warc-fields",
+        "WARC-Type": "warcinfo",
+        "WARC-Record-ID": store_id,
+        "WARC-Date": _date(at),
+        "WARC-Block-Digest": labelled(hashlib.sha256(_INFO).digest()),
+        "Content-Type": "application/warc-fields",
         "Content-Length": str(len(_INFO)),
-    }  # fmt: skip
+    }
     return _member(headers, _INFO)
 
 
@@ -101,10 +110,14 @@ def metadata_record(block: bytes, at: datetime, offset: int, store_id: str) -> b
     """A record of JSON that is to be written at a byte offset."""
     digest = labelled(hashlib.sha256(block).digest())
     headers = {
-        "WARC-Type": "metadata", "WARC-Record-ID": urn(f"{store_id} {offset} {digest}"), "WARC-Warcinfo-ID": store_id,
-        "WARC-Date": _date(at), "WARC-Block-Digest": digest, "Content-Type": "application/json",
+        "WARC-Type": "metadata",
+        "WARC-Record-ID": urn(f"{store_id} {offset} {digest}"),
+        "WARC-Warcinfo-ID": store_id,
+        "WARC-Date": _date(at),
+        "WARC-Block-Digest": digest,
+        "Content-Type": "application/json",
         "Content-Length": str(len(block)),
-    }  # fmt: skip
+    }
     return _member(headers, block)
 
 

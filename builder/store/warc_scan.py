@@ -97,11 +97,15 @@ def record_at(warc: WarcFile, offset: int) -> Record:
     kind = headers.get("warc-type", "")
     payload = block.partition(b"\r\n\r\n")[2] if kind == "response" else block
     return Record(
-        offset=offset, end=end, kind=kind, record_id=headers.get("warc-record-id", ""),
+        offset=offset,
+        end=end,
+        kind=kind,
+        record_id=headers.get("warc-record-id", ""),
         store_id=headers.get("warc-record-id" if kind == "warcinfo" else "warc-warcinfo-id", ""),
-        uri=headers.get("warc-target-uri", ""), block=block,
+        uri=headers.get("warc-target-uri", ""),
+        block=block,
         sha256=hashlib.sha256(payload).hexdigest() if kind == "response" else "",
-    )  # fmt: skip
+    )
 
 
 def _next_record(warc: WarcFile, offset: int) -> Record | None:

@@ -9,10 +9,18 @@ from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 SETTINGS: Mapping[str, Any] = {
-    "svg.hashsalt": "edu-rag", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10,
-    "text.parse_math": False, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
-    "axes.grid": True, "grid.color": "#e3e7eb", "figure.facecolor": "white",
-}  # fmt: skip
+    "svg.hashsalt": "edu-rag",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#e3e7eb",
+    "figure.facecolor": "white",
+}
 """Letters stay letters, which a reader may search and a browser may shape; a `$` is a dollar, never mathematics."""
 _STYLE = '<style type="text/css">'
 
@@ -30,9 +38,13 @@ def can_draw() -> bool:
 
 
 def svg_of(
-    paint: Callable[[Any], None], inches: tuple[float, float], *,
-    settings: Mapping[str, Any] = SETTINGS, layout: Literal["constrained"] | None = None, title: str | None = None,
-) -> bytes:  # fmt: skip
+    paint: Callable[[Any], None],
+    inches: tuple[float, float],
+    *,
+    settings: Mapping[str, Any] = SETTINGS,
+    layout: Literal["constrained"] | None = None,
+    title: str | None = None,
+) -> bytes:
     """One figure: `paint` gets it empty. The bytes depend on what is painted, never on a person's own settings."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -63,7 +75,9 @@ def in_the_dark(svg: bytes, tones: Iterable[Tone], always: str = "", dark: str =
     text = svg.decode()
     rules = [
         f'[style*="{what}: {tone.light}"]{{{what}:{tone.dark} !important}}'
-        for tone in sorted(set(tones)) for what in ("fill", "stroke") if f"{what}: {tone.light}" in text
-    ]  # fmt: skip
+        for tone in sorted(set(tones))
+        for what in ("fill", "stroke")
+        if f"{what}: {tone.light}" in text
+    ]
     own = f"{always}@media (prefers-color-scheme:dark){{{''.join(rules)}{dark}}}"
     return text.replace(_STYLE, _STYLE + own, 1).encode()

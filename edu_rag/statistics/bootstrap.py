@@ -71,9 +71,14 @@ def cluster_ratios(sums: Ints, sizes: Ints, seed: int, resamples: int = RESAMPLE
 
 
 def difference_intervals(
-    sums: Ints, sizes: Ints, pairs: Iterable[tuple[int, int]], *,
-    seed: int = 0, level: float = LEVEL, resamples: int = RESAMPLES,
-) -> Iterator[tuple[float, float]]:  # fmt: skip
+    sums: Ints,
+    sizes: Ints,
+    pairs: Iterable[tuple[int, int]],
+    *,
+    seed: int = 0,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+) -> Iterator[tuple[float, float]]:
     """For each pair (i, j) of rows of unit sums, the interval of the mean of the differences, as `mean_intervals`.
 
     The sum of drawn differences is the difference of drawn sums: so a row is drawn once, not once a pair.

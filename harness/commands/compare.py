@@ -36,9 +36,16 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @html_option
 def compare(
-    paths: Sequence[Path], dataset_folder: Path | None, split: str | None, n_sample: int | None, seed: int, *,
-    all_flips: bool, as_json: bool, html_file: Path | None,
-) -> None:  # fmt: skip
+    paths: Sequence[Path],
+    dataset_folder: Path | None,
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    all_flips: bool,
+    as_json: bool,
+    html_file: Path | None,
+) -> None:
     """Compare systems by paired tests: bootstrap interval, exact sign-flip and McNemar.
 
     A and B are scorecard.json files, predictions files or submissions. Submissions and predictions need --dataset; with

@@ -39,10 +39,21 @@ if TYPE_CHECKING:
 @html_option
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation, or the list, as JSON.")
 def explain(
-    path: Path, question_id: str | None, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *,
-    cause: str | None, limit: int | None, judge: str, judge_cache: Path | None, rules: str, html_file: Path | None,
+    path: Path,
+    question_id: str | None,
+    dataset_folder: Path,
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    cause: str | None,
+    limit: int | None,
+    judge: str,
+    judge_cache: Path | None,
+    rules: str,
+    html_file: Path | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     """Explain one question: what the system read and answered, the verdict, and the cause of a lost point.
 
     Evidence is marked in the pages. Without QUESTION, prints the number of questions and points lost to each cause;
@@ -81,9 +92,16 @@ def _check_usage(question_id: str | None, cause: str | None, limit: int | None, 
 
 
 def _print_explanation(
-    dataset: Dataset, split: str, target: Target, sample: str | None, grading: Grading, question_id: str,
-    html_file: Path | None, *, as_json: bool,
-) -> None:  # fmt: skip
+    dataset: Dataset,
+    split: str,
+    target: Target,
+    sample: str | None,
+    grading: Grading,
+    question_id: str,
+    html_file: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     from harness.explain import explain as explained
     from harness.explain import explanation_values
     from harness.explain_text import explanation_lines
@@ -103,9 +121,15 @@ def _print_explanation(
 
 
 def _print_losses(
-    dataset: Dataset, split: str, target: Target, sample: str | None, grading: Grading,
-    asked: tuple[str | None, int | None], *, as_json: bool,
-) -> None:  # fmt: skip
+    dataset: Dataset,
+    split: str,
+    target: Target,
+    sample: str | None,
+    grading: Grading,
+    asked: tuple[str | None, int | None],
+    *,
+    as_json: bool,
+) -> None:
     from harness.lost import find_losses, losses_lines, losses_values, lost_lines, lost_to
 
     cause, limit = asked

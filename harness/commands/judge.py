@@ -22,22 +22,37 @@ def judge() -> None:
 
 @judge.command()
 @click.option(
-    "--human", "files", type=PATH, multiple=True, required=True, metavar="FILE",
+    "--human",
+    "files",
+    type=PATH,
+    multiple=True,
+    required=True,
+    metavar="FILE",
     help="Human verdicts: JSON Lines with question, gold, answer, system, human; repeatable.",
-)  # fmt: skip
+)
 @click.option(
-    "--judge", "name", default="rules", show_default=True, metavar="NAMES",
+    "--judge",
+    "name",
+    default="rules",
+    show_default=True,
+    metavar="NAMES",
     help="Judge: rules, or model (the server in EDU_RAG_JUDGE_URL, _MODEL and _KEY).",
-)  # fmt: skip
+)
 @click.option("--judge-cache", type=PATH, metavar="FILE", help="File to cache the grades in.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Audit a random sample of N answers.")
 @click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample.")
 @click.option("--json", "as_json", is_flag=True, help="Print the audit as JSON.")
 @html_option
 def audit(
-    files: Sequence[Path], name: str, judge_cache: Path | None, sample: int | None, seed: int, *, as_json: bool,
+    files: Sequence[Path],
+    name: str,
+    judge_cache: Path | None,
+    sample: int | None,
+    seed: int,
+    *,
+    as_json: bool,
     html_file: Path | None,
-) -> None:  # fmt: skip
+) -> None:
     """Compare a judge with human verdicts: agreement, Cohen's kappa with its 95 % interval, precision, recall.
 
     Results are per system and per file; intervals are bootstrapped over questions. Answers that the judge cannot grade
@@ -63,9 +78,13 @@ def audit(
     total = sample or sum(verdict.human is not None for verdict in verdicts)
     with Stage("judge", total=total, bad="unjudged") as stage:
         found = run(
-            verdicts, opened, files=hashes, sample=sample, seed=seed,
+            verdicts,
+            opened,
+            files=hashes,
+            sample=sample,
+            seed=seed,
             told=lambda grade: stage.add("unjudged" if grade.outcome == "unjudged" else "done"),
-        )  # fmt: skip
+        )
     if html_file is not None:
         write_page(html_file, judge_page(found, typed_command()))
         say(f"page: {html_file}")

@@ -43,16 +43,24 @@ def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
 @click.command()
 @click.argument("name")
 @click.option(
-    "--in", "into", type=PATH, default=Path("submissions"), show_default=True, metavar="DIR",
+    "--in",
+    "into",
+    type=PATH,
+    default=Path("submissions"),
+    show_default=True,
+    metavar="DIR",
     help="Folder of submissions to create it in.",
-)  # fmt: skip
+)
 @click.option("--predictions-only", is_flag=True, help="Create settings only, for a submission without code.")
 @click.option("--name", "title", default="", metavar="TEXT", help="Name of the system on the board.")
 @click.option("--team", default="", metavar="TEXT", help="Name of the team.")
 @click.option(
-    "--account", "accounts", multiple=True, metavar="LOGIN",
+    "--account",
+    "accounts",
+    multiple=True,
+    metavar="LOGIN",
     help="Login on the code host that may change the submission later; repeatable.",
-)  # fmt: skip
+)
 def new(name: str, into: Path, title: str, team: str, accounts: tuple[str, ...], *, predictions_only: bool) -> None:
     """Create a submission folder called NAME: 3-40 characters of a-z, 0-9 and '-'.
 

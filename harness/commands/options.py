@@ -43,17 +43,25 @@ def sample_options(command: F) -> F:
 def grading_options(command: F) -> F:
     """`--judge NAMES --judge-cache FILE --rules NAME`: how free text is graded."""
     rules = click.option(
-        "--rules", default="edu-rag", show_default=True, metavar="NAME",
+        "--rules",
+        default="edu-rag",
+        show_default=True,
+        metavar="NAME",
         help="Rules for free text: edu-rag, or crag-compat (the rules of CRAG).",
-    )  # fmt: skip
+    )
     judge = click.option(
-        "--judge", default="rules", show_default=True, metavar="NAMES",
+        "--judge",
+        default="rules",
+        show_default=True,
+        metavar="NAMES",
         help="Judge of free text: rules, or model (the server in EDU_RAG_JUDGE_URL, _MODEL and _KEY).",
-    )  # fmt: skip
+    )
     cache = click.option(
-        "--judge-cache", type=PATH, metavar="FILE",
+        "--judge-cache",
+        type=PATH,
+        metavar="FILE",
         help="File to cache the judge's grades in; RESULTS/judgements.jsonl by default with --out.",
-    )  # fmt: skip
+    )
     return judge(cache(rules(command)))
 
 
@@ -68,9 +76,11 @@ def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None 
 def reruns_option(command: F) -> F:
     """`--reruns FILE`: who vouches for predictions."""
     return click.option(
-        "--reruns", type=PATH, metavar="FILE",
+        "--reruns",
+        type=PATH,
+        metavar="FILE",
         help="Records of verified predictions; `reruns.jsonl` next to RESULTS by default if it exists.",
-    )(command)  # fmt: skip
+    )(command)
 
 
 def own_machine_option(command: F) -> F:
@@ -131,9 +141,12 @@ def open_dataset(folder: Path) -> Dataset:
 def board_option(command: F) -> F:
     """`--board FILE`: the pins that datasets must match."""
     return click.option(
-        "--board", "board_file", type=PATH, metavar="FILE",
+        "--board",
+        "board_file",
+        type=PATH,
+        metavar="FILE",
         help="The board's file, which pins the datasets; `board.toml` next to RESULTS if there is one.",
-    )(command)  # fmt: skip
+    )(command)
 
 
 def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path | None) -> list[Dataset]:

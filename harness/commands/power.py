@@ -48,9 +48,11 @@ _UNIT, _UP_TO_2 = _Number(1 - _LEAST), _Number(2)
 )
 @click.option("--difference", type=_UP_TO_2, metavar="D", help="True score difference to detect: 0.03 is 3 points.")
 @click.option(
-    "--sd", type=_UP_TO_2, metavar="SD",
+    "--sd",
+    type=_UP_TO_2,
+    metavar="SD",
     help="Standard deviation of the difference per question; that of A and B by default, or 1.0.",
-)  # fmt: skip
+)
 @click.option("--power", type=_UNIT, default=0.8, show_default=True, help="Probability of detecting the difference.")
 @click.option("--alpha", type=_UNIT, default=0.05, show_default=True, help="Significance level of the two-sided test.")
 @dataset_option(required=False)
@@ -58,9 +60,19 @@ _UNIT, _UP_TO_2 = _Number(1 - _LEAST), _Number(2)
 @sample_options
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def power(
-    paths: Sequence[Path], n: int | None, difference: float | None, sd: float | None, power: float, alpha: float,
-    dataset_folder: Path | None, split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
-) -> None:  # fmt: skip
+    paths: Sequence[Path],
+    n: int | None,
+    difference: float | None,
+    sd: float | None,
+    power: float,
+    alpha: float,
+    dataset_folder: Path | None,
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    as_json: bool,
+) -> None:
     """Compute the difference that --n questions can detect, or the questions that --difference needs.
 
     With both options, computes the probability of detecting the difference. The standard deviation is estimated from

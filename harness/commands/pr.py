@@ -60,10 +60,20 @@ if TYPE_CHECKING:
     "--keep", type=PATH, metavar="DIR", help="Save the predictions of the run in this folder, laid out like a checkout."
 )
 def pr(
-    base: Path, head: Path, datasets: Sequence[Path], author: str | None, report_file: Path | None,
-    json_file: Path | None, choice: RunChoice, n_again: int, seed: int | None, budget_s: float,
-    memory_gb: float | None, processes: int | None, keep: Path | None,
-) -> None:  # fmt: skip
+    base: Path,
+    head: Path,
+    datasets: Sequence[Path],
+    author: str | None,
+    report_file: Path | None,
+    json_file: Path | None,
+    choice: RunChoice,
+    n_again: int,
+    seed: int | None,
+    budget_s: float,
+    memory_gb: float | None,
+    processes: int | None,
+    keep: Path | None,
+) -> None:
     """Check whether a pull request may be merged, and score its submission. Exits 1 if it is refused.
 
     A pull request may add one folder under submissions/, add predictions to a submission of its author, or withdraw
@@ -89,9 +99,7 @@ def pr(
     if seed is not None:
         terms = replace(terms, new_seed=lambda: seed)
     opened = tuple(open_dataset(folder) for folder in datasets)
-    request = Request(
-        base=base, head=head, datasets=opened, scored_at=now_utc(), author=author, terms=terms, keep=keep
-    )  # fmt: skip
+    request = Request(base=base, head=head, datasets=opened, scored_at=now_utc(), author=author, terms=terms, keep=keep)
     with stopping_like_ctrl_c():
         found = review(request)
     text = report(found)

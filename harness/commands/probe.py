@@ -56,9 +56,13 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
 @dataset_option()
 @split_option
 @click.option(
-    "--probe", "names", multiple=True, metavar="NAME", type=click.Choice(NAMES),
+    "--probe",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    type=click.Choice(NAMES),
     help="Run only this probe; repeatable.",
-)  # fmt: skip
+)
 @sample_options
 @click.option(
     "--repeats",
@@ -70,10 +74,24 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
 @click.option("--json", "as_json", is_flag=True, help="Print the probes as JSON.")
 @manner_options
 def probe(
-    submission_folder: Path, dataset_folder: Path, split: str | None, names: tuple[str, ...], n_sample: int | None,
-    seed: int, repeats: int, *, as_json: bool, fresh: bool, no_cache: bool, time_s: float | None,
-    start_s: float | None, passed: tuple[str, ...], memory_gb: float | None, processes: int | None, unsafe: bool,
-) -> None:  # fmt: skip
+    submission_folder: Path,
+    dataset_folder: Path,
+    split: str | None,
+    names: tuple[str, ...],
+    n_sample: int | None,
+    seed: int,
+    repeats: int,
+    *,
+    as_json: bool,
+    fresh: bool,
+    no_cache: bool,
+    time_s: float | None,
+    start_s: float | None,
+    passed: tuple[str, ...],
+    memory_gb: float | None,
+    processes: int | None,
+    unsafe: bool,
+) -> None:
     """Run a system under changed conditions, and print how the score changes.
 
     \b
@@ -100,9 +118,17 @@ def probe(
     submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     manner = manner_of(
-        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed, seed=seed,
-        memory_gb=memory_gb, processes=processes, unsafe=unsafe,
-    )  # fmt: skip
+        submission,
+        fresh=fresh,
+        no_cache=no_cache,
+        time_s=time_s,
+        start_s=start_s,
+        passed=passed,
+        seed=seed,
+        memory_gb=memory_gb,
+        processes=processes,
+        unsafe=unsafe,
+    )
     with stopping_like_ctrl_c():
         main = _main_run(submission, dataset, split, sample, manner)
         made = run_probes(submission, dataset, Probing(split, sample, names or tuple(PROBES), repeats), manner)

@@ -44,10 +44,20 @@ BESIDE_THE_BOARD = Path("leaderboard")
 @click.option("--unsafe-no-sandbox", "unsafe", is_flag=True, help="As for `edu-rag run`; only for code that you trust.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record and the answers that differ as JSON.")
 def rerun(
-    submission_folder: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *,
-    reruns: Path | None, own: bool, passed: tuple[str, ...], memory_gb: float | None, processes: int | None,
-    unsafe: bool, as_json: bool,
-) -> None:  # fmt: skip
+    submission_folder: Path,
+    dataset_folder: Path,
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    reruns: Path | None,
+    own: bool,
+    passed: tuple[str, ...],
+    memory_gb: float | None,
+    processes: int | None,
+    unsafe: bool,
+    as_json: bool,
+) -> None:
     """Run a submitted system again, and compare its answers with the submitted predictions.
 
     Two answers agree if both name the same choice or both abstain; a failed answer never agrees. The result replaces
@@ -76,9 +86,16 @@ def rerun(
             print_json(rerun_values(line))
         return
     manner = manner_of(
-        submission, fresh=True, no_cache=True, time_s=None, start_s=None, passed=passed, memory_gb=memory_gb,
-        processes=processes, unsafe=unsafe,
-    )  # fmt: skip
+        submission,
+        fresh=True,
+        no_cache=True,
+        time_s=None,
+        start_s=None,
+        passed=passed,
+        memory_gb=memory_gb,
+        processes=processes,
+        unsafe=unsafe,
+    )
     with stopping_like_ctrl_c():
         compared = run_again(submission, dataset, split, sample, manner, made_at)
     if as_json:

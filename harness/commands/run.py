@@ -24,9 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def manner_options(command: F) -> F:
     """The options that say how a system is asked; `run` and `probe` share them."""
     options = (
-        click.option(
-            "--fresh", is_flag=True, help="Ask every question again, even after an interrupted run."
-        ),
+        click.option("--fresh", is_flag=True, help="Ask every question again, even after an interrupted run."),
         click.option("--no-cache", is_flag=True, help="Do not use or save cached answers."),
         click.option(
             "--time-s", type=click.FloatRange(0, min_open=True), help="Seconds per question; overrides submission.toml."
@@ -35,23 +33,30 @@ def manner_options(command: F) -> F:
             "--start-s", type=click.FloatRange(0, min_open=True), help="Seconds to the first answer; also overrides it."
         ),
         click.option(
-            "--pass-env", "passed", multiple=True, metavar="NAME",
+            "--pass-env",
+            "passed",
+            multiple=True,
+            metavar="NAME",
             help="Pass this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. By default no "
             "keys are passed.",
         ),
         click.option(
-            "--memory-gb", type=click.FloatRange(0.1),
+            "--memory-gb",
+            type=click.FloatRange(0.1),
             help="Memory limit of the system in GiB; by default 6, or 3/4 of a smaller machine.",
         ),
         click.option(
-            "--processes", type=click.IntRange(8, 4096),
+            "--processes",
+            type=click.IntRange(8, 4096),
             help="Limit on processes and threads; by default 64, or 4 per core.",
         ),
         click.option(
-            "--unsafe-no-sandbox", "unsafe", is_flag=True,
+            "--unsafe-no-sandbox",
+            "unsafe",
+            is_flag=True,
             help="Run with your full rights, files and network; only for code that you trust.",
         ),
-    )  # fmt: skip
+    )
     for option in reversed(options):
         command = option(command)
     return command
@@ -96,9 +101,18 @@ def caps_of(memory_gb: float | None, processes: int | None) -> Caps:
 
 
 def manner_of(
-    submission: Submission, *, fresh: bool, no_cache: bool, time_s: float | None, start_s: float | None,
-    passed: tuple[str, ...], memory_gb: float | None, processes: int | None, unsafe: bool, seed: int = 0,
-) -> Manner:  # fmt: skip
+    submission: Submission,
+    *,
+    fresh: bool,
+    no_cache: bool,
+    time_s: float | None,
+    start_s: float | None,
+    passed: tuple[str, ...],
+    memory_gb: float | None,
+    processes: int | None,
+    unsafe: bool,
+    seed: int = 0,
+) -> Manner:
     """How the options say that a submission is to be asked."""
     from harness.run import Manner
     from harness.running.answer_cache import AnswerCache, cache_path
@@ -106,10 +120,13 @@ def manner_of(
 
     own, place = submission.settings.limits, None if no_cache else cache_path()
     return Manner(
-        limits=Limits(time_s=time_s or own.time_s, start_s=start_s or own.start_s), fresh=fresh, passed=passed,
-        cache=None if place is None else AnswerCache(place), seed=seed,
+        limits=Limits(time_s=time_s or own.time_s, start_s=start_s or own.start_s),
+        fresh=fresh,
+        passed=passed,
+        cache=None if place is None else AnswerCache(place),
+        seed=seed,
         caps=None if unsafe else caps_of(memory_gb, processes),
-    )  # fmt: skip
+    )
 
 
 @click.command()
@@ -119,10 +136,21 @@ def manner_of(
 @sample_options
 @manner_options
 def run(
-    submission_folder: Path, dataset_folder: Path, split: str | None, n_sample: int | None, seed: int, *, fresh: bool,
-    no_cache: bool, time_s: float | None, start_s: float | None, passed: tuple[str, ...], memory_gb: float | None,
-    processes: int | None, unsafe: bool,
-) -> None:  # fmt: skip
+    submission_folder: Path,
+    dataset_folder: Path,
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    fresh: bool,
+    no_cache: bool,
+    time_s: float | None,
+    start_s: float | None,
+    passed: tuple[str, ...],
+    memory_gb: float | None,
+    processes: int | None,
+    unsafe: bool,
+) -> None:
     """Run a submission over a split, write its predictions, and print their path.
 
     The system is a child process that reads one JSON question per line and writes one JSON answer per line. It never
@@ -144,9 +172,16 @@ def run(
     submission = runnable(submission_folder)
     dataset = open_dataset(dataset_folder)
     manner = manner_of(
-        submission, fresh=fresh, no_cache=no_cache, time_s=time_s, start_s=start_s, passed=passed,
-        memory_gb=memory_gb, processes=processes, unsafe=unsafe,
-    )  # fmt: skip
+        submission,
+        fresh=fresh,
+        no_cache=no_cache,
+        time_s=time_s,
+        start_s=start_s,
+        passed=passed,
+        memory_gb=memory_gb,
+        processes=processes,
+        unsafe=unsafe,
+    )
     with stopping_like_ctrl_c():
         path = run_submission(submission, dataset, dataset.only_split(split), sample_name(n_sample, seed), manner)
     click.echo(str(path))

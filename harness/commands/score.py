@@ -34,9 +34,14 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("path", type=PATH, metavar="[FILE-OR-SUBMISSION]", required=False)
 @click.option(
-    "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR",
+    "--dataset",
+    "datasets",
+    type=PATH,
+    multiple=True,
+    required=True,
+    metavar="DIR",
     help="Dataset folder; repeatable with --all.",
-)  # fmt: skip
+)
 @split_option
 @sample_options
 @click.option("--json", "as_json", is_flag=True, help="Print the scorecard as JSON.")
@@ -55,11 +60,24 @@ if TYPE_CHECKING:
 @own_machine_option
 @grading_options
 def score(
-    path: Path | None, datasets: Sequence[Path], split: str | None, n_sample: int | None, seed: int, *, as_json: bool,
-    verdicts: Path | None, results: Path | None, brief: bool, every: bool, board_file: Path | None,
-    reruns: Path | None, own_machine: bool,
-    judge: str, judge_cache: Path | None, rules: str,
-) -> None:  # fmt: skip
+    path: Path | None,
+    datasets: Sequence[Path],
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    as_json: bool,
+    verdicts: Path | None,
+    results: Path | None,
+    brief: bool,
+    every: bool,
+    board_file: Path | None,
+    reruns: Path | None,
+    own_machine: bool,
+    judge: str,
+    judge_cache: Path | None,
+    rules: str,
+) -> None:
     """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
 
     Every question of the split counts, answered or not. With --sample, a full file is scored on the sample only. Free
@@ -100,9 +118,14 @@ def score(
 
 
 def _score_one(
-    path: Path, dataset: Dataset, split: str | None, sample: str | None, grading: Grading, shown: tuple[bool, bool],
+    path: Path,
+    dataset: Dataset,
+    split: str | None,
+    sample: str | None,
+    grading: Grading,
+    shown: tuple[bool, bool],
     written: tuple[Path | None, Path | None],
-) -> None:  # fmt: skip
+) -> None:
     from functools import cache
 
     from edu_rag.jsonl import write_records
@@ -130,9 +153,7 @@ def _score_one(
         return scored.card, said, scored.verdicts if verdicts is not None else ()
 
     try:
-        card, said, found = score_within(
-            opened, target, of, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading
-        )  # fmt: skip
+        card, said, found = score_within(opened, target, of, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading)
     except UnjudgedError as error:
         if verdicts is not None:
             write_records(verdicts, error.rows())

@@ -23,13 +23,21 @@ from harness.commands.options import (
 
 @click.command()
 @click.option(
-    "--results", type=PATH, default=Path("leaderboard/results"), show_default=True, metavar="RESULTS",
+    "--results",
+    type=PATH,
+    default=Path("leaderboard/results"),
+    show_default=True,
+    metavar="RESULTS",
     help="Folder of scorecards to verify.",
-)  # fmt: skip
+)
 @click.option(
-    "--submissions", type=PATH, default=Path("submissions"), show_default=True, metavar="DIR",
+    "--submissions",
+    type=PATH,
+    default=Path("submissions"),
+    show_default=True,
+    metavar="DIR",
     help="Folder of submissions with the predictions.",
-)  # fmt: skip
+)
 @click.option(
     "--dataset", "datasets", type=PATH, multiple=True, required=True, metavar="DIR", help="Dataset folder; repeatable."
 )
@@ -41,10 +49,20 @@ from harness.commands.options import (
 @own_machine_option
 @grading_options
 def verify(
-    results: Path, submissions: Path, datasets: Sequence[Path], site: Path | None, reruns: Path | None,
-    board_file: Path | None, *,
-    own_machine: bool, strict: bool, as_json: bool, judge: str, judge_cache: Path | None, rules: str,
-) -> None:  # fmt: skip
+    results: Path,
+    submissions: Path,
+    datasets: Sequence[Path],
+    site: Path | None,
+    reruns: Path | None,
+    board_file: Path | None,
+    *,
+    own_machine: bool,
+    strict: bool,
+    as_json: bool,
+    judge: str,
+    judge_cache: Path | None,
+    rules: str,
+) -> None:
     """Recompute every scorecard from the predictions, and compare all fields except the time of scoring.
 
     Writes no files. Exits 1 if a number differs, is missing, or cannot be recomputed. Scorecards whose dataset was not

@@ -154,16 +154,20 @@ def compare_sides(first: Side, second: Side, exam: Exam | None) -> Comparison:
     difference = paired(a.outcomes, b.outcomes, lessons)
     both_at_hand = exam is not None and first.predictions and second.predictions
     return Comparison(
-        first=a, second=b, difference=difference,
+        first=a,
+        second=b,
+        difference=difference,
         strict=paired(strict_points_of(a.outcomes), strict_points_of(b.outcomes), lessons),
-        correctness=mcnemar(a.outcomes, b.outcomes, lessons), detectable=detectable(a, b, lessons),
-        only_first=only_first, only_second=only_second,
+        correctness=mcnemar(a.outcomes, b.outcomes, lessons),
+        detectable=detectable(a, b, lessons),
+        only_first=only_first,
+        only_second=only_second,
         questions={q.question_id: q for q in exam.questions if q.question_id in flipped} if exam else {},
         predictions=(first.predictions, second.predictions),
         slices=slice_differences(exam, a.outcomes, b.outcomes, lessons) if exam else (),
         overlap=overlap_of(first.predictions, second.predictions, exam.support) if exam and both_at_hand else {},
         caveats=tuple(caveats([a, b], difference)),
-    )  # fmt: skip
+    )
 
 
 def compare(first: Path, second: Path, choice: Choice) -> Comparison:

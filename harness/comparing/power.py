@@ -72,12 +72,17 @@ def plan(
     n = source.n if n is None and source else n
     own = spread.effective_sd
     return Plan(
-        n=n, difference=difference, power=power, alpha=alpha, sd=spread.sd, design_effect=spread.design_effect,
+        n=n,
+        difference=difference,
+        power=power,
+        alpha=alpha,
+        sd=spread.sd,
+        design_effect=spread.design_effect,
         systems=(source.first, source.second) if source else None,
         detectable=None if n is None else smallest_detectable_difference(n, own, alpha=alpha, power=power),
         n_needed=None if difference is None else n_needed(difference, own, alpha=alpha, power=power),
         found=None if n is None or difference is None else power_of(n, difference, own, alpha=alpha),
-    )  # fmt: skip
+    )
 
 
 def plan_values(found: Plan) -> dict[str, Any]:

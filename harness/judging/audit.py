@@ -167,17 +167,25 @@ def _agreement(pairs: Sequence[Pair]) -> Agreement:
     tables = [(t[0], t[1], t[2], t[3]) for t in by_question.values()]
     both, judge_only, human_only, neither = (sum(table[i] for table in tables) for i in range(4))
     return Agreement(
-        n=len(pairs), n_questions=len(tables), both=both, judge_only=judge_only, human_only=human_only,
-        neither=neither, kappa_interval=kappa_interval(tables),
-    )  # fmt: skip
+        n=len(pairs),
+        n_questions=len(tables),
+        both=both,
+        judge_only=judge_only,
+        human_only=human_only,
+        neither=neither,
+        kappa_interval=kappa_interval(tables),
+    )
 
 
 def _group(attribute: str, value: str, pairs: Sequence[Pair]) -> Group:
     judged = [pair for pair in pairs if pair.grade.outcome != "unjudged"]
     return Group(
-        attribute=attribute, value=value, n_unjudged=len(pairs) - len(judged), judged=_agreement(judged),
+        attribute=attribute,
+        value=value,
+        n_unjudged=len(pairs) - len(judged),
+        judged=_agreement(judged),
         all=_agreement(pairs),
-    )  # fmt: skip
+    )
 
 
 def _groups(pairs: Sequence[Pair]) -> tuple[Group, ...]:
@@ -208,9 +216,14 @@ def read_human(paths: Sequence[Path]) -> list[HumanVerdict]:
 
 
 def audit(
-    verdicts: Iterable[HumanVerdict], judge: FreeTextJudge, *, files: Sequence[tuple[str, str]] = (),
-    sample: int | None = None, seed: int = 0, told: Callable[[Grade], None] = lambda grade: None,
-) -> JudgeAudit:  # fmt: skip
+    verdicts: Iterable[HumanVerdict],
+    judge: FreeTextJudge,
+    *,
+    files: Sequence[tuple[str, str]] = (),
+    sample: int | None = None,
+    seed: int = 0,
+    told: Callable[[Grade], None] = lambda grade: None,
+) -> JudgeAudit:
     """Grade the answers (or a seeded sample of them) and hold the grades against people's.
 
     `told` is called with each grade as it comes. Raises ConfigError for a sample larger than what there is.
@@ -229,8 +242,13 @@ def audit(
     open_ = Counter(pair.grade.reason for pair in pairs if pair.grade.outcome == "unjudged")
     differ = [p for p in pairs if p.grade.outcome != "unjudged" and p.says_correct != p.verdict.human]
     return JudgeAudit(
-        facts=judge.facts(), files=tuple(sorted(files)), sample=sample, seed=seed,
-        n_improper=len(everything) - len(proper), groups=_groups(pairs), by_judge=spoke,
+        facts=judge.facts(),
+        files=tuple(sorted(files)),
+        sample=sample,
+        seed=seed,
+        n_improper=len(everything) - len(proper),
+        groups=_groups(pairs),
+        by_judge=spoke,
         unjudged=dict(sorted(open_.items(), key=lambda item: (-item[1], item[0]))),
         differences=tuple(differ[:MAX_EXAMPLES]),
-    )  # fmt: skip
+    )

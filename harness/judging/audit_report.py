@@ -47,8 +47,21 @@ def audit_lines(audit: JudgeAudit) -> Iterator[str]:
 
 
 def _agreement_values(found: Agreement) -> dict[str, Any]:
-    names = ("n", "n_questions", "both", "judge_only", "human_only", "neither", "agreement", "kappa", "kappa_interval",
-             "precision", "recall", "human_accuracy", "judge_accuracy")  # fmt: skip
+    names = (
+        "n",
+        "n_questions",
+        "both",
+        "judge_only",
+        "human_only",
+        "neither",
+        "agreement",
+        "kappa",
+        "kappa_interval",
+        "precision",
+        "recall",
+        "human_accuracy",
+        "judge_accuracy",
+    )
     return {name: getattr(found, name) for name in names}
 
 
@@ -66,7 +79,13 @@ def audit_values(audit: JudgeAudit) -> dict[str, Any]:
         for pair in audit.differences
     ]
     return {
-        "judge": dict(audit.facts), "files": [list(file) for file in audit.files], "sample": audit.sample,
-        "seed": audit.seed, "n_improper": audit.n_improper, "by_judge": audit.by_judge, "unjudged": audit.unjudged,
-        "groups": groups, "differences": differences,
-    }  # fmt: skip
+        "judge": dict(audit.facts),
+        "files": [list(file) for file in audit.files],
+        "sample": audit.sample,
+        "seed": audit.seed,
+        "n_improper": audit.n_improper,
+        "by_judge": audit.by_judge,
+        "unjudged": audit.unjudged,
+        "groups": groups,
+        "differences": differences,
+    }

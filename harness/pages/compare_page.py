@@ -75,12 +75,15 @@ def _slice_rows(comparison: Comparison) -> list[SliceRow]:
     tested = {(s.attribute, s.value): s.p_holm for s in comparison.slices}
     return [
         SliceRow(
-            *key, (a[key], b[key]), (outcome_parts(a[key]), outcome_parts(b[key])), a[key].score - b[key].score,
+            *key,
+            (a[key], b[key]),
+            (outcome_parts(a[key]), outcome_parts(b[key])),
+            a[key].score - b[key].score,
             tested.get(key),
         )
         for key in a
         if key in b and a[key].n == b[key].n
-    ]  # fmt: skip
+    ]
 
 
 def _slice_groups(comparison: Comparison) -> tuple[list[SliceRow], dict[str, tuple[int, list[SliceRow]]]]:
@@ -112,11 +115,14 @@ def _causes(sides: tuple[Side, Side], exam: Exam | None) -> list[CauseRow]:
     counts, points = [side.card.attribution for side in sides], [_points_lost(side, exam) for side in sides]
     return [
         CauseRow(
-            name, meaning, (counts[0].get(name, 0), counts[1].get(name, 0)),
+            name,
+            meaning,
+            (counts[0].get(name, 0), counts[1].get(name, 0)),
             (points[0].get(name), points[1].get(name)),
         )
-        for name, meaning in CAUSES.items() if any(name in one for one in counts)
-    ]  # fmt: skip
+        for name, meaning in CAUSES.items()
+        if any(name in one for one in counts)
+    ]
 
 
 def _listed(flips: Sequence[Flip], exam: Exam | None) -> list[tuple[Flip, str, str]]:
@@ -126,9 +132,13 @@ def _listed(flips: Sequence[Flip], exam: Exam | None) -> list[tuple[Flip, str, s
 
 
 def _flip_groups(
-    flips: Mapping[Group, Sequence[Flip]], sides: tuple[Side, Side], exam: Exam | None, choice: Choice, *,
+    flips: Mapping[Group, Sequence[Flip]],
+    sides: tuple[Side, Side],
+    exam: Exam | None,
+    choice: Choice,
+    *,
     everything: bool,
-) -> list[FlipGroup]:  # fmt: skip
+) -> list[FlipGroup]:
     at_hand = exam is not None and all(side.predictions for side in sides)
     groups = []
     for group in GROUPS:
@@ -152,9 +162,14 @@ def _with_predictions(path: Path, side: Side, exam: Exam | None) -> Side:
 
 
 def compare_page(
-    comparison: Comparison, sides: tuple[Side, Side], exam: Exam | None, choice: Choice, command: str, *,
+    comparison: Comparison,
+    sides: tuple[Side, Side],
+    exam: Exam | None,
+    choice: Choice,
+    command: str,
+    *,
     everything: bool = False,
-) -> str:  # fmt: skip
+) -> str:
     """The page of a comparison. With a dataset and both predictions at hand it tells flips in full, a bounded number
     of them unless `everything` is asked for; with scorecards alone, all that scorecards say.
     """
@@ -165,19 +180,31 @@ def compare_page(
     lead, because = headline(comparison, *names)
     clamped = tuple(max(-1.0, min(1.0, value)) for value in (d.difference, d.low, d.high))
     return render(
-        "compare.html.j2", comparison=comparison, cards=[comparison.first, comparison.second], names=names, lead=lead,
-        because=because, remarks=remarks(comparison, *names), bars=[_bar(side.card) for side in sides],
+        "compare.html.j2",
+        comparison=comparison,
+        cards=[comparison.first, comparison.second],
+        names=names,
+        lead=lead,
+        because=because,
+        remarks=remarks(comparison, *names),
+        bars=[_bar(side.card) for side in sides],
         parts=[outcome_parts(side.card.counts) for side in sides],
         difference_bar=interval_bar(clamped[0], (clamped[1], clamped[2])),
-        crossed=parting.crossed(comparison.first.outcomes, comparison.second.outcomes), few=few, many=many,
+        crossed=parting.crossed(comparison.first.outcomes, comparison.second.outcomes),
+        few=few,
+        many=many,
         retrieval=side_by_side(comparison.first.retrieval, comparison.second.retrieval, RETRIEVAL),
-        overlap=side_by_side(comparison.overlap, {}, OVERLAP), causes=_causes(sides, exam),
+        overlap=side_by_side(comparison.overlap, {}, OVERLAP),
+        causes=_causes(sides, exam),
         confidence=side_by_side(comparison.first.confidence, comparison.second.confidence, CONFIDENCE),
         cost=side_by_side(comparison.first.cost, comparison.second.cost, COST),
         probes=side_by_side(*probes, probe_labels(*probes)),
-        slice_flips=parting.slice_flips(exam, flips) if exam else [], full=FULL,
-        groups=_flip_groups(flips, sides, exam, choice, everything=everything), label_read=label_read, command=command,
-    )  # fmt: skip
+        slice_flips=parting.slice_flips(exam, flips) if exam else [],
+        full=FULL,
+        groups=_flip_groups(flips, sides, exam, choice, everything=everything),
+        label_read=label_read,
+        command=command,
+    )
 
 
 def compare_paths(

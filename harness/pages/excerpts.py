@@ -113,9 +113,10 @@ def excerpt(page_id: str, page: WebPage | None, marks: Marks, limits: Limits) ->
         return Excerpt(page_id, None, (), places, 0, 0)
     length = len(page.text)
     inside = Marks(
-        [span for span in marks.cited if span[2] <= length][:MAX_SPANS], marks.evidence[:MAX_SPANS],
+        [span for span in marks.cited if span[2] <= length][:MAX_SPANS],
+        marks.evidence[:MAX_SPANS],
         marks.leaks[:MAX_SPANS],
-    )  # fmt: skip
+    )
     spans = [(start, end) for _, start, end in inside.cited] + [*inside.evidence, *inside.leaks]
     shown: list[Window] = []
     used, windows = 0, _windows(spans, page.text, limits.context)

@@ -60,12 +60,24 @@ def explain_page(explanation: Explanation, split: str, command: str) -> str:
     question, prediction, told = explanation.question, explanation.prediction, _told(explanation)
     cause = explanation.cause or ""
     return render(
-        "explain.html.j2", dataset=explanation.dataset, split=split, system=explanation.system, question=question,
-        gold=explanation.gold, told=told, read=label_read(told, question), answers_rule=RULE,
-        points=points_text(explanation.verdict), cause_meaning=CAUSES.get(cause), remedy=REMEDIES.get(cause),
+        "explain.html.j2",
+        dataset=explanation.dataset,
+        split=split,
+        system=explanation.system,
+        question=question,
+        gold=explanation.gold,
+        told=told,
+        read=label_read(told, question),
+        answers_rule=RULE,
+        points=points_text(explanation.verdict),
+        cause_meaning=CAUSES.get(cause),
+        remedy=REMEDIES.get(cause),
         facts=list(_facts(prediction)) if prediction else [],
         n_holding=sum(holds_evidence([passage], explanation.evidence) for passage in explanation.passages),
-        n_evidence=sum(map(len, explanation.evidence.values())), n_offered=len(explanation.offered),
-        rank_offered=explanation.rank_offered, rank_cited=explanation.rank_cited,
-        leaks=list(_leaks(explanation)), command=command,
-    )  # fmt: skip
+        n_evidence=sum(map(len, explanation.evidence.values())),
+        n_offered=len(explanation.offered),
+        rank_offered=explanation.rank_offered,
+        rank_cited=explanation.rank_cited,
+        leaks=list(_leaks(explanation)),
+        command=command,
+    )

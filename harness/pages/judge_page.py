@@ -52,7 +52,15 @@ def judge_page(audit: JudgeAudit, command: str) -> str:
     """The page of an audit. `command` is the command line that makes it."""
     name = clip(str(audit.facts.get("name", "rules")), 80)
     return render(
-        "judge.html.j2", audit=audit, name=name, whole=audit.groups[0], groups=audit.groups[:MAX_GROUPS],
-        n_more=max(0, len(audit.groups) - MAX_GROUPS), group_name=group_name, lead=verdict_sentence(audit),
-        leaning=leaning_sentence(audit), facts=list(flat(audit.facts))[:60], command=command,
-    )  # fmt: skip
+        "judge.html.j2",
+        audit=audit,
+        name=name,
+        whole=audit.groups[0],
+        groups=audit.groups[:MAX_GROUPS],
+        n_more=max(0, len(audit.groups) - MAX_GROUPS),
+        group_name=group_name,
+        lead=verdict_sentence(audit),
+        leaning=leaning_sentence(audit),
+        facts=list(flat(audit.facts))[:60],
+        command=command,
+    )

@@ -63,7 +63,10 @@ def stability_of(readings: Sequence[Mapping[str, str]], outcomes: Sequence[str])
     alike = sum(len({run[question_id] for run in readings}) == 1 for question_id in ids)
     scores = [(run.count("c") - run.count("i")) / len(ids) for run in outcomes]
     return {
-        "n_runs": len(readings), "n_identical": alike, "identical": alike / len(ids),
+        "n_runs": len(readings),
+        "n_identical": alike,
+        "identical": alike / len(ids),
         "n_flips": sum(len(set(letters)) > 1 for letters in zip(*outcomes, strict=True)),
-        "scores": scores, "spread": max(scores) - min(scores),
-    }  # fmt: skip
+        "scores": scores,
+        "spread": max(scores) - min(scores),
+    }

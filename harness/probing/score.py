@@ -54,12 +54,17 @@ def _compared(answered: Answered, letters: str) -> dict[str, Any]:
     main = _letters(answered.questions, answered.gold, answered.main)
     counts, difference = _counts(letters), paired(letters, main, lessons)
     return {
-        "n": counts.n, "sample": answered.record.sample, "seed": answered.record.seed,
-        "counts": {outcome: getattr(counts, outcome) for outcome in OUTCOMES}, "score": counts.score,
-        "interval": list(rate_intervals(letters, lessons)[0]["score"]), "main_score": _counts(main).score,
-        "difference": difference.difference, "difference_interval": [difference.low, difference.high],
+        "n": counts.n,
+        "sample": answered.record.sample,
+        "seed": answered.record.seed,
+        "counts": {outcome: getattr(counts, outcome) for outcome in OUTCOMES},
+        "score": counts.score,
+        "interval": list(rate_intervals(letters, lessons)[0]["score"]),
+        "main_score": _counts(main).score,
+        "difference": difference.difference,
+        "difference_interval": [difference.low, difference.high],
         "p": difference.p,
-    }  # fmt: skip
+    }
 
 
 def _supported(answered: Answered, letters: str) -> dict[str, Any]:
@@ -89,8 +94,10 @@ def _rejecting(answered: Answered) -> dict[str, Any]:
     main = _letters(answered.questions, answered.gold, answered.main)
     share, interval = _share([letter == "a" for letter in letters])
     return _compared(answered, letters) | {
-        "rejection": share, "rejection_interval": interval, "main_rejection": main.count("a") / len(main),
-    }  # fmt: skip
+        "rejection": share,
+        "rejection_interval": interval,
+        "main_rejection": main.count("a") / len(main),
+    }
 
 
 def _without(answered: Answered) -> dict[str, Any]:
@@ -110,15 +117,22 @@ def _permuted(answered: Answered) -> dict[str, Any]:
     gold = {i: replace(answered.gold[i], answer=one.given(answered.gold[i].answer or "")) for i, one in given.items()}
     after = {i: given[i].original.get(label, label) for i, label in read.items()}
     same = [
-        after[i] == before[i] for i, one in given.items()
+        after[i] == before[i]
+        for i, one in given.items()
         if one.changed and (after[i] in one.original or before[i] in one.original)
-    ]  # fmt: skip
+    ]
     labels = [(list(q.choices), read[q.question_id]) for q in asked]
     positions = positions_of([(len(known), known.index(label)) for known, label in labels if label in known])
     consistency = dict(zip(("consistency", "consistency_interval"), _share(same), strict=True)) if same else {}
-    return _compared(answered, _letters(asked, gold, answered.predictions)) | consistency | {
-        "n_compared": len(same), "positions": positions, "position_p": position_p(positions, answered.record.seed),
-    }  # fmt: skip
+    return (
+        _compared(answered, _letters(asked, gold, answered.predictions))
+        | consistency
+        | {
+            "n_compared": len(same),
+            "positions": positions,
+            "position_p": position_p(positions, answered.record.seed),
+        }
+    )
 
 
 _RATES: Mapping[str, Callable[[Answered], dict[str, Any]]] = {

@@ -94,9 +94,14 @@ class Terms:
         limits = Limits(time_s=min(own.time_s, self.budget_s), start_s=min(own.start_s, self.budget_s))
         shown = {name: self.environment[name] for name in _SHOWN_TO_IT if name in self.environment}
         return Manner(
-            fresh=True, limits=limits, environment=shown, caps=self.caps, hidden=self.hidden, new_id=new_id,
+            fresh=True,
+            limits=limits,
+            environment=shown,
+            caps=self.caps,
+            hidden=self.hidden,
+            new_id=new_id,
             monotonic=self.monotonic,
-        )  # fmt: skip
+        )
 
 
 def ask_all(submission: Submission, table: Table, into: Path, terms: Terms) -> tuple[Path, Asked]:
@@ -127,9 +132,7 @@ def _count_same(files: tuple[Path, Path], known: Collection[str], asked: Sequenc
     return sum(is_same(q, before.get(q.question_id), now.get(q.question_id)) for q in asked)
 
 
-def _ask(
-    submission: Submission, table: Table, path: Path, terms: Terms, sample: Sample | None
-) -> tuple[Path, Asked]:  # fmt: skip
+def _ask(submission: Submission, table: Table, path: Path, terms: Terms, sample: Sample | None) -> tuple[Path, Asked]:
     task = task_of(table.dataset, table.split, table.sample)
     if sample is not None:
         task = task._replace(questions=choose(task.questions, sample))

@@ -21,9 +21,10 @@ MAX_BYTES = 60_000
 MAX_FAULTS = 60
 MAX_WARNINGS = 100
 _CHANGES = {
-    "new": "a new submission", "new run": "a new run of a submission that is there",
+    "new": "a new submission",
+    "new run": "a new run of a submission that is there",
     "withdrawal": "the withdrawal of a submission",
-}  # fmt: skip
+}
 
 
 def report(review: Review) -> str:
@@ -90,10 +91,14 @@ def _declared(review: Review) -> Iterator[str]:
         return
     said = review.system
     rows = (
-        ("name", said.name), ("licence", said.licence), ("models", "; ".join(said.models)),
-        ("knowledge besides the pages", said.outside_knowledge), ("overlap with TQA", said.tqa_overlap),
-        ("blind", "yes" if said.blind else "no"), ("runnable", "yes" if said.runnable else "no"),
-    )  # fmt: skip
+        ("name", said.name),
+        ("licence", said.licence),
+        ("models", "; ".join(said.models)),
+        ("knowledge besides the pages", said.outside_knowledge),
+        ("overlap with TQA", said.tqa_overlap),
+        ("blind", "yes" if said.blind else "no"),
+        ("runnable", "yes" if said.runnable else "no"),
+    )
     yield from ("### What the team declares", "")
     yield from prose_table(("about", "in its own words"), [(name, cell(text, 300)) for name, text in rows if text])
 
@@ -118,9 +123,7 @@ def _caps(caps: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(review: Review) -> Iterator[str]:
-    per_table = [
-        f"{code(result.table.title)}: {code(text)}" for result in review.results for text in result.warnings
-    ]  # fmt: skip
+    per_table = [f"{code(result.table.title)}: {code(text)}" for result in review.results for text in result.warnings]
     # More than there are kinds of them, so that no flood of one kind hides another.
     told = [*map(code, review.warnings), *per_table]
     yield from _list("Warnings, for the maintainers to look at", told, MAX_WARNINGS)

@@ -136,9 +136,7 @@ class Scoring:
             cited = list(of_citations(scored.predictions, lengths))
             return scored.card, cited, readings(source.exam, scored.predictions)
 
-        card, cited, mine = score_within(
-            source.exam, target, of, scored_at=self.request.scored_at, vouched=NOBODY
-        )  # fmt: skip
+        card, cited, mine = score_within(source.exam, target, of, scored_at=self.request.scored_at, vouched=NOBODY)
         merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
         known = [*self.cards, *merged.cards]
         standing = stand(card, known, self.baselines_team)

@@ -103,10 +103,11 @@ def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) 
             seen.add(card.system.slug)
             yield role, card
     theirs = [
-        card for card in table
+        card
+        for card in table
         if card.system.slug not in seen
         and (card.system.slug == mine.system.slug or name_key(card.system.team) == name_key(mine.system.team))
-    ]  # fmt: skip
+    ]
     # Each test makes the others' bar higher, so a team of many entries is held against its newest ones.
     newest = sorted(theirs, key=lambda card: (card.scored_at, card.system.slug), reverse=True)[:MAX_EARLIER]
     for card in newest:
@@ -127,7 +128,9 @@ def stand(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> S
     ranked = [mine, *(card for card in table if card.system.slug != mine.system.slug)]
     firsts = rank_groups([card.outcomes for card in ranked], lessons=shared_lessons([card.lessons for card in ranked]))
     return Standing(
-        first=firsts[0], last=firsts[0] + firsts.count(firsts[0]) - 1, n=len(ranked),
+        first=firsts[0],
+        last=firsts[0] + firsts.count(firsts[0]) - 1,
+        n=len(ranked),
         against=tuple(Against(role, one, p) for (role, one), p in zip(found, adjusted, strict=True)),
         left_out=tuple(left_out),
-    )  # fmt: skip
+    )

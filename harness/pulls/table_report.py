@@ -120,8 +120,9 @@ def _comparison(one: Against, hidden: bool) -> tuple[str, ...]:
     slug, paired = one.comparison.second.system.slug, one.comparison.difference
     numbers = (
         (signed(paired.difference), f"{signed(paired.low)} … {signed(paired.high)}", _p(one.p))
-        if not hidden else ("–", "–", "–")
-    )  # fmt: skip
+        if not hidden
+        else ("–", "–", "–")
+    )
     return (f"{one.role}: {cell(slug)}", shown_score(one.comparison.second.counts.score, hidden), *numbers, _said(one))
 
 

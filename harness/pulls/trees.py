@@ -19,15 +19,28 @@ MAX_CHANGES = 20_000
 MAX_DEPTH = 40
 _CHUNK = 1 << 20
 _A: Mapping[Kind, str] = {
-    "file": "a file", "folder": "a folder", "link": "a link", "special": "a pipe, device or socket",
-    "unreadable": "unreadable", "crowded": "a folder",
-}  # fmt: skip
+    "file": "a file",
+    "folder": "a folder",
+    "link": "a link",
+    "special": "a pipe, device or socket",
+    "unreadable": "unreadable",
+    "crowded": "a folder",
+}
 _NO_LIMIT = sys.maxsize - 1
 """For what lies in a base: it was merged, and to overlook part of it would make the old look new."""
-_UNTRACKED = frozenset({
-    "__pycache__", ".venv", ".cache", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache",
-    ".hypothesis", ".coverage",
-})  # fmt: skip
+_UNTRACKED = frozenset(
+    {
+        "__pycache__",
+        ".venv",
+        ".cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        ".import_linter_cache",
+        ".hypothesis",
+        ".coverage",
+    }
+)
 _UNTRACKED_TOP = frozenset({"build", "dist", "demo", "site", "results", "runs"})
 _UNTRACKED_ENDS = (".egg-info", ".pyc")
 _LEFTOVER_ENDS = (".log", ".partial", ".failed")

@@ -34,22 +34,34 @@ def review_values(review: Review) -> dict[str, Any]:
 def _table(result: TableResult) -> dict[str, Any]:
     card, table = result.card, result.table
     shown: dict[str, Any] = {
-        "dataset": card.dataset, "split": card.split, "sample": card.sample, "hidden_gold": table.hidden,
-        "n": card.counts.n, "place": [result.standing.first, result.standing.last], "n_systems": result.standing.n,
+        "dataset": card.dataset,
+        "split": card.split,
+        "sample": card.sample,
+        "hidden_gold": table.hidden,
+        "n": card.counts.n,
+        "place": [result.standing.first, result.standing.last],
+        "n_systems": result.standing.n,
         "against": [_against(one, table.hidden) for one in result.standing.against],
-        "left_out": list(result.standing.left_out), "predictions_sha256": card.predictions_sha256,
-        "system_sha256": card.system_sha256, "harness": card.harness,
-        "asked": None if result.asked is None else to_plain(result.asked), "warnings": list(result.warnings),
-    }  # fmt: skip
+        "left_out": list(result.standing.left_out),
+        "predictions_sha256": card.predictions_sha256,
+        "system_sha256": card.system_sha256,
+        "harness": card.harness,
+        "asked": None if result.asked is None else to_plain(result.asked),
+        "warnings": list(result.warnings),
+    }
     if table.hidden:
         names = ("score", "accuracy", "hallucination", "missing")
         return shown | {"rates": {name: round(getattr(card.counts, name), HIDDEN_PLACES) for name in names}}
     slices = [part for part in card.slices if part.attribute != "lesson"]
     return shown | {
-        "rates": card.counts.rates(), "counts": to_plain(card.counts), "intervals": to_plain(card.intervals),
-        "slices": to_plain(slices), "attribution": to_plain(card.attribution), "retrieval": to_plain(card.retrieval),
+        "rates": card.counts.rates(),
+        "counts": to_plain(card.counts),
+        "intervals": to_plain(card.intervals),
+        "slices": to_plain(slices),
+        "attribution": to_plain(card.attribution),
+        "retrieval": to_plain(card.retrieval),
         "cost": to_plain(card.cost),
-    }  # fmt: skip
+    }
 
 
 def _against(one: Against, hidden: bool) -> dict[str, Any]:

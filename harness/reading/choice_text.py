@@ -11,8 +11,15 @@ Levels = tuple[Callable[[str], str], ...]
 STRICT: Levels = (str.strip, fold_writing, fold_edges)
 LOOSE: Levels = (fold_punctuation, fold_article)
 TRUTHS = {
-    "true": "true", "t": "true", "yes": "true", "y": "true", "false": "false", "f": "false", "no": "false", "n": "false"
-}  # fmt: skip
+    "true": "true",
+    "t": "true",
+    "yes": "true",
+    "y": "true",
+    "false": "false",
+    "f": "false",
+    "no": "false",
+    "n": "false",
+}
 
 
 def by_text(text: str, choices: Mapping[str, str], levels: Levels) -> Reading | None:

@@ -11,10 +11,12 @@ QUOTES = "\u201c\u201d\u201e\u00ab\u00bb\u2033"
 DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63\uff0d"
 SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+", strict=True))
 _WRITING = str.maketrans(
-    dict.fromkeys(APOSTROPHES, "'") | dict.fromkeys(QUOTES, '"') | dict.fromkeys(DASHES, "-")
+    dict.fromkeys(APOSTROPHES, "'")
+    | dict.fromkeys(QUOTES, '"')
+    | dict.fromkeys(DASHES, "-")
     # NFKC alone would make 10² equal to 102.
     | {raised: f"^{plain}" for raised, plain in SUPERSCRIPTS.items()}
-)  # fmt: skip
+)
 ARTICLE = re.compile(r"(?:the|an|a) (?=\S)")
 # A dot or comma before a digit, a minus before a number and signs such as % + < ^ mean something; the rest is dress.
 # A run of asterisks is tried from its start alone: from each of 20,000 it took ten seconds an answer.

@@ -10,9 +10,19 @@ import re
 
 # Wrappers.
 END_MARKS = (
-    "</s>", "<eos>", "<|end|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>",
-    "<|return|>", "<end_of_turn>", "<|end_of_turn|>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
-)  # fmt: skip
+    "</s>",
+    "<eos>",
+    "<|end|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|return|>",
+    "<end_of_turn>",
+    "<|end_of_turn|>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+)
 FENCE = re.compile(r"\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*")
 TEX = re.compile(
     r"(?:\${1,2}|\\[(\[])? ?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)"

@@ -58,9 +58,15 @@ class PlainProcess:
 
     def __init__(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], stderr_fd: int) -> None:
         self._child = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose
-            words, cwd=cwd, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr_fd,
-            start_new_session=True, bufsize=0,
-        )  # fmt: skip
+            words,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr_fd,
+            start_new_session=True,
+            bufsize=0,
+        )
         if self._child.stdin is None or self._child.stdout is None:
             raise TypeError("both are always pipes")
         self.stdin: IO[bytes] = self._child.stdin

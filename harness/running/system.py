@@ -33,9 +33,10 @@ _LOOKED_AT, _SHOWN = 1_000, 80
 _QUIET_S, _SETTLE_S = 0.05, 0.25
 """A system is silent that says nothing for so long, and is given so long to fall silent."""
 _OF_CAPS: Mapping[int, str] = {
-    signal.SIGXFSZ: " (a file grew beyond its cap)", signal.SIGXCPU: " (CPU time)",
+    signal.SIGXFSZ: " (a file grew beyond its cap)",
+    signal.SIGXCPU: " (CPU time)",
     signal.SIGSYS: " (a call that the sandbox does not know)",
-}  # fmt: skip
+}
 _REFUSED = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory|ENOMEM")
 """What programs say that were refused memory: no kernel counts that."""
 _LOOK_S = 0.25
@@ -117,9 +118,13 @@ class System:
     """
 
     def __init__(
-        self, launcher: Launcher, command: Sequence[str], log: SystemLog, cpu_limit_s: float | None = None,
+        self,
+        launcher: Launcher,
+        command: Sequence[str],
+        log: SystemLog,
+        cpu_limit_s: float | None = None,
         masked: Collection[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._buffer = b""
         self._unsent = memoryview(b"")
         self._asked: set[str] = set()

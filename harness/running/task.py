@@ -62,10 +62,15 @@ def _page(page: WebPage) -> dict[str, Any]:
 
 def question_line(question: Question, pages: Sequence[WebPage], random_id: str) -> bytes:
     """The line a system gets: no split, lesson, flags or file order, from which answers could be guessed."""
-    return to_line({
-        "id": random_id, "text": question.text, "choices": dict(question.choices), "kind": question.kind,
-        "pages": [_page(page) for page in pages],
-    })  # fmt: skip
+    return to_line(
+        {
+            "id": random_id,
+            "text": question.text,
+            "choices": dict(question.choices),
+            "kind": question.kind,
+            "pages": [_page(page) for page in pages],
+        }
+    )
 
 
 def asking_order(questions: Sequence[Question], seed: int) -> list[Question]:

@@ -66,9 +66,15 @@ class BoxedProcess:
     """A started chain of programs that becomes bubblewrap; its pipes, and how all below it is ended."""
 
     def __init__(
-        self, chain: Sequence[str], stderr_fd: int, passed: Sequence[int], info: int, cgroups: Cgroups | None,
-        caps: Caps, guard: Guard,
-    ) -> None:  # fmt: skip
+        self,
+        chain: Sequence[str],
+        stderr_fd: int,
+        passed: Sequence[int],
+        info: int,
+        cgroups: Cgroups | None,
+        caps: Caps,
+        guard: Guard,
+    ) -> None:
         self._caps = caps
         self._guard = guard
         self._cgroups = cgroups
@@ -78,9 +84,16 @@ class BoxedProcess:
             cgroups.share(dying=False)
         with small_pages() if cgroups is None else contextlib.nullcontext():
             self._child = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose
-                chain, cwd="/", env={}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr_fd,
-                pass_fds=passed, bufsize=0, start_new_session=True,
-            )  # fmt: skip
+                chain,
+                cwd="/",
+                env={},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr_fd,
+                pass_fds=passed,
+                bufsize=0,
+                start_new_session=True,
+            )
         if self._child.stdin is None or self._child.stdout is None:
             raise TypeError("both are always pipes")
         self.stdin: IO[bytes] = self._child.stdin

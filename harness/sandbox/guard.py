@@ -49,7 +49,13 @@ class Guard:
 def guarded() -> Iterator[Guard]:
     """A guard until the end of the block."""
     with subprocess.Popen(  # noqa: S603 - our own words
-        ["/bin/sh", "-c", _SCRIPT], cwd="/", env={}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, bufsize=0, start_new_session=True,
-    ) as shell:  # fmt: skip
+        ["/bin/sh", "-c", _SCRIPT],
+        cwd="/",
+        env={},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        start_new_session=True,
+    ) as shell:
         yield Guard(shell)

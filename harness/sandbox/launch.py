@@ -138,10 +138,15 @@ class Sandbox:
         """
         caps, late = self.caps, 0 if self.cgroups is None else _LATE
         limits = {
-            "cpu": _CPU_S, "data": caps.memory_bytes * (1 if self.cgroups is None else 2),
-            "fsize": caps.file_bytes, "nofile": caps.n_files, "nproc": caps.n_processes + late,
-            "memlock": _LOCKED_BYTES, "msgqueue": 0, "sigpending": _N_SIGNALS,
-        }  # fmt: skip
+            "cpu": _CPU_S,
+            "data": caps.memory_bytes * (1 if self.cgroups is None else 2),
+            "fsize": caps.file_bytes,
+            "nofile": caps.n_files,
+            "nproc": caps.n_processes + late,
+            "memlock": _LOCKED_BYTES,
+            "msgqueue": 0,
+            "sigpending": _N_SIGNALS,
+        }
         if self.cgroups is None:
             limits["as"] = caps.memory_bytes
         said = (f"--{name}={_at_most_ours(name, value)}" for name, value in limits.items())
@@ -210,9 +215,13 @@ def _readable(stack: ExitStack, name: str, data: bytes) -> int:
 
 @contextmanager
 def open_sandbox(
-    folder: Path, environment: Mapping[str, str], caps: Caps, *, hidden: Iterable[Path] = (),
+    folder: Path,
+    environment: Mapping[str, str],
+    caps: Caps,
+    *,
+    hidden: Iterable[Path] = (),
     search_path: str | None = None,
-) -> Iterator[Sandbox]:  # fmt: skip
+) -> Iterator[Sandbox]:
     """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not show in it.
 
     Raises SandboxError, with nothing of the submission run, where a protection is missing or `hidden` would show.

@@ -10,16 +10,40 @@ from harness.sandbox.runtime import APP, Mount, Runtime
 from harness.sandbox.staging import NOBODY, Stage
 
 _NAMESPACES = (
-    "--unshare-user", "--unshare-all", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL",
-    "--uid", str(NOBODY), "--gid", str(NOBODY), "--hostname", "sandbox", "--clearenv",
-)  # fmt: skip
+    "--unshare-user",
+    "--unshare-all",
+    "--disable-userns",
+    "--die-with-parent",
+    "--cap-drop",
+    "ALL",
+    "--uid",
+    str(NOBODY),
+    "--gid",
+    str(NOBODY),
+    "--hostname",
+    "sandbox",
+    "--clearenv",
+)
 _MASKED = tuple(
     f"/proc/{name}"
     for name in (
-        "kcore", "keys", "key-users", "kallsyms", "timer_list", "sched_debug", "cmdline", "config.gz", "interrupts",
-        "softirqs", "latency_stats", "locks", "iomem", "ioports", "diskstats",
+        "kcore",
+        "keys",
+        "key-users",
+        "kallsyms",
+        "timer_list",
+        "sched_debug",
+        "cmdline",
+        "config.gz",
+        "interrupts",
+        "softirqs",
+        "latency_stats",
+        "locks",
+        "iomem",
+        "ioports",
+        "diskstats",
     )
-)  # fmt: skip
+)
 """Files of the kernel about all of the machine; empty inside."""
 _MASKED_FOLDERS = ("/proc/pressure", "/proc/bus", "/proc/irq", "/proc/acpi", "/proc/scsi", "/proc/driver")
 _COVER_BYTES = 4_096

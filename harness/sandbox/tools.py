@@ -12,9 +12,13 @@ from edu_rag.errors import SandboxError
 
 OTHERWISE = "see docs/operators.md; or `edu-rag run --unsafe-no-sandbox` for a system that you trust"
 _PACKAGES = {
-    "bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux", "env": "coreutils",
-    "nice": "coreutils", "setsid": "util-linux",
-}  # fmt: skip
+    "bwrap": "bubblewrap",
+    "setpriv": "util-linux",
+    "prlimit": "util-linux",
+    "env": "coreutils",
+    "nice": "coreutils",
+    "setsid": "util-linux",
+}
 _PACKAGES_ROOT = {"unshare": "util-linux", "mount": "mount"}
 _APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 _SWITCHES = {

@@ -28,8 +28,9 @@ def _fetch(version: Version) -> Code:
     return Code(
         "Get the folder and check it. The first command runs in a checkout of the repository, whose board.toml says "
         "where each dataset lies, and in which version; one that is not published is left out, with a word.",
-        "sh", text,
-    )  # fmt: skip
+        "sh",
+        text,
+    )
 
 
 def _check(version: Version) -> Code:

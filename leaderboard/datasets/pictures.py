@@ -66,13 +66,20 @@ def fates_plot(facts: Facts) -> Plot | None:
     if dropped:
         words += f"The commonest reason to drop one: {dropped[0].name.replace('_', ' ')} ({dropped[0].n:,})."
     return Plot(
-        name="fates", title="What became of the search results", kind="bar chart", stands_out=(words.strip(),),
+        name="fates",
+        title="What became of the search results",
+        kind="bar chart",
+        stands_out=(words.strip(),),
         shows="Every result that the search engine gave is on record with its fate, also where its page was dropped.",
-        columns=(Column("Fate", is_number=False), Column("Search results"), Column("Share"),
-                 Column("What it means", is_number=False)),
+        columns=(
+            Column("Fate", is_number=False),
+            Column("Search results"),
+            Column("Share"),
+            Column("What it means", is_number=False),
+        ),
         rows=[(Cell(one.name), _n(one.n), _share(one.n, total), Cell(FATES.get(one.name, ""))) for one in counts],
         drawing=_lying(counts, total, frozenset(one.name for one in dropped)),
-    )  # fmt: skip
+    )
 
 
 def rank_plot(facts: Facts) -> Plot | None:
@@ -83,7 +90,9 @@ def rank_plot(facts: Facts) -> Plot | None:
     shares = {rank: facts.by_rank[rank][True] / facts.by_rank[rank].total() for rank in ranks}
     low = min(ranks, key=lambda rank: (shares[rank], rank))
     return Plot(
-        name="kept-by-rank", title="Results kept, by rank", kind="bar chart",
+        name="kept-by-rank",
+        title="Results kept, by rank",
+        kind="bar chart",
         stands_out=(
             f"Of the first results {percent(shares[ranks[0]])} % were kept"
             + ("" if low == ranks[0] else f"; the fewest of rank {low}: {percent(shares[low])} %"),
@@ -92,11 +101,16 @@ def rank_plot(facts: Facts) -> Plot | None:
         shows="How many in a hundred search results of a rank have their page in the dataset.",
         columns=(Column("Rank"), Column("Search results"), Column("Kept"), Column("Share")),
         rows=[
-            (_n(rank), _n(facts.by_rank[rank].total()), _n(facts.by_rank[rank][True]),
-             _share(facts.by_rank[rank][True], facts.by_rank[rank].total())) for rank in ranks
+            (
+                _n(rank),
+                _n(facts.by_rank[rank].total()),
+                _n(facts.by_rank[rank][True]),
+                _share(facts.by_rank[rank][True], facts.by_rank[rank].total()),
+            )
+            for rank in ranks
         ],
         drawing=standing([Bar(str(r), 100 * shares[r], percent(shares[r])) for r in ranks], "rank", "kept, %"),
-    )  # fmt: skip
+    )
 
 
 def pages_plot(facts: Facts) -> Plot | None:
@@ -107,7 +121,9 @@ def pages_plot(facts: Facts) -> Plot | None:
     numbers = range(max(facts.pages_per_question) + 1)
     without = facts.pages_per_question[0]
     return Plot(
-        name="pages-per-question", title="Pages per question", kind="bar chart",
+        name="pages-per-question",
+        title="Pages per question",
+        kind="bar chart",
         stands_out=(
             f"{facts.n_with_pages:,} of {total:,} questions have a page or more; {without:,} "
             f"{'has' if without == 1 else 'have'} none."
@@ -119,9 +135,10 @@ def pages_plot(facts: Facts) -> Plot | None:
         rows=[(_n(n), _n(facts.pages_per_question[n]), _share(facts.pages_per_question[n], total)) for n in numbers],
         drawing=standing(
             [Bar(str(at), facts.pages_per_question[at], f"{facts.pages_per_question[at]:,}") for at in numbers],
-            "pages of a question", "questions",
+            "pages of a question",
+            "questions",
         ),
-    )  # fmt: skip
+    )
 
 
 def _bin(bound: int) -> str:
@@ -136,7 +153,9 @@ def characters_plot(facts: Facts) -> Plot | None:
     after = [bound for bound in CHARACTER_BINS if bound > most]
     length = f"{most:,} to {after[0]:,}" if after else f"{most:,} or more"
     return Plot(
-        name="characters", title="Characters per page", kind="bar chart",
+        name="characters",
+        title="Characters per page",
+        kind="bar chart",
         stands_out=(
             f"The commonest length is {length} characters of clean text: {facts.characters[most]:,} of "
             f"{facts.n_pages:,} pages.",
@@ -146,9 +165,10 @@ def characters_plot(facts: Facts) -> Plot | None:
         rows=[(_n(b), _n(facts.characters[b]), _share(facts.characters[b], facts.n_pages)) for b in CHARACTER_BINS],
         drawing=standing(
             [Bar(_bin(bound), facts.characters[bound], f"{facts.characters[bound]:,}") for bound in CHARACTER_BINS],
-            "characters of clean text", "pages",
+            "characters of clean text",
+            "pages",
         ),
-    )  # fmt: skip
+    )
 
 
 def hosts_plot(facts: Facts) -> Plot | None:
@@ -158,7 +178,9 @@ def hosts_plot(facts: Facts) -> Plot | None:
         return None
     n = len(facts.hosts)
     return Plot(
-        name="hosts", title="Hosts of the pages", kind="bar chart",
+        name="hosts",
+        title="Hosts of the pages",
+        kind="bar chart",
         stands_out=(
             f"The pages are of {n:,} host{'' if n == 1 else 's'}; most are of {counts[0].name} "
             f"({share_of(counts[0].n, facts.n_pages)}).",
@@ -167,7 +189,7 @@ def hosts_plot(facts: Facts) -> Plot | None:
         columns=(Column("Host", is_number=False), Column("Pages"), Column("Share")),
         rows=[(Cell(one.name), _n(one.n), _share(one.n, facts.n_pages)) for one in counts],
         drawing=_lying(counts, facts.n_pages),
-    )  # fmt: skip
+    )
 
 
 def kinds_plot(facts: Facts) -> Plot:
@@ -177,14 +199,18 @@ def kinds_plot(facts: Facts) -> Plot:
     names = {kind: f"{kind[0].replace('_', ' ')}, {kind[1]} choices" for kind in order}
     first = order[0]
     return Plot(
-        name="kinds", title="Kinds of questions", kind="bar chart",
+        name="kinds",
+        title="Kinds of questions",
+        kind="bar chart",
         stands_out=(f"Most common: {names[first]} ({share_of(facts.kinds[first], total)} of {total:,} questions).",),
         shows="Questions by their kind and their number of choices.",
         columns=(Column("Kind", is_number=False), Column("Choices"), Column("Questions"), Column("Share")),
-        rows=[(Cell(k.replace("_", " ")), _n(c), _n(facts.kinds[k, c]), _share(facts.kinds[k, c], total))
-              for k, c in order],
+        rows=[
+            (Cell(k.replace("_", " ")), _n(c), _n(facts.kinds[k, c]), _share(facts.kinds[k, c], total))
+            for k, c in order
+        ],
         drawing=_lying([Count(names[kind], facts.kinds[kind]) for kind in order], total),
-    )  # fmt: skip
+    )
 
 
 class Rate(NamedTuple):
@@ -213,10 +239,15 @@ def labels_plot(facts: Facts) -> Plot | None:
         return None
     rates = label_rates(facts)
     bars = [
-        Bar(shown(r.name), r.n / r.total, f"{share_of(r.n, r.total)} ({r.n:,} of {r.total:,})",
-            "blind" if r.name.startswith("leaked") else "bar")
-        for r in rates if r.total
-    ]  # fmt: skip
+        Bar(
+            shown(r.name),
+            r.n / r.total,
+            f"{share_of(r.n, r.total)} ({r.n:,} of {r.total:,})",
+            "blind" if r.name.startswith("leaked") else "bar",
+        )
+        for r in rates
+        if r.total
+    ]
     evidence, leaked = facts.with_evidence.total(), facts.leaked.total()
     hidden = facts.n_questions - total
     words = (
@@ -225,7 +256,9 @@ def labels_plot(facts: Facts) -> Plot | None:
         f"({share_of(leaked, total)})."
     )
     return Plot(
-        name="labels", title="Evidence and leaks", kind="bar chart",
+        name="labels",
+        title="Evidence and leaks",
+        kind="bar chart",
         stands_out=(words + (f" Of {hidden:,} questions in hidden splits nothing is told." if hidden else ""),),
         shows=(
             "Evidence is a span of a page that supports the right answer, found by rule: it is neither complete nor "
@@ -235,13 +268,18 @@ def labels_plot(facts: Facts) -> Plot | None:
         columns=(Column("Questions", is_number=False), Column("Number"), Column("Of"), Column("Share")),
         rows=[(Cell(shown(r.name)), _n(r.n), _n(r.total), _share(r.n, r.total)) for r in rates],
         drawing=lying(bars, max((bar.value for bar in bars), default=0) or 1),
-    )  # fmt: skip
+    )
 
 
 def plots_of(facts: Facts) -> list[Plot]:
     """The plots of a dataset, without those that have nothing to show."""
     found = (
-        kinds_plot(facts), labels_plot(facts), fates_plot(facts), rank_plot(facts), pages_plot(facts),
-        characters_plot(facts), hosts_plot(facts),
-    )  # fmt: skip
+        kinds_plot(facts),
+        labels_plot(facts),
+        fates_plot(facts),
+        rank_plot(facts),
+        pages_plot(facts),
+        characters_plot(facts),
+        hosts_plot(facts),
+    )
     return [plot for plot in found if plot is not None]

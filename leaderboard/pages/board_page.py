@@ -60,9 +60,15 @@ def _pages(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, b
     tables = edition.board.tables
     models = model_filters(row.result.card.system for table in tables for row in table.rows)
     index = pages.get_template("index.html.j2").render(
-        root="", here="index.html", columns=COLUMNS, models=[(model, model) for model in models], KINDS=KINDS,
-        OPENNESS=OPENNESS, OPEN_RULE=OPEN_RULE, links=links_of(edition),
-    )  # fmt: skip
+        root="",
+        here="index.html",
+        columns=COLUMNS,
+        models=[(model, model) for model in models],
+        KINDS=KINDS,
+        OPENNESS=OPENNESS,
+        OPEN_RULE=OPEN_RULE,
+        links=links_of(edition),
+    )
     yield "index.html", index.encode()
     embed = pages.get_template("embed.html.j2")
     few = [column for column in COLUMNS if column.name in EMBEDDED]

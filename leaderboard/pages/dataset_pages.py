@@ -26,14 +26,23 @@ from leaderboard.site_parts import SitePart, key_of
 
 Files = Iterator[tuple[str, bytes | Path]]
 FILE_WORDS = {
-    CARD: "dataset card (Markdown)", CROISSANT: "Croissant metadata (JSON)",
-    MANIFEST: "manifest: every file with its hash (JSON)", CHANGES: "all changes (Markdown)",
-}  # fmt: skip
+    CARD: "dataset card (Markdown)",
+    CROISSANT: "Croissant metadata (JSON)",
+    MANIFEST: "manifest: every file with its hash (JSON)",
+    CHANGES: "all changes (Markdown)",
+}
 TOOLS = {
-    "WIDE": WIDE, "NARROW": NARROW, "alt_of": alt_of, "is_drawn": is_drawn, "height_of": height_of,
-    "can_draw": can_draw, "share_of": share_of, "meanings": meanings, "FILE_WORDS": FILE_WORDS,
+    "WIDE": WIDE,
+    "NARROW": NARROW,
+    "alt_of": alt_of,
+    "is_drawn": is_drawn,
+    "height_of": height_of,
+    "can_draw": can_draw,
+    "share_of": share_of,
+    "meanings": meanings,
+    "FILE_WORDS": FILE_WORDS,
     "explorer_of": explorer_of,
-}  # fmt: skip
+}
 
 
 def picture_of(version: Version, plot: Plot, sheet: Sheet) -> str:
@@ -69,12 +78,19 @@ def _page(pages: jinja2.Environment, version: Version, others: Sequence[Version]
     facts = version.facts
     template = pages.get_template("dataset.html.j2" if version.dataset else "dataset_known.html.j2")
     text = template.render(
-        version=version, others=others, facts=facts, plots=plots_of(facts) if facts else [],
-        tables=_tables(facts) if facts else [], licences=largest(facts.licences) if facts else [],
+        version=version,
+        others=others,
+        facts=facts,
+        plots=plots_of(facts) if facts else [],
+        tables=_tables(facts) if facts else [],
+        licences=largest(facts.licences) if facts else [],
         codes=codes_of(version),
-        takedown=takedown_link(repository, version.text), picture_of=partial(picture_of, version),
-        root="../", here="", **TOOLS,
-    )  # fmt: skip
+        takedown=takedown_link(repository, version.text),
+        picture_of=partial(picture_of, version),
+        root="../",
+        here="",
+        **TOOLS,
+    )
     return text.encode()
 
 

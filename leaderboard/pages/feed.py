@@ -68,8 +68,11 @@ def _summary(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str,
     made = pages.overlay(autoescape=False)
     made.filters = {**pages.filters, "marked": marked_text}
     text = made.get_template("llms.txt.j2").render(
-        MAX_ROWS=MAX_ROWS, base=edition.base_url, versions=versions_of(edition.groups), line=summary_line,
-    )  # fmt: skip
+        MAX_ROWS=MAX_ROWS,
+        base=edition.base_url,
+        versions=versions_of(edition.groups),
+        line=summary_line,
+    )
     yield SUMMARY, text.encode()
 
 

@@ -24,20 +24,34 @@ MAX_MOVES = 500
 def _history(edition: Edition, pages: jinja2.Environment, versions: Sequence[Version]) -> Iterator[tuple[str, bytes]]:
     moves = moves_of(edition.groups)
     shown = pages.get_template("history.html.j2").render(
-        root="", here=PAGE, versions=versions, moves=moves[:MAX_MOVES], n_moves=len(moves),
-        withdrawn=withdrawn_of(edition.board), events=events_of(edition.groups, edition.errata), about=about,
-        version_text=version_text, version_page=version_page, page_of=page_of, ERRATA_PAGE=ERRATA_PAGE,
-    )  # fmt: skip
+        root="",
+        here=PAGE,
+        versions=versions,
+        moves=moves[:MAX_MOVES],
+        n_moves=len(moves),
+        withdrawn=withdrawn_of(edition.board),
+        events=events_of(edition.groups, edition.errata),
+        about=about,
+        version_text=version_text,
+        version_page=version_page,
+        page_of=page_of,
+        ERRATA_PAGE=ERRATA_PAGE,
+    )
     yield PAGE, shown.encode()
 
 
 def _version(edition: Edition, pages: jinja2.Environment, version: Version) -> Iterator[tuple[str, bytes]]:
     shown = pages.get_template("version.html.j2").render(
-        root="../", here="", version=version, columns=COLUMNS,
-        tables=tables_on(version, edition.groups, edition.board), version_text=version_text, version_page=version_page,
+        root="../",
+        here="",
+        version=version,
+        columns=COLUMNS,
+        tables=tables_on(version, edition.groups, edition.board),
+        version_text=version_text,
+        version_page=version_page,
         errata=[erratum for erratum in edition.errata if erratum.dataset == version.dataset_id.split("#")[0]],
         ERRATA_PAGE=ERRATA_PAGE,
-    )  # fmt: skip
+    )
     yield version.page, shown.encode()
 
 
@@ -57,8 +71,9 @@ def _pages_about(edition: Edition, erratum: Erratum) -> list[tuple[str, str]]:
 
 
 def _errata(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
-    entries = [(erratum, erratum.address(edition.repository), _pages_about(edition, erratum))
-               for erratum in edition.errata]  # fmt: skip
+    entries = [
+        (erratum, erratum.address(edition.repository), _pages_about(edition, erratum)) for erratum in edition.errata
+    ]
     shown = pages.get_template("errata.html.j2").render(root="", here="", entries=entries, about=about)
     yield ERRATA_PAGE, shown.encode()
 

@@ -28,9 +28,15 @@ def _lesson_files(pages: jinja2.Environment, room: Room, at: int) -> Files:
     # The questions were escaped where they were made.
     questions = Markup(made.markup)  # noqa: S704
     lesson = pages.get_template("lesson.html.j2").render(
-        root="../../", here="", room=room, page=page, title=page.title(room.questions), questions=questions,
-        before=room.pages[at - 1] if at else None, after=room.pages[at + 1] if at + 1 < len(room.pages) else None,
-    )  # fmt: skip
+        root="../../",
+        here="",
+        room=room,
+        page=page,
+        title=page.title(room.questions),
+        questions=questions,
+        before=room.pages[at - 1] if at else None,
+        after=room.pages[at + 1] if at + 1 < len(room.pages) else None,
+    )
     yield f"{room.folder}/{page.slug}.html", lesson.encode()
     yield f"{room.folder}/data/{page.slug}.json", made.shard
 
@@ -39,9 +45,13 @@ def _explorer_files(pages: jinja2.Environment, room: Room, here: str) -> Files:
     counts = [counts_at(room.tallied, page.numbers) for page in room.pages]
     bars = [outcome_parts(one) if one else [] for one in counts]
     explorer = pages.get_template("questions.html.j2").render(
-        root="../../", here=here, room=room, lessons=list(zip(room.pages, counts, bars, strict=True)),
-        search=can_search(), outcomes=LETTER_OUTCOMES,
-    )  # fmt: skip
+        root="../../",
+        here=here,
+        room=room,
+        lessons=list(zip(room.pages, counts, bars, strict=True)),
+        search=can_search(),
+        outcomes=LETTER_OUTCOMES,
+    )
     yield f"{room.folder}/index.html", explorer.encode()
     yield from index_files(room, search=can_search())
 

@@ -23,10 +23,16 @@ from leaderboard.retrieved import retrieved_of
 from leaderboard.site_parts import SitePart, key_of
 
 TOOLS = {
-    "losses_of": losses_of, "retrieved_of": retrieved_of, "probes_of": probes_of, "steps_of": steps_of,
-    "is_bundled": is_bundled, "unknown_of": unknown_of, "FOLDER": FOLDER, "MAX_PAST": MAX_SHOWN,
+    "losses_of": losses_of,
+    "retrieved_of": retrieved_of,
+    "probes_of": probes_of,
+    "steps_of": steps_of,
+    "is_bundled": is_bundled,
+    "unknown_of": unknown_of,
+    "FOLDER": FOLDER,
+    "MAX_PAST": MAX_SHOWN,
     "drawn_sample": drawn_sample,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +78,10 @@ class _Sheet:
 def _links(table: Table, row: Row, leads: TableLinks) -> SystemLinks:
     return SystemLinks(
         neighbours=neighbour_links(table, row) if len(table.rows) > 1 else [],
-        plots=leads.plots, questions=leads.questions, data=leads.data,
-    )  # fmt: skip
+        plots=leads.plots,
+        questions=leads.questions,
+        data=leads.data,
+    )
 
 
 def _files(pages: jinja2.Environment, sheet: _Sheet) -> Iterator[tuple[str, bytes | Path]]:

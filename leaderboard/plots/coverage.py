@@ -154,16 +154,17 @@ def _stands_out(systems: Sequence[System], curves: Sequence[Curve]) -> Words:
     words: Words = (
         surest.system.named,
         f" has the least risk over its whole curve (the area under it is {surest.aurc:.3f}; 0 is best). ",
-    )  # fmt: skip
+    )
     gains = [curve for curve in curves if curve.best is not None]
     if gains:
         most = max(gains, key=lambda curve: ((curve.best or Best(-1, 0)).score, -curve.system.number))
         best = most.best or Best(-1, 0)
         words += (
-            "The best score by keeping silent when unsure would be ", most.system.named,
+            "The best score by keeping silent when unsure would be ",
+            most.system.named,
             f"’s {signed(best.score)}, with its {best.n_kept:,} surest answers (now {signed(most.system.score)}): an "
             "upper bound, since that threshold is tuned on these very questions. ",
-        )  # fmt: skip
+        )
     silent = len(systems) - len(curves)
     said = of_all(silent, len(systems), "states no confidence.", "state no confidence.")
     return (*words, said) if silent else words
@@ -173,11 +174,13 @@ def _row(curve: Curve) -> tuple[Cell, ...]:
     risks = [curve.risk_at(share) for share in SHARES]
     best = curve.best
     return (
-        *curve.system.cells, Cell(f"{curve.n:,}", curve.n), Cell(f"{curve.aurc:.4f}", curve.aurc),
+        *curve.system.cells,
+        Cell(f"{curve.n:,}", curve.n),
+        Cell(f"{curve.aurc:.4f}", curve.aurc),
         *(Cell(percent(risk), risk) for risk in risks),
         Cell("–" if best is None else signed(best.score), None if best is None else best.score),
         Cell("–" if best is None else f"{best.n_kept:,}", None if best is None else best.n_kept),
-    )  # fmt: skip
+    )
 
 
 def coverage_plot(systems: Sequence[System]) -> Plot:
@@ -185,7 +188,9 @@ def coverage_plot(systems: Sequence[System]) -> Plot:
     curves = [curve for system in systems if (curve := curve_of(system)) is not None]
     empty: Words = ("Nothing to draw: no system of this table states how sure it is of its answers.",)
     return Plot(
-        name="coverage", title="Risk against coverage", kind="line plot",
+        name="coverage",
+        title="Risk against coverage",
+        kind="line plot",
         shows=(
             "Each curve is a system that says how sure it is. From the left it gives its surest answers first; the "
             "curve says how many of those given so far are wrong. A curve that starts low and rises late belongs to a "
@@ -194,9 +199,13 @@ def coverage_plot(systems: Sequence[System]) -> Plot:
         ),
         stands_out=_stands_out(systems, curves) if curves else empty,
         columns=(
-            *FIRST_COLUMNS, Column("Answers with a confidence"), Column("Area (AURC)"),
+            *FIRST_COLUMNS,
+            Column("Answers with a confidence"),
+            Column("Area (AURC)"),
             *(Column(f"Wrong % of surest {100 * share:.0f} %" if share < 1 else "Wrong % of all") for share in SHARES),
-            Column("Best score by abstaining"), Column("Answers kept for it"),
+            Column("Best score by abstaining"),
+            Column("Answers kept for it"),
         ),
-        rows=[_row(curve) for curve in curves], drawing=_drawing(curves) if curves else None,
-    )  # fmt: skip
+        rows=[_row(curve) for curve in curves],
+        drawing=_drawing(curves) if curves else None,
+    )

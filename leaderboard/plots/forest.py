@@ -115,10 +115,11 @@ def _stands_out(systems: Sequence[System], n_drawn: int) -> Words:
 def _row(system: System) -> tuple[Cell, ...]:
     low, high = _interval(system) or (None, None)
     return (
-        *system.cells, Cell(signed(system.score), system.score),
+        *system.cells,
+        Cell(signed(system.score), system.score),
         *(Cell("–" if end is None else signed(end), end) for end in (low, high)),
         Cell(system.rank.text, system.rank.first),
-    )  # fmt: skip
+    )
 
 
 def forest_plot(systems: Sequence[System]) -> Plot:
@@ -126,12 +127,15 @@ def forest_plot(systems: Sequence[System]) -> Plot:
     drawn = few(systems, MOST)
     empty = too_few(systems, "a score and was not withdrawn")
     return Plot(
-        name="scores", title="Scores and their intervals", kind="interval plot",
+        name="scores",
+        title="Scores and their intervals",
+        kind="interval plot",
         shows=(
             "Each row is a system: its score, and how far the score would move with other questions of the same kind. "
             "Systems in one band are a tie group: their order may be luck."
         ),
         stands_out=empty or _stands_out(systems, len(drawn)),
         columns=(*FIRST_COLUMNS, Column("Score"), Column("From"), Column("To"), Column("Rank")),
-        rows=[_row(system) for system in systems], drawing=None if empty else _drawing(drawn),
-    )  # fmt: skip
+        rows=[_row(system) for system in systems],
+        drawing=None if empty else _drawing(drawn),
+    )

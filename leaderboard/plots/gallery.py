@@ -19,9 +19,13 @@ def plots_from(systems: Sequence[System]) -> list[Plot]:
     """Sentences and numbers of every plot; drawing is left to whoever asks for the picture."""
     prices = [price_plot(systems, price) for price in PRICES]
     return [
-        forest_plot(systems), outcome_plot(systems), *prices, coverage_plot(systems), slice_plot(systems),
+        forest_plot(systems),
+        outcome_plot(systems),
+        *prices,
+        coverage_plot(systems),
+        slice_plot(systems),
         ladder_plot(systems),
-    ]  # fmt: skip
+    ]
 
 
 def plots_of(table: Table) -> list[Plot]:

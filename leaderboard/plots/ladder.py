@@ -17,9 +17,11 @@ MOST = 30
 ROW = 26
 RUNGS = ("no context", "system", "evidence only", "oracle")
 MARKS: Mapping[str, Mark] = {
-    "no context": Mark("o", "system", is_filled=False), "system": Mark("o", "system"),
-    "evidence only": Mark("s", "front", size=7.5), "oracle": Mark("^", "curve2", size=8.5),
-}  # fmt: skip
+    "no context": Mark("o", "system", is_filled=False),
+    "system": Mark("o", "system"),
+    "evidence only": Mark("s", "front", size=7.5),
+    "oracle": Mark("^", "curve2", size=8.5),
+}
 
 
 class Ladder(NamedTuple):
@@ -50,9 +52,11 @@ def _with_evidence(evidence: Mapping[str, Any], bare: object) -> tuple[int | Non
     supported = bare.get("supported") if isinstance(bare, Mapping) else None
     same = _n(supported) == n  # else they are other questions
     return n, {
-        "no context": _number(supported, "score") if same else None, "system": _number(evidence, "main_score"),
-        "evidence only": _number(evidence, "score"), "oracle": None if correct is None or not n else correct / n,
-    }  # fmt: skip
+        "no context": _number(supported, "score") if same else None,
+        "system": _number(evidence, "main_score"),
+        "evidence only": _number(evidence, "score"),
+        "oracle": None if correct is None or not n else correct / n,
+    }
 
 
 def ladder_of(system: System) -> Ladder | None:
@@ -103,8 +107,9 @@ def _paint_row(panel: Panel, row: int, ladder: Ladder, sheet: Sheet) -> None:
 def _gains(ladders: Sequence[Ladder], low: str, high: str) -> list[tuple[float, Ladder]]:
     return [
         (ladder.scores[high] - ladder.scores[low], ladder)
-        for ladder in ladders if low in ladder.scores and high in ladder.scores
-    ]  # fmt: skip
+        for ladder in ladders
+        if low in ladder.scores and high in ladder.scores
+    ]
 
 
 def _stands_out(systems: Sequence[System], ladders: Sequence[Ladder]) -> Words:
@@ -140,7 +145,9 @@ def ladder_plot(systems: Sequence[System]) -> Plot:
         "(edu-rag probe does both).",
     )
     return Plot(
-        name="ladder", title="Ceiling ladder", kind="dot plot",
+        name="ladder",
+        title="Ceiling ladder",
+        kind="dot plot",
         shows=(
             "Each row is a system asked the same questions several times: with no page at all, as it is, and with "
             "nothing but the pages’ evidence for the right answer. The oracle is that last run with every wrong answer "
@@ -150,5 +157,6 @@ def ladder_plot(systems: Sequence[System]) -> Plot:
         ),
         stands_out=_stands_out(systems, ladders) if ladders else empty,
         columns=(*FIRST_COLUMNS, Column("Questions"), *(Column(rung.capitalize()) for rung in RUNGS)),
-        rows=[_row(ladder) for ladder in ladders], drawing=_drawing(ladders) if ladders else None,
-    )  # fmt: skip
+        rows=[_row(ladder) for ladder in ladders],
+        drawing=_drawing(ladders) if ladders else None,
+    )

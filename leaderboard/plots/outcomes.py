@@ -48,8 +48,14 @@ def _paint_iso(panel: Panel, score: float) -> None:
     right, top = panel.at(end, end + score)
     leaves_above = end < x.high - 1e-9
     words = f"+{score_words(score)}" if score > 1e-9 else score_words(score)
-    panel.text(right + (0 if leaves_above else 5), top - (9 if leaves_above else 0), words, tone="quiet",
-               anchor="middle" if leaves_above else "start", size=10)  # fmt: skip
+    panel.text(
+        right + (0 if leaves_above else 5),
+        top - (9 if leaves_above else 0),
+        words,
+        tone="quiet",
+        anchor="middle" if leaves_above else "start",
+        size=10,
+    )
 
 
 def _entries(systems: Sequence[System]) -> list[Entry]:
@@ -95,9 +101,10 @@ def _drawing(systems: Sequence[System]) -> Drawing:
 def _with_rates(system: System) -> Words:
     counts = system.card.counts
     return (
-        system.named, f" ({percent(counts.accuracy)} % right, {percent(counts.hallucination)} % wrong, "
+        system.named,
+        f" ({percent(counts.accuracy)} % right, {percent(counts.hallucination)} % wrong, "
         f"{percent(counts.missing)} % missing)",
-    )  # fmt: skip
+    )
 
 
 def _stands_out(systems: Sequence[System]) -> Words:
@@ -123,7 +130,9 @@ def outcome_plot(systems: Sequence[System]) -> Plot:
     """The two rates that make the score."""
     empty = too_few(systems, "outcomes and was not withdrawn")
     return Plot(
-        name="outcomes", title="Accuracy against hallucination", kind="scatter plot",
+        name="outcomes",
+        title="Accuracy against hallucination",
+        kind="scatter plot",
         shows=(
             "Each mark is a system: higher is more right answers, further left is fewer wrong ones. Along a dashed "
             "line the score is the same, as the number at its end says: what a system gains in right answers there, it "
@@ -132,5 +141,6 @@ def outcome_plot(systems: Sequence[System]) -> Plot:
         ),
         stands_out=empty or _stands_out(systems),
         columns=(*FIRST_COLUMNS, Column("Score"), Column("Accuracy %"), Column("Hallucination %"), Column("Missing %")),
-        rows=[_row(system) for system in systems], drawing=None if empty else _drawing(systems),
-    )  # fmt: skip
+        rows=[_row(system) for system in systems],
+        drawing=None if empty else _drawing(systems),
+    )

@@ -47,15 +47,28 @@ class Entry(NamedTuple):
 
 
 def text_at(
-    figure: Any, x: float, y: float, words: str, *,
-    tone: str = "ink", anchor: str = "start", size: float = SIZE, name: str | None = None,
-) -> None:  # fmt: skip
+    figure: Any,
+    x: float,
+    y: float,
+    words: str,
+    *,
+    tone: str = "ink",
+    anchor: str = "start",
+    size: float = SIZE,
+    name: str | None = None,
+) -> None:
     """Words with their middle line at y pixels from the top; `name` is the id of the text in the SVG."""
     width, height = figure.get_size_inches() * 72
     figure.text(
-        x / width, 1 - y / height, words, color=light(tone), ha=_ALIGN[anchor], va="center_baseline", fontsize=size,
+        x / width,
+        1 - y / height,
+        words,
+        color=light(tone),
+        ha=_ALIGN[anchor],
+        va="center_baseline",
+        fontsize=size,
         gid=name,
-    )  # fmt: skip
+    )
 
 
 class Panel:
@@ -66,9 +79,13 @@ class Panel:
         width, height = (float(size) for size in figure.get_size_inches() * 72)
         self.area = Area(margins.left, margins.top, width - margins.right, height - margins.bottom)
         self.axes = figure.add_axes(
-            (margins.left / width, margins.bottom / height,
-             (self.area.right - self.area.left) / width, (self.area.bottom - self.area.top) / height)
-        )  # fmt: skip
+            (
+                margins.left / width,
+                margins.bottom / height,
+                (self.area.right - self.area.left) / width,
+                (self.area.bottom - self.area.top) / height,
+            )
+        )
         self.axes.set_xlim(x.low, x.high)
         self.axes.set_ylim(y.low, y.high)
         self.axes.set_xticks([at for at, _ in x.ticks], labels=[words for _, words in x.ticks])
@@ -85,9 +102,17 @@ class Panel:
         """Marks at places on the axes; whole even at the edge."""
         color = light(mark.tone)
         self.axes.plot(
-            xs, ys, linestyle="none", marker=mark.shape, markersize=mark.size, markeredgecolor=color,
-            markerfacecolor=color if mark.is_filled else light("paper"), markeredgewidth=1.5, clip_on=False, zorder=4,
-        )  # fmt: skip
+            xs,
+            ys,
+            linestyle="none",
+            marker=mark.shape,
+            markersize=mark.size,
+            markeredgecolor=color,
+            markerfacecolor=color if mark.is_filled else light("paper"),
+            markeredgewidth=1.5,
+            clip_on=False,
+            zorder=4,
+        )
 
     def line(
         self,
@@ -155,12 +180,17 @@ def paint_key(figure: Any, entries: Sequence[Entry], top: float = 10) -> float:
         for entry in line:
             tone = light(entry.mark.tone if entry.mark else entry.tone)
             drawn = Line2D(
-                [(x + (6 if entry.mark else 0)) / width, (x + (6 if entry.mark else 16)) / width], [1 - y / height] * 2,
-                color=tone, linestyle=entry.line or "none", linewidth=1.5,
+                [(x + (6 if entry.mark else 0)) / width, (x + (6 if entry.mark else 16)) / width],
+                [1 - y / height] * 2,
+                color=tone,
+                linestyle=entry.line or "none",
+                linewidth=1.5,
                 marker=entry.mark.shape if entry.mark else "",
-                markersize=entry.mark.size if entry.mark else 0, markeredgewidth=1.5, markevery=[0],
+                markersize=entry.mark.size if entry.mark else 0,
+                markeredgewidth=1.5,
+                markevery=[0],
                 markerfacecolor=tone if entry.mark and entry.mark.is_filled else light("paper"),
-            )  # fmt: skip
+            )
             figure.add_artist(drawn)
             text_at(figure, x + 22, y, entry.words, tone="quiet")
             x += _entry_width(entry)

@@ -11,14 +11,28 @@ from leaderboard.plots.tones import TONES
 from leaderboard.plots.words import Named, Words
 
 _SETTINGS: Mapping[str, Any] = {
-    **SETTINGS, "font.size": 11, "font.sans-serif": ["DejaVu Sans"], "figure.facecolor": TONES["paper"].light,
-    "axes.facecolor": "none", "axes.edgecolor": TONES["axis"].light, "axes.linewidth": 1,
-    "grid.color": TONES["grid"].light, "grid.linewidth": 1, "text.color": TONES["ink"].light,
-    "axes.labelcolor": TONES["quiet"].light, "xtick.labelcolor": TONES["quiet"].light,
-    "ytick.labelcolor": TONES["quiet"].light, "xtick.color": TONES["axis"].light, "ytick.color": TONES["axis"].light,
-    "xtick.major.size": 0, "ytick.major.size": 0, "xtick.major.pad": 9, "ytick.major.pad": 6,
-    "xtick.labelsize": 11, "ytick.labelsize": 11,
-}  # fmt: skip
+    **SETTINGS,
+    "font.size": 11,
+    "font.sans-serif": ["DejaVu Sans"],
+    "figure.facecolor": TONES["paper"].light,
+    "axes.facecolor": "none",
+    "axes.edgecolor": TONES["axis"].light,
+    "axes.linewidth": 1,
+    "grid.color": TONES["grid"].light,
+    "grid.linewidth": 1,
+    "text.color": TONES["ink"].light,
+    "axes.labelcolor": TONES["quiet"].light,
+    "xtick.labelcolor": TONES["quiet"].light,
+    "ytick.labelcolor": TONES["quiet"].light,
+    "xtick.color": TONES["axis"].light,
+    "ytick.color": TONES["axis"].light,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.major.pad": 9,
+    "ytick.major.pad": 6,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+}
 # The letters of the pages; matplotlib would name the font that it measures by.
 _LETTERS = (
     'text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",Arial,sans-serif '

@@ -45,20 +45,39 @@ def _tokens(cost: Mapping[str, Any]) -> tuple[float | None, bool]:
 
 PRICES = (
     Price(
-        name="time", title="Score against time", axis="median seconds a question (faster ←)",
-        what="a time", cheap="fastest", column="Median seconds", floor=1e-6, words=seconds_words, of=latency_of,
+        name="time",
+        title="Score against time",
+        axis="median seconds a question (faster ←)",
+        what="a time",
+        cheap="fastest",
+        column="Median seconds",
+        floor=1e-6,
+        words=seconds_words,
+        of=latency_of,
     ),
     Price(
-        name="dollars", title="Score against cost", axis="US dollars a question (cheaper ←)",
-        what="a price in US dollars", cheap="cheapest", column="US dollars a question", floor=1e-6,
-        words=dollars_words, of=_dollars,
+        name="dollars",
+        title="Score against cost",
+        axis="US dollars a question (cheaper ←)",
+        what="a price in US dollars",
+        cheap="cheapest",
+        column="US dollars a question",
+        floor=1e-6,
+        words=dollars_words,
+        of=_dollars,
     ),
     Price(
-        name="tokens", title="Score against tokens", axis="tokens read and written a question (fewer ←)",
-        what="a number of tokens", cheap="most sparing", column="Tokens a question", floor=1, words=amount_words,
+        name="tokens",
+        title="Score against tokens",
+        axis="tokens read and written a question (fewer ←)",
+        what="a number of tokens",
+        cheap="most sparing",
+        column="Tokens a question",
+        floor=1,
+        words=amount_words,
         of=_tokens,
     ),
-)  # fmt: skip
+)
 
 
 def spots_of(systems: Sequence[System], price: Price) -> list[Spot]:
@@ -141,12 +160,14 @@ def _rows(spots: Sequence[Spot], price: Price) -> list[tuple[Cell, ...]]:
     front = front_of(spots)
     return [
         (
-            *spot.system.cells, Cell(signed(spot.system.score), spot.system.score),
-            Cell(price.words(spot.cost), spot.cost), Cell("measured" if spot.is_measured else "declared"),
+            *spot.system.cells,
+            Cell(signed(spot.system.score), spot.system.score),
+            Cell(price.words(spot.cost), spot.cost),
+            Cell("measured" if spot.is_measured else "declared"),
             Cell("yes" if spot in front else "no"),
         )
         for spot in spots
-    ]  # fmt: skip
+    ]
 
 
 def price_plot(systems: Sequence[System], price: Price) -> Plot:
@@ -155,15 +176,22 @@ def price_plot(systems: Sequence[System], price: Price) -> Plot:
     empty = too_few([spot.system for spot in spots], f"{price.what} on record")
     floor = best_blind([spot.system for spot in spots])
     return Plot(
-        name=price.name, title=price.title, kind="scatter plot",
+        name=price.name,
+        title=price.title,
+        kind="scatter plot",
         shows=(
             "Each mark is a system: further left costs less, higher is better. Each step of the lower axis is a "
             "multiple of the one before. The stepped line joins the Pareto front: the systems that no other beats in "
-            "both."
-            + (" Diamonds never look at the pages." if floor else "")
+            "both." + (" Diamonds never look at the pages." if floor else "")
         ),
         stands_out=empty or _stands_out(systems, spots, price),
-        columns=(*FIRST_COLUMNS, Column("Score"), Column(price.column), Column("By", is_number=False),
-                 Column("On the front", is_number=False)),
-        rows=_rows(spots, price), drawing=None if empty else _drawing(spots, price),
-    )  # fmt: skip
+        columns=(
+            *FIRST_COLUMNS,
+            Column("Score"),
+            Column(price.column),
+            Column("By", is_number=False),
+            Column("On the front", is_number=False),
+        ),
+        rows=_rows(spots, price),
+        drawing=None if empty else _drawing(spots, price),
+    )

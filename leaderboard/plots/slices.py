@@ -61,7 +61,7 @@ def parts_of(systems: Sequence[System]) -> list[Part]:
         Part(attribute, value, max(counts.n for counts in held.values()), held)
         for (attribute, value), held in found.items()
         if sizes[attribute] <= FEW_VALUES and 2 * len(held) > len(systems)
-    ]  # fmt: skip
+    ]
     order = {part.attribute: place for place, part in enumerate(reversed(parts))}
     return sorted((part for part in parts if part.n < n_all), key=lambda part: -order[part.attribute])[:MAX_COLUMNS]
 
@@ -131,16 +131,30 @@ def _paint_head(figure: Any, grid: _Grid, parts: Sequence[Part]) -> None:
     width, height = (float(side) for side in figure.get_size_inches() * 72)
     for place, words in enumerate(["all", *_heads(parts, grid.sheet)]):
         figure.text(
-            (grid.column(place) + grid.cell / 2) / width, 1 - (grid.top - 30) / height, fit(words, SIZE, HEAD),
-            rotation=90, rotation_mode="anchor", ha="left", va="center_baseline", color=light("ink"), fontsize=SIZE,
-        )  # fmt: skip
+            (grid.column(place) + grid.cell / 2) / width,
+            1 - (grid.top - 30) / height,
+            fit(words, SIZE, HEAD),
+            rotation=90,
+            rotation_mode="anchor",
+            ha="left",
+            va="center_baseline",
+            color=light("ink"),
+            fontsize=SIZE,
+        )
 
 
 def _paint_n(figure: Any, grid: _Grid, sizes: Sequence[int]) -> None:
     text_at(figure, grid.left - 8, grid.top - 14, "n", tone="quiet", anchor="end", size=10)
     for place, n in enumerate(sizes):
-        text_at(figure, grid.column(place) + grid.cell / 2, grid.top - 14, f"{n:,}" if n < 10_000 else f"{n // 1000}k",
-                tone="quiet", anchor="middle", size=10 if not grid.sheet.is_narrow else 8.5)  # fmt: skip
+        text_at(
+            figure,
+            grid.column(place) + grid.cell / 2,
+            grid.top - 14,
+            f"{n:,}" if n < 10_000 else f"{n // 1000}k",
+            tone="quiet",
+            anchor="middle",
+            size=10 if not grid.sheet.is_narrow else 8.5,
+        )
 
 
 def _paint_cell(figure: Any, grid: _Grid, row: int, place: int, counts: Counts | None) -> None:
@@ -154,8 +168,14 @@ def _paint_cell(figure: Any, grid: _Grid, row: int, place: int, counts: Counts |
     box = Rectangle((x / width, 1 - (y + ROW - 1) / height), (grid.cell - 1) / width, (ROW - 1) / height)
     box.set(facecolor=light(level(counts.score)), linewidth=0)
     figure.add_artist(box)
-    text_at(figure, x + grid.cell / 2, y + ROW / 2, _cell_words(counts.score, grid.sheet), anchor="middle",
-            size=9 if grid.sheet.is_narrow else 10.5)  # fmt: skip
+    text_at(
+        figure,
+        x + grid.cell / 2,
+        y + ROW / 2,
+        _cell_words(counts.score, grid.sheet),
+        anchor="middle",
+        size=9 if grid.sheet.is_narrow else 10.5,
+    )
 
 
 def _paint_levels(figure: Any, y: float, sheet: Sheet) -> None:
@@ -237,7 +257,9 @@ def slice_plot(systems: Sequence[System]) -> Plot:
     drawn = few(systems, MOST_SYSTEMS)
     n_all = systems[0].card.counts.n if systems else 0
     return Plot(
-        name="slices", title="Scores by slice", kind="heat map",
+        name="slices",
+        title="Scores by slice",
+        kind="heat map",
         shows=(
             "Each row is a system, each column the questions that share a property; n says how many. Blue is a score "
             "above zero, orange below, the stronger the further. Slices overlap, and small ones swing by luck: "
@@ -245,5 +267,6 @@ def slice_plot(systems: Sequence[System]) -> Plot:
         ),
         stands_out=empty or _stands_out(systems, parts, len(drawn)),
         columns=(*FIRST_COLUMNS, Column(f"All ({n_all:,})"), *(Column(f"{part.words} ({part.n:,})") for part in parts)),
-        rows=[_row(system, parts) for system in systems], drawing=None if empty else _drawing(drawn, parts),
-    )  # fmt: skip
+        rows=[_row(system, parts) for system in systems],
+        drawing=None if empty else _drawing(drawn, parts),
+    )

@@ -58,7 +58,10 @@ def _counts(room: Room) -> dict[str, list[int]]:
     tallied = room.tallied
     rows = {outcome: tallied[place] for place, outcome in enumerate(OUTCOMES)}
     missing = rows["abstained"] + rows["unparseable"] + rows["failed"]
-    return {name: row.tolist() for name, row in (("correct", rows["correct"]), ("incorrect", rows["incorrect"]), ("missing", missing))}  # fmt: skip  # noqa: E501
+    return {
+        name: row.tolist()
+        for name, row in (("correct", rows["correct"]), ("incorrect", rows["incorrect"]), ("missing", missing))
+    }
 
 
 def index_values(room: Room, *, search: bool) -> dict[str, Any]:

@@ -172,9 +172,13 @@ def _address(briefing: Briefing, at: int, anchor: str) -> str:
 
 
 def question_view(
-    briefing: Briefing, at: int, number: int, answers: Sequence[Answer], sources: Sources,
+    briefing: Briefing,
+    at: int,
+    number: int,
+    answers: Sequence[Answer],
+    sources: Sources,
     facts: Mapping[str, PageFacts],
-) -> QuestionView:  # fmt: skip
+) -> QuestionView:
     """One question of a lesson page; `facts` are those of its pages at least."""
     question = briefing.questions[number]
     named, others = _sorted_out(briefing, number, answers)

@@ -21,11 +21,19 @@ N_PORTS = 100
 """Ports that are tried, from FIRST_PORT on, where nobody named one."""
 OTHER_TYPE = "application/octet-stream"
 TYPES: Mapping[str, str] = {
-    ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json", ".jsonl": "application/jsonl", ".xml": "application/xml",
-    ".txt": "text/plain; charset=utf-8", ".csv": "text/csv; charset=utf-8", ".svg": "image/svg+xml",
-    ".png": "image/png", ".wasm": "application/wasm", ".parquet": "application/vnd.apache.parquet",
-}  # fmt: skip
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".xml": "application/xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".wasm": "application/wasm",
+    ".parquet": "application/vnd.apache.parquet",
+}
 """By the end of a name, the same on every machine; whatever else there is (pagefind's chunks) is bytes."""
 _NAMES = ("localhost", "127.0.0.1")
 

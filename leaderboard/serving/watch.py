@@ -122,9 +122,14 @@ class Builder:
         """Build once, after a build that runs; what it said where it failed, else an empty text."""
         with self._turn:
             self._process = process = subprocess.Popen(  # noqa: S603  # our own command line
-                self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                errors="replace", env=_own_code_first(),
-            )  # fmt: skip
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=_own_code_first(),
+            )
             said = process.communicate()[1]
         return "" if process.returncode == 0 else said.strip() or "the build ended without a word"
 
@@ -155,9 +160,12 @@ def rebuilding(builder: Builder, builds: Builds, paths: Sequence[Path]) -> Itera
     def work() -> None:
         # Files under way, of writers and editors, have names that begin with a dot.
         seen = watch(
-            *paths, stop_event=stop, debounce=DEBOUNCE_MS, raise_interrupt=False,
+            *paths,
+            stop_event=stop,
+            debounce=DEBOUNCE_MS,
+            raise_interrupt=False,
             watch_filter=lambda change, path: usual(change, path) and not Path(path).name.startswith("."),
-        )  # fmt: skip
+        )
         for changes in seen:
             names = sorted({Path(path).name for _, path in changes})
             say(f"changed: {', '.join(names[:3])}{' …' if len(names) > 3 else ''}; building")

@@ -23,9 +23,12 @@ from edu_rag.serve import SystemAnswer, SystemPage, SystemQuestion
 TEXT = "Cells are small. ATP is made by the mitochondrion. Leaves are green."
 PAGE = SystemPage(page_id="p1", url="https://x.example/", title="", text=TEXT, sentences=((0, 16), (17, 50), (51, 68)))
 QUESTION = SystemQuestion(
-    id="q", text="What makes ATP?", choices={"a": "a leaf", "b": "the mitochondrion"}, kind="multiple_choice",
+    id="q",
+    text="What makes ATP?",
+    choices={"a": "a leaf", "b": "the mitochondrion"},
+    kind="multiple_choice",
     pages=(PAGE,),
-)  # fmt: skip
+)
 
 
 class Reader:
@@ -133,9 +136,13 @@ def test_what_a_system_has_is_given_to_parts_that_ask_for_it_and_settings_win() 
 
 def test_rankings_of_several_retrievers_are_fused_and_those_of_several_queries_once_more() -> None:
     pipeline = Pipeline(
-        chunk=chunk, retrieve=[first_k, last_k], fuse=rrf(0.0), numbers=[Numbers(top_k=2)], candidates=2,
+        chunk=chunk,
+        retrieve=[first_k, last_k],
+        fuse=rrf(0.0),
+        numbers=[Numbers(top_k=2)],
+        candidates=2,
         expand=lambda query, n=None: [query, query + "!"],
-    )  # fmt: skip
+    )
     # Each query: a 1/1, b 1/2, f 1/1, e 1/2: a and f tie, a is first. Twice the same order, so it stays.
     assert [passage.text for passage in pipeline.passages(QUESTION)] == ["a", "f"]
 

@@ -19,8 +19,14 @@ from edu_rag.serve import SystemPage, SystemQuestion
 TEXTS = st.lists(st.text(alphabet="abc dé,", max_size=30), min_size=1, max_size=8)
 
 
-def asked(choices: dict[str, str], *, text: str = "Why?", identity: str = "1", kind: str = "multiple_choice",
-          pages: tuple[SystemPage, ...] = ()) -> SystemQuestion:  # fmt: skip
+def asked(
+    choices: dict[str, str],
+    *,
+    text: str = "Why?",
+    identity: str = "1",
+    kind: str = "multiple_choice",
+    pages: tuple[SystemPage, ...] = (),
+) -> SystemQuestion:
     return SystemQuestion(id=identity, text=text, choices=choices, kind=kind, pages=pages)
 
 

@@ -226,10 +226,14 @@ def test_blank_sentences_are_no_topic_of_their_own() -> None:
 
 def test_the_real_encoder_parts_two_topics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    page = joined([
-        "Whales are mammals that live in the sea.", "Whales breathe air and feed milk to their young.",
-        "An electric current is a flow of charge.", "The current in a wire is measured in amperes.",
-    ])  # fmt: skip
+    page = joined(
+        [
+            "Whales are mammals that live in the sea.",
+            "Whales breathe air and feed milk to their young.",
+            "An electric current is a flow of charge.",
+            "The current in a wire is measured in amperes.",
+        ]
+    )
     found = texts(semantic(percentile=60), page)
     assert [text[:5] for text in found] == ["Whale", "An el"]
 

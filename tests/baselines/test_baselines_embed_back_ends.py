@@ -44,19 +44,31 @@ def dataset(tmp_path: Path) -> Path:
     text = "Moon. Tides. Plants make sugar of the sun."
     pages = [
         WebPage(
-            page_id=page_id_of(url), url=url, title="", text=text, sentences=(Span(0, 5), Span(6, 12), Span(13, 42)),
-            fetched_at=datetime(2000, 1, 1, tzinfo=UTC), html_sha256="0" * 64, extractor="test",
+            page_id=page_id_of(url),
+            url=url,
+            title="",
+            text=text,
+            sentences=(Span(0, 5), Span(6, 12), Span(13, 42)),
+            fetched_at=datetime(2000, 1, 1, tzinfo=UTC),
+            html_sha256="0" * 64,
+            extractor="test",
         )
         for url in ("https://a.example/", "https://b.example/")
-    ]  # fmt: skip
+    ]
     question = Question(
         question_id="q1", text="Why?", choices={"a": "x", "b": "y"}, kind="multiple_choice", split="test"
     )
     write_dataset(
-        tmp_path / "dataset", {"questions": {"test": [question]}, "pages": {"test": pages}}, name="tiny",
-        version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64, sources={},
+        tmp_path / "dataset",
+        {"questions": {"test": [question]}, "pages": {"test": pages}},
+        name="tiny",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
         documents=lambda folder, files: {"README.md": b"# tiny\n"},
-    )  # fmt: skip
+    )
     return tmp_path / "dataset"
 
 

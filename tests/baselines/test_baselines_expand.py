@@ -133,8 +133,12 @@ def test_the_names_of_lexicographer_files_agree_with_the_data() -> None:
     assert len(lexicon.LEXNAMES) == 45
     reader = lexicon.open_wordnet()
     named = {name: reader.synset(name).lexname() for name in ("dog.n.01", "run.v.01", "big.a.01", "quickly.r.01")}
-    assert named == {"dog.n.01": "noun.animal", "run.v.01": "verb.motion", "big.a.01": "adj.all",
-                     "quickly.r.01": "adv.all"}  # fmt: skip
+    assert named == {
+        "dog.n.01": "noun.animal",
+        "run.v.01": "verb.motion",
+        "big.a.01": "adj.all",
+        "quickly.r.01": "adv.all",
+    }
 
 
 def test_a_model_is_asked_once_and_its_lines_are_the_queries_after_the_question() -> None:
@@ -215,8 +219,14 @@ def test_both_retrievers_and_the_weights_get_the_expanded_query() -> None:
         weighed.append(query)
         return fuse(query, texts, lists, k)
 
-    find = Pipeline(chunk=chunk, retrieve=[bm25(), dense], fuse=remembering, numbers=[Numbers(top_k=1)], candidates=1,
-                    expand=wordnet())  # fmt: skip
+    find = Pipeline(
+        chunk=chunk,
+        retrieve=[bm25(), dense],
+        fuse=remembering,
+        numbers=[Numbers(top_k=1)],
+        candidates=1,
+        expand=wordnet(),
+    )
     question = SystemQuestion(id="1", text="car", choices={}, kind="free_text", pages=())
     (found,) = find.passages(question)
     # w_S = S("car auto automobile") = (0 + 0 + 1) / 3, below 1/2: the dense retriever's passage comes first.

@@ -118,9 +118,18 @@ def test_a_margin_needs_a_style_that_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["I don't know", "I don’t know.", "I DO NOT KNOW", "I cannot say", "Sorry, I can't answer", "I'm not sure",
-              "I am unsure", "unknown"],
-)  # fmt: skip
+    "reply",
+    [
+        "I don't know",
+        "I don’t know.",
+        "I DO NOT KNOW",
+        "I cannot say",
+        "Sorry, I can't answer",
+        "I'm not sure",
+        "I am unsure",
+        "unknown",
+    ],
+)
 def test_a_reply_that_says_that_it_does_not_know_is_no_answer(reply: str) -> None:
     assert says_unknown(reply)
     said = answer_with(Fixed(reply), "abstain", ABC, "")

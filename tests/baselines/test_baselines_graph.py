@@ -70,15 +70,18 @@ def word(text: str) -> Keyword:
         ("Nitrogen makes up 78 percent of the air.", ["nitrogen make up 78 percent of air"]),
         ("The heart pumps blood and fills the lungs.", ["heart pump blood", "heart fill lungs"]),
     ],
-)  # fmt: skip
+)
 def test_rules_read_what_a_sentence_states(sentence: str, expected: list[str]) -> None:
     assert said(sentence) == expected
 
 
 def test_subjects_and_objects_joined_by_and_give_one_triplet_each_and_not_stays() -> None:
     assert said("Plants and algae do not make meat or milk.") == [
-        "plants not make meat", "plants not make milk", "algae not make meat", "algae not make milk",
-    ]  # fmt: skip
+        "plants not make meat",
+        "plants not make milk",
+        "algae not make meat",
+        "algae not make milk",
+    ]
 
 
 def test_plural_and_singular_are_one_node_but_keep_their_words() -> None:

@@ -331,10 +331,15 @@ def test_committed_weights_are_read_and_name_signs_that_exist() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["", "[]", '{"format": "house-v0"}', '{"format": "house-v1", "choices": {"weights": []}}',
-     '{"format": "house-v1", "choices": {"answer_above": 0.5, "weights": {"all": "x"}}}',
-     '{"format": "house-v1", "choices": {"answer_above": NaN, "weights": {"all": 1}}}'],
-)  # fmt: skip
+    [
+        "",
+        "[]",
+        '{"format": "house-v0"}',
+        '{"format": "house-v1", "choices": {"weights": []}}',
+        '{"format": "house-v1", "choices": {"answer_above": 0.5, "weights": {"all": "x"}}}',
+        '{"format": "house-v1", "choices": {"answer_above": NaN, "weights": {"all": 1}}}',
+    ],
+)
 def test_weights_that_are_none_are_refused_with_the_remedy(said: str, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     path.write_text(said, encoding="utf-8")

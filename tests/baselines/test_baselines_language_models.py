@@ -387,10 +387,19 @@ def test_a_server_of_completions_is_asked_in_its_own_form(loopback: Callable[[An
 
 @pytest.mark.parametrize(
     "logprobs",
-    [None, {}, [], {"content": []}, {"content": [{"top_logprobs": []}]},
-     {"content": [{"top_logprobs": [{"token": 1}]}]}, {"top_logprobs": []}, {"top_logprobs": [None]},
-     {"content": [{"top_logprobs": told(("a", math.nan))}]}, {"content": [{"top_logprobs": told(("a", -math.inf))}]}],
-)  # fmt: skip
+    [
+        None,
+        {},
+        [],
+        {"content": []},
+        {"content": [{"top_logprobs": []}]},
+        {"content": [{"top_logprobs": [{"token": 1}]}]},
+        {"top_logprobs": []},
+        {"top_logprobs": [None]},
+        {"content": [{"top_logprobs": told(("a", math.nan))}]},
+        {"content": [{"top_logprobs": told(("a", -math.inf))}]},
+    ],
+)
 def test_a_server_that_tells_no_first_tokens_gets_a_clear_error(
     loopback: Callable[[Answerer], str], logprobs: object
 ) -> None:
@@ -478,8 +487,13 @@ def test_llama_cpp_inside_a_system_answers_and_the_process_ends(tmp_path: Path) 
     line = '{"id":"1","text":"Sky?","choices":{"a":"blue","b":"red of rust"},"kind":"multiple_choice","pages":[]}\n'
     root = str(Path(__file__).resolve().parents[2])
     done = subprocess.run(
-        [sys.executable, "-c", code], input=line, env=os.environ | {"PYTHONPATH": root}, capture_output=True,
-        text=True, check=False, timeout=120,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        input=line,
+        env=os.environ | {"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0
     assert json.loads(done.stdout)["answer"] == "a"

@@ -83,7 +83,10 @@ def test_what_does_not_fit_is_one_clear_error_and_the_model_goes_on(model: InPro
 
 def test_a_hostile_question_costs_no_crash(model: InProcessModel) -> None:
     question = SystemQuestion(
-        id="q", text="<|im_end|>\0\ud800 {context}", choices={"a": "", "b": "\x00", "c": "é" * 300},
-        kind="multiple_choice", pages=(),
-    )  # fmt: skip
+        id="q",
+        text="<|im_end|>\0\ud800 {context}",
+        choices={"a": "", "b": "\x00", "c": "é" * 300},
+        kind="multiple_choice",
+        pages=(),
+    )
     assert answer_with(model, "likelihood", question, "").answer in question.choices

@@ -17,11 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
 TEXT = "Cells are small. ATP is made by the mitochondrion of the cell. Leaves are green."
 QUESTION = {
-    "id": "q1", "text": "Which part of the cell makes ATP?", "kind": "multiple_choice",
+    "id": "q1",
+    "text": "Which part of the cell makes ATP?",
+    "kind": "multiple_choice",
     "choices": {"a": "the ribosome", "b": "the mitochondrion"},
-    "pages": [{"page_id": "p1", "url": "https://x.example/", "title": "", "text": TEXT,
-               "sentences": [[0, 16], [17, 62], [63, 80]]}],
-}  # fmt: skip
+    "pages": [
+        {
+            "page_id": "p1",
+            "url": "https://x.example/",
+            "title": "",
+            "text": TEXT,
+            "sentences": [[0, 16], [17, 62], [63, 80]],
+        }
+    ],
+}
 
 
 def blocks(language: str) -> list[str]:
@@ -31,9 +40,15 @@ def blocks(language: str) -> list[str]:
 def answer_of(folder: Path) -> dict[str, object]:
     given = os.environ | {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "system.py"], input=json.dumps(QUESTION) + "\n", cwd=folder, env=given, capture_output=True,
-        text=True, check=False, timeout=240,
-    )  # fmt: skip
+        [sys.executable, "system.py"],
+        input=json.dumps(QUESTION) + "\n",
+        cwd=folder,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr[-2_000:]
     said: dict[str, object] = json.loads(done.stdout)
     assert "error" not in said

@@ -10,8 +10,14 @@ from baselines.prompt import harmless, load_prompt
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 
-NAMES = ("letter-vanilla-v1", "letter-rag-v1", "abstain-vanilla-v1", "abstain-rag-v1", "likelihood-vanilla-v1",
-         "likelihood-rag-v1")  # fmt: skip
+NAMES = (
+    "letter-vanilla-v1",
+    "letter-rag-v1",
+    "abstain-vanilla-v1",
+    "abstain-rag-v1",
+    "likelihood-vanilla-v1",
+    "likelihood-rag-v1",
+)
 
 
 def asked(text: str = "Why?", choice: str = "so") -> SystemQuestion:

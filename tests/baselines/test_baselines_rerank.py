@@ -38,9 +38,15 @@ def save_bert(folder: Path, kind: str, n_labels: int = 1) -> Path:
     library: Any = transformers
     torch.manual_seed(1)
     config = library.BertConfig(
-        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=64, num_labels=n_labels, initializer_range=1.0,
-    )  # fmt: skip
+        vocab_size=len(WORDS),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        num_labels=n_labels,
+        initializer_range=1.0,
+    )
     getattr(library, kind)(config).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
     library.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)

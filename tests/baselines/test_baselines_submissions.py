@@ -22,9 +22,10 @@ QUESTION = {
     "text": "Which part makes ATP?",
     "choices": {"a": "the ribosome", "b": "the mitochondrion"},
     "kind": "multiple_choice",
-    "pages": [{"page_id": "p1", "url": "https://x.example/", "title": "", "text": PAGE_TEXT,
-               "sentences": [[0, 16], [17, 62]]}],
-}  # fmt: skip
+    "pages": [
+        {"page_id": "p1", "url": "https://x.example/", "title": "", "text": PAGE_TEXT, "sentences": [[0, 16], [17, 62]]}
+    ],
+}
 QUESTIONS = [
     QUESTION,
     QUESTION | {"id": "q2", "pages": []},
@@ -38,12 +39,21 @@ def run(slug: str, cache: Path, **environment: str) -> list[dict[str, object]]:
     """Send the questions to a submission's own command; its answers."""
     folder = ROOT / "submissions" / slug
     command = tomllib.loads((folder / "submission.toml").read_text())["command"]
-    given = os.environ | {"PYTHONPATH": str(ROOT), "EDU_RAG_CACHE": str(cache), "HF_HUB_OFFLINE": "1",
-                          "PYTHONDONTWRITEBYTECODE": "1"} | environment  # fmt: skip
+    given = (
+        os.environ
+        | {"PYTHONPATH": str(ROOT), "EDU_RAG_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        | environment
+    )
     done = subprocess.run(
-        [sys.executable, *command[1:]], input="".join(json.dumps(question) + "\n" for question in QUESTIONS),
-        cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
+        [sys.executable, *command[1:]],
+        input="".join(json.dumps(question) + "\n" for question in QUESTIONS),
+        cwd=folder,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
     assert done.returncode == 0, done.stderr[-2_000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -75,11 +75,20 @@ COLOURS = asked_with(*SENTENCES, a="red blood", b="green grass")
 
 @pytest.mark.parametrize(
     ("reply", "relation"),
-    [("Yes", "yes"), ("no.", "no"), ("Not Related", "not_related"), ("not_related", "not_related"),
-     ("NOT-RELATED!", "not_related"),
-     ("Classification: No", "no"), ("", "not_related"), ("I cannot say", "not_related"), ("Yesterday", "not_related"),
-     ("Yes, not No", "yes"), ("nobody", "not_related")],
-)  # fmt: skip
+    [
+        ("Yes", "yes"),
+        ("no.", "no"),
+        ("Not Related", "not_related"),
+        ("not_related", "not_related"),
+        ("NOT-RELATED!", "not_related"),
+        ("Classification: No", "no"),
+        ("", "not_related"),
+        ("I cannot say", "not_related"),
+        ("Yesterday", "not_related"),
+        ("Yes, not No", "yes"),
+        ("nobody", "not_related"),
+    ],
+)
 def test_the_first_class_that_a_reply_names_is_its_relation(reply: str, relation: str) -> None:
     assert relation_of(reply) == relation
 
@@ -192,9 +201,14 @@ def _says(answer: str | None) -> SystemAnswer:
 
 @pytest.mark.parametrize(
     ("relation", "abstain_on", "answer"),
-    [("yes", ("no", "not_related"), "b"), ("no", ("no", "not_related"), None), ("not_related", ("no",), "b"),
-     ("not_related", ("not_related",), None), ("no", (), "b")],
-)  # fmt: skip
+    [
+        ("yes", ("no", "not_related"), "b"),
+        ("no", ("no", "not_related"), None),
+        ("not_related", ("no",), "b"),
+        ("not_related", ("not_related",), None),
+        ("no", (), "b"),
+    ],
+)
 def test_the_guard_abstains_on_the_relations_it_was_given(
     relation: str, abstain_on: tuple[str, ...], answer: str
 ) -> None:

@@ -30,9 +30,14 @@ def make_tiny_encoder(folder: Path, seed: int = 0) -> Path:
     ).save_pretrained(folder)
     torch.manual_seed(seed)
     config = BertConfig(
-        vocab_size=len(WORDS), hidden_size=DIMENSION, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=32, initializer_range=0.5,
-    )  # fmt: skip
+        vocab_size=len(WORDS),
+        hidden_size=DIMENSION,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+        initializer_range=0.5,
+    )
     BertModel(config).save_pretrained(folder)
     modules = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
     listed = [

@@ -50,9 +50,16 @@ def write_web(folder: Path, n_pages: int, n_hosts: int = 6) -> None:
         page = f"<html lang='en'><title>topic{topic}</title><body><p>{text}</p></body></html>"
         (site / f"p{topic}.html").write_text(page)
     questions = (
-        {"id": f"Q{topic}", "split": "val", "type": "Multiple Choice", "question": f"What is topic{topic}?",
-         "choices": {"a": "quartz", "b": "granite"}, "answer": "b"} for topic in range(n_topics)
-    )  # fmt: skip
+        {
+            "id": f"Q{topic}",
+            "split": "val",
+            "type": "Multiple Choice",
+            "question": f"What is topic{topic}?",
+            "choices": {"a": "quartz", "b": "granite"},
+            "answer": "b",
+        }
+        for topic in range(n_topics)
+    )
     (folder / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
     (folder / "build.toml").write_text(
         '[search.folder]\nsites = "sites"\n[fetch]\nworkers = 6\ntimeout_s = 60.0\n'

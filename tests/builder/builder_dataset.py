@@ -43,9 +43,17 @@ def ask(
 def page(url: str, text: str | None = None, **more: Any) -> WebPage:
     body = text if text is not None else TEXTS[url]
     return WebPage(
-        page_id=page_id_of(url), url=url, title=url.rsplit("/", 1)[-1], text=body, sentences=split_sentences(body),
-        fetched_at=AT, html_sha256=file_hash(url), extractor="cascade-v1", language="en", **more,
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title=url.rsplit("/", 1)[-1],
+        text=body,
+        sentences=split_sentences(body),
+        fetched_at=AT,
+        html_sha256=file_hash(url),
+        extractor="cascade-v1",
+        language="en",
+        **more,
+    )
 
 
 def file_hash(url: str) -> str:
@@ -55,9 +63,15 @@ def file_hash(url: str) -> str:
 def hit(question_id: str, rank: int, url: str, final: str | None = None, outcome: str = "kept") -> SearchHit:
     page_id = page_id_of(final or url) if outcome == "kept" else None
     return SearchHit(
-        question_id=question_id, page_id=page_id, url=url, rank=rank, engine="folder", query="a query",
-        searched_at=AT, outcome=outcome,
-    )  # fmt: skip
+        question_id=question_id,
+        page_id=page_id,
+        url=url,
+        rank=rank,
+        engine="folder",
+        query="a query",
+        searched_at=AT,
+        outcome=outcome,
+    )
 
 
 def tables() -> dict[str, dict[str, list[Any]]]:
@@ -77,8 +91,11 @@ def tables() -> dict[str, dict[str, list[Any]]]:
         },
         "hits": {
             "val": [
-                hit("q1", 1, LAVA), hit("q1", 2, MOVED, LAVA), hit("q1", 3, "http://one.example/x", outcome="robots"),
-                hit("q2", 1, ICE), hit("q2", 2, LAVA),
+                hit("q1", 1, LAVA),
+                hit("q1", 2, MOVED, LAVA),
+                hit("q1", 3, "http://one.example/x", outcome="robots"),
+                hit("q2", 1, ICE),
+                hit("q2", 2, LAVA),
             ],
             "test": [hit("t1", 1, FISH)],
         },
@@ -87,17 +104,20 @@ def tables() -> dict[str, dict[str, list[Any]]]:
             "val": [Evidence(question_id="q1", page_id=lava.page_id, start=0, end=28, method="answer-string-v1")]
         },
         "leaks": {"val": [Leak(question_id="q2", page_id=ice.page_id, start=0, end=20, kind="leak_question")]},
-    }  # fmt: skip
+    }
 
 
 def write(folder: Path, made: dict[str, dict[str, list[Any]]] | None = None, **more: Any) -> Path:
     """Write a dataset folder; `made` are its tables, the small ones if not given."""
     settings: dict[str, Any] = {
-        "name": "small", "version": "1.0.0", "created_at": AT.isoformat(), "builder": "tests",
+        "name": "small",
+        "version": "1.0.0",
+        "created_at": AT.isoformat(),
+        "builder": "tests",
         "config_sha256": "0" * 64,
         "sources": {"sentence_splitter": SPLITTER, "hits_by_outcome": {"kept": 5, "robots": 1}, "pages": 3},
         "documents": lambda *_: {"README.md": b"# card\n"},
-    }  # fmt: skip
+    }
     write_dataset(folder, made if made is not None else tables(), **(settings | more))
     return folder
 

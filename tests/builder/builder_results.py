@@ -27,12 +27,18 @@ def facts(slug: str, **more: Any) -> SystemFacts:
 def card(system: SystemFacts, outcomes: str = LETTERS, ids: Sequence[str] = IDS, **more: Any) -> ScoreCard:
     found = Counter(outcomes)
     values: dict[str, Any] = {
-        "system": system, "dataset": DATASET, "split": "val", "sample": None, "harness": "edu-rag-bench 0.1.0",
-        "answers_rule": "answers-v1", "outcomes": outcomes,
+        "system": system,
+        "dataset": DATASET,
+        "split": "val",
+        "sample": None,
+        "harness": "edu-rag-bench 0.1.0",
+        "answers_rule": "answers-v1",
+        "outcomes": outcomes,
         "counts": Counts(**{str(name): found[letter] for name, letter in OUTCOME_LETTERS.items()}),
-        "intervals": {"score": (-0.5, 0.5), "accuracy": (0.1, 0.9)}, "scored_at": "2026-11-22T08:00:00Z",
+        "intervals": {"score": (-0.5, 0.5), "accuracy": (0.1, 0.9)},
+        "scored_at": "2026-11-22T08:00:00Z",
         "exam": {"ids": ids_sha256(ids), **dict.fromkeys(("questions", "gold", "support"), "f" * 64)},
-    }  # fmt: skip
+    }
     return ScoreCard(**values | more)
 
 

@@ -31,9 +31,12 @@ class _Entry(Item):  # type: ignore[misc]
 
 
 def write_zim(
-    path: Path, articles: Mapping[str, tuple[str, str]], redirects: Mapping[str, str] | None = None,
-    *, indexed: bool = True,
-) -> Path:  # fmt: skip
+    path: Path,
+    articles: Mapping[str, tuple[str, str]],
+    redirects: Mapping[str, str] | None = None,
+    *,
+    indexed: bool = True,
+) -> Path:
     """A ZIM file of articles (path -> title, HTML) and redirects (path -> path), with a full-text index."""
     with Creator(path).config_indexing(indexed, "eng").config_nbworkers(1) as creator:
         creator.set_mainpath(next(iter(articles)))

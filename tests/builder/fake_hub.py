@@ -150,11 +150,12 @@ class Handler(BaseHTTPRequestHandler):
             files = json.loads(body)["files"]
             modes = [
                 {
-                    "path": file["path"], "shouldIgnore": False,
+                    "path": file["path"],
+                    "shouldIgnore": False,
                     "uploadMode": "lfs" if file["path"].endswith(".parquet") else "regular",
                 }
                 for file in files
-            ]  # fmt: skip
+            ]
             self._send({"files": modes})
         elif path.endswith("/info/lfs/objects/batch"):
             objects = [

@@ -56,9 +56,13 @@ def html(topic: str, times: int) -> str:
 
 def question(number: int, text: str, right: str, wrong: str, split: str = "val") -> str:
     values = {
-        "id": f"Q{number}", "split": split, "type": "Multiple Choice", "question": text,
-        "choices": {"a": wrong, "b": right}, "answer": "b",
-    }  # fmt: skip
+        "id": f"Q{number}",
+        "split": split,
+        "type": "Multiple Choice",
+        "question": text,
+        "choices": {"a": wrong, "b": right},
+        "answer": "b",
+    }
     return json.dumps(values) + "\n"
 
 
@@ -105,9 +109,13 @@ def _write_web(folder: Path) -> Path:
 def command(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "edu_rag", *map(str, arguments)],
-        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def build_command(web: Path, out: Path, *more: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -118,9 +126,11 @@ def build_command(web: Path, out: Path, *more: object, **environment: str) -> su
 
 def built(web: Path, out: Path, *, fresh: bool = False, **changes: object) -> Manifest:
     values = {
-        "name": "tiny", "search": {"folder": {"sites": str(web / "sites")}}, "fetch": {"timeout_s": 1.0},
+        "name": "tiny",
+        "search": {"folder": {"sites": str(web / "sites")}},
+        "fetch": {"timeout_s": 1.0},
         "filter": {"duplicates": False},
-    }  # fmt: skip
+    }
     return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1, fresh=fresh)
 
 
@@ -128,9 +138,15 @@ def test_every_hit_keeps_its_fate_and_the_manifest_counts_them(ds: Path) -> None
     fates = {hit.url: hit.outcome for hits in Dataset(ds).hits("val").values() for hit in hits}
     base = "http://one.example"
     expected = {
-        "/lava.html": "kept", "/moved": "kept", "/short.html": "short", "/private.html": "robots",
-        "/loop": "redirect_loop", "/gone": "http_error", "/slow": "timeout", "/paper.pdf": "not_html",
-    }  # fmt: skip
+        "/lava.html": "kept",
+        "/moved": "kept",
+        "/short.html": "short",
+        "/private.html": "robots",
+        "/loop": "redirect_loop",
+        "/gone": "http_error",
+        "/slow": "timeout",
+        "/paper.pdf": "not_html",
+    }
     assert {path: fates[base + path] for path in expected} == expected
     sources = Dataset(ds).manifest.sources
     assert sources["searches"] == {"hits": 4, "none": 1}
@@ -192,10 +208,22 @@ def test_a_build_that_was_killed_goes_on_where_it_was(made: Path, web: Path, tmp
     slow = [f'[[route]]\npath = "/{topic}-2.html"\ndelay_s = 0.3\n' for topic in SENTENCES]
     (web / "sites" / "two.example" / "site.toml").write_text("".join(slow))
     process = subprocess.Popen(
-        [sys.executable, "-m", "edu_rag", "build", str(web / "build.toml"), "--questions", str(web / "questions.jsonl"),
-         "--out", str(tmp_path / "ds")],
-        cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "edu_rag",
+            "build",
+            str(web / "build.toml"),
+            "--questions",
+            str(web / "questions.jsonl"),
+            "--out",
+            str(tmp_path / "ds"),
+        ],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stderr is not None
     while "search:" not in process.stderr.readline():
         pass
@@ -224,8 +252,11 @@ def test_without_an_engine_there_are_questions_and_gold_and_no_pages(web: Path, 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"].startswith("closed@2.0.0#")
     assert set(check_folder(tmp_path / "ds").rows) == {
-        "questions/test", "questions/val", "gold/test", "gold/val",
-    }  # fmt: skip
+        "questions/test",
+        "questions/val",
+        "gold/test",
+        "gold/val",
+    }
     replay(store_folder(tmp_path / "ds"), tmp_path / "again")
     assert tree(tmp_path / "again") == tree(tmp_path / "ds")
 
@@ -268,9 +299,13 @@ def test_a_full_disk_is_told_in_one_line_and_the_next_build_resumes(made: Path, 
     arguments = ["build", *files, "--out", tmp_path / "ds", "--workers", 1]
     line = shlex.join([sys.executable, "-m", "edu_rag", *map(str, arguments)])
     full = subprocess.run(
-        ["bash", "-c", f"ulimit -f 40; exec {line}"], cwd=REPOSITORY, capture_output=True, text=True, check=False,
+        ["bash", "-c", f"ulimit -f 40; exec {line}"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    )
     assert full.returncode == 1
     assert re.search(re.escape(str(tmp_path / "ds")) + r".*: cannot be written: .*resume", full.stderr.splitlines()[-1])
     assert "Traceback" not in full.stderr
@@ -327,10 +362,12 @@ def test_a_full_scratch_disk_is_told_in_one_line(web: Path, tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("table", "told"),
     [
-        ("pages", "a hit leads to no page"), ("hits", "no hit leads to page"), ("gold", "has no gold"),
+        ("pages", "a hit leads to no page"),
+        ("hits", "no hit leads to page"),
+        ("gold", "has no gold"),
         ("questions", "unknown question"),
     ],
-)  # fmt: skip
+)
 def test_check_follows_every_reference(ds: Path, table: str, told: str) -> None:
     whole = Dataset(ds)
     types: dict[str, type] = {"questions": Question, "hits": SearchHit, "pages": WebPage, "gold": Gold}
@@ -338,9 +375,16 @@ def test_check_follows_every_reference(ds: Path, table: str, told: str) -> None:
     tables[table]["val"] = tables[table]["val"][:1] if table == "hits" else tables[table]["val"][1:]
     shutil.rmtree(ds)
     write_dataset(
-        ds, tables, name="broken", version="1.0.0", created_at="", builder="", config_sha256="", sources={},
+        ds,
+        tables,
+        name="broken",
+        version="1.0.0",
+        created_at="",
+        builder="",
+        config_sha256="",
+        sources={},
         documents=lambda folder, files: {"README.md": b""},
-    )  # fmt: skip
+    )
     assert told in str(check_folder(ds).faults.told()[0])
 
 

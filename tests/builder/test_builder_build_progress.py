@@ -54,10 +54,15 @@ def test_the_log_holds_rate_and_seconds_and_events_of_before_it_was_opened(tmp_p
         {"at": AT.isoformat(), "event": "hello", "n": 1},
         {"at": AT.isoformat(), "event": "start", "stage": "fetch", "total": 8},
         {
-            "at": AT.isoformat(), "event": "end", "stage": "fetch", "total": 8, "counts": {"kept": 8},
-            "seconds": 4.0, "rate": 2.0,
+            "at": AT.isoformat(),
+            "event": "end",
+            "stage": "fetch",
+            "total": 8,
+            "counts": {"kept": 8},
+            "seconds": 4.0,
+            "rate": 2.0,
         },
-    ]  # fmt: skip
+    ]
 
 
 def test_a_log_that_cannot_be_written_is_told_by_its_name(tmp_path: Path) -> None:
@@ -94,9 +99,15 @@ def test_refusals_and_hosts_given_up_are_noted_once(tmp_path: Path, monkeypatch:
 def test_rights_that_are_reserved_later_are_kept_with_an_unchanged_page() -> None:
     def got(*signals: str, not_modified: bool = False) -> Fetched:
         return Fetched(
-            url="http://e.example/", final_url="http://e.example/", outcome="kept", fetched_at=AT, status=200,
-            body=b"" if not_modified else b"x", signals=signals, not_modified=not_modified,
-        )  # fmt: skip
+            url="http://e.example/",
+            final_url="http://e.example/",
+            outcome="kept",
+            fetched_at=AT,
+            status=200,
+            body=b"" if not_modified else b"x",
+            signals=signals,
+            not_modified=not_modified,
+        )
 
     first, _ = row_after(None, got("noai"), "d", 0)
     assert row_after(first, got("tdm-reservation", not_modified=True), None, 1)[0].signals == (

@@ -23,10 +23,16 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def write_questions(path: Path, answers: dict[str, str]) -> Path:
     lines = (
-        {"id": key, "split": "val", "type": "Multiple Choice", "question": f"What is {key}?",
-         "choices": {"a": "this", "b": "that"}, "answer": answer}
+        {
+            "id": key,
+            "split": "val",
+            "type": "Multiple Choice",
+            "question": f"What is {key}?",
+            "choices": {"a": "this", "b": "that"},
+            "answer": answer,
+        }
         for key, answer in answers.items()
-    )  # fmt: skip
+    )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
@@ -137,9 +143,15 @@ def prepare():
 def test_an_interrupt_while_the_workers_start_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "interrupting.py").write_text(_INTERRUPTING)
     done = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build"], capture_output=True, text=True, timeout=60,
-        start_new_session=True, env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}"}, check=False,
+        [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}"},
+        check=False,
         # A shell that runs the tests in the background has them ignore Ctrl-C, and all that they start.
-        cwd=REPOSITORY, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
+        cwd=REPOSITORY,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert done.stderr == "edu-rag: interrupted: run the same command again to resume\n"

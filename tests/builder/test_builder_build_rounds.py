@@ -31,9 +31,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def settings(web: Path, **changes: object) -> BuildConfig:
     values: dict[str, object] = {
-        "search": {"folder": {"sites": str(web / "sites")}}, "extract": {"extractor": "bs4-v1"},
-        "filter": {"duplicates": False}, "fetch": {"timeout_s": 30.0},
-    }  # fmt: skip
+        "search": {"folder": {"sites": str(web / "sites")}},
+        "extract": {"extractor": "bs4-v1"},
+        "filter": {"duplicates": False},
+        "fetch": {"timeout_s": 30.0},
+    }
     return to_config(values | changes, "test")
 
 

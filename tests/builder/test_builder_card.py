@@ -46,13 +46,25 @@ def small_tables() -> dict[str, dict[str, list[Any]]]:
         for split in ("train", "val")
     }
     page = WebPage(
-        page_id=page_id_of(URL), url=URL, title="T", text="One.", sentences=(Span(0, 4),), fetched_at=NOW,
-        html_sha256="0" * 64, extractor="bs4-v1",
-    )  # fmt: skip
+        page_id=page_id_of(URL),
+        url=URL,
+        title="T",
+        text="One.",
+        sentences=(Span(0, 4),),
+        fetched_at=NOW,
+        html_sha256="0" * 64,
+        extractor="bs4-v1",
+    )
     hit = SearchHit(
-        question_id="val1", page_id=page.page_id, url=URL, rank=1, engine="folder", query="What?", searched_at=NOW,
+        question_id="val1",
+        page_id=page.page_id,
+        url=URL,
+        rank=1,
+        engine="folder",
+        query="What?",
+        searched_at=NOW,
         outcome="kept",
-    )  # fmt: skip
+    )
     return {
         "questions": questions,
         "hits": {"val": [hit]},
@@ -64,10 +76,16 @@ def small_tables() -> dict[str, dict[str, list[Any]]]:
 
 def write(folder: Path, tables: dict[str, dict[str, list[Any]]]) -> None:
     write_dataset(
-        folder, tables, name="mini", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="t",
-        config_sha256="0" * 64, sources=SOURCES,
+        folder,
+        tables,
+        name="mini",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="t",
+        config_sha256="0" * 64,
+        sources=SOURCES,
         documents=lambda folder, files: {"README.md": dataset_card("mini", "1.0.0", SOURCES, files).encode()},
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("left_out", [(), ("hits", "pages", "evidence")])
@@ -108,8 +126,9 @@ def test_the_header_is_what_the_hub_reads() -> None:
     assert [config["config_name"] for config in data["configs"]] == ["questions", "gold"]
     assert [config.get("default", False) for config in data["configs"]] == [True, False]
     assert data["configs"][0]["data_files"] == [
-        {"split": "train", "path": "questions/train-*.parquet"}, {"split": "val", "path": "questions/val-*.parquet"},
-    ]  # fmt: skip
+        {"split": "train", "path": "questions/train-*.parquet"},
+        {"split": "val", "path": "questions/val-*.parquet"},
+    ]
     assert data["size_categories"] == ["1K<n<10K"]
 
 

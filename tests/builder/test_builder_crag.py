@@ -34,11 +34,17 @@ def hit(url: str, html: str | None = PAGE) -> dict[str, Any]:
 
 def record(number: int = 0, **changes: Any) -> dict[str, Any]:
     values = {
-        "interaction_id": f"id-{number}", "query_time": "02/28/2024, 10:04:54 PT", "domain": "open",
-        "question_type": "simple", "static_or_dynamic": "static", "query": f"what is  question {number}?",
-        "answer": "Paris", "alternative_answers": "[]", "split": 0,
+        "interaction_id": f"id-{number}",
+        "query_time": "02/28/2024, 10:04:54 PT",
+        "domain": "open",
+        "question_type": "simple",
+        "static_or_dynamic": "static",
+        "query": f"what is  question {number}?",
+        "answer": "Paris",
+        "alternative_answers": "[]",
+        "split": 0,
         "search_results": [hit(f"https://one.example/{number}"), hit("http://two.example/empty", "")],
-    }  # fmt: skip
+    }
     return values | changes
 
 
@@ -101,9 +107,16 @@ def test_all_accepted_texts_are_kept_in_either_versions_fields(
 def test_faults_are_told_all_at_once_with_their_lines(tmp_path: Path) -> None:
     bad_list = record(2, alternative_answers="{1: 2}")
     path = crag_file(
-        tmp_path, record(0), b"{", bad_list, {"interaction_id": "x", "query": 3}, record(0), record(5, answer=" "),
-        record(6, split=7), b'{"interaction_id": "\\ud800", "query": "q", "answer": "a", "search_results": []}',
-    )  # fmt: skip
+        tmp_path,
+        record(0),
+        b"{",
+        bad_list,
+        {"interaction_id": "x", "query": 3},
+        record(0),
+        record(5, answer=" "),
+        record(6, split=7),
+        b'{"interaction_id": "\\ud800", "query": "q", "answer": "a", "search_results": []}',
+    )
     with pytest.raises(FaultsError) as caught:
         read_questions([path], None)
     lines = {int(str(fault).removeprefix(f"{path}:").split(":")[0]): str(fault) for fault in caught.value.faults}
@@ -223,8 +236,10 @@ def test_a_page_that_is_too_large_or_not_a_text_costs_only_itself(
     results = [hit("https://large.example/", "x" * 10_000), odd, hit("https://one.example/0")]
     engine = CragEngine([crag_file(tmp_path, record(0, search_results=results))])
     assert engine.search("what is question 0?", 5).urls == (
-        "https://large.example/", "https://odd.example/", "https://one.example/0",
-    )  # fmt: skip
+        "https://large.example/",
+        "https://odd.example/",
+        "https://one.example/0",
+    )
     assert engine.answer("https://large.example/") is None
     assert engine.answer("https://odd.example/") is None
     assert engine.answer("https://one.example/0") is not None

@@ -85,10 +85,13 @@ def test_the_same_question_with_another_gold_is_a_contradiction_whatever_the_ord
 @pytest.mark.parametrize(
     ("text", "phrase", "held"),
     [
-        ("consisting of protons and neutrons", "proton", True), ("the hot spot.", "hot spot", True),
-        ("the hotspot", "hot spot", False), ("electronic parts", "electron", False), ("a b c", "b", False),
+        ("consisting of protons and neutrons", "proton", True),
+        ("the hot spot.", "hot spot", True),
+        ("the hotspot", "hot spot", False),
+        ("electronic parts", "electron", False),
+        ("a b c", "b", False),
     ],
-)  # fmt: skip
+)
 def test_a_phrase_is_held_whole(text: str, phrase: str, held: bool) -> None:
     assert holds_phrase(text, phrase) is held
 
@@ -115,13 +118,24 @@ def test_the_real_questions_have_their_broken_ones_named_with_counts(shared_data
     questions, golds = read_questions([shared_data / "tqa" / "val" / "questions.jsonl"], None)
     found = audit_questions("val", questions, {item.question_id: item for item in golds}, 2)
     assert {name: group.n for name, group in found.flags.items()} == {
-        "meta_choice": 519, "duplicate_choices": 1, "truncated": 44, "context_bound": 15, "duplicate_question": 8,
-    }  # fmt: skip
+        "meta_choice": 519,
+        "duplicate_choices": 1,
+        "truncated": 44,
+        "context_bound": 15,
+        "duplicate_question": 8,
+    }
     counts = {name: group.n for name, group in found.faults.items() if group.n}
     assert counts == {
-        "gold_in_question": 2, "gold_twice": 1, "gold_is_meta": 219, "order_bound": 21, "bare_question": 28,
-        "no_capitals": 1069, "lost_apostrophe": 71, "lost_exponent": 6, "lost_degree_sign": 15,
-    }  # fmt: skip
+        "gold_in_question": 2,
+        "gold_twice": 1,
+        "gold_is_meta": 219,
+        "order_bound": 21,
+        "bare_question": 28,
+        "no_capitals": 1069,
+        "lost_apostrophe": 71,
+        "lost_exponent": 6,
+        "lost_degree_sign": 15,
+    }
     assert found.contradictions == [("NDQ_009109", "NDQ_009114")]
     assert all(len(group.examples) <= 2 for group in found.flags.values())
 
@@ -132,8 +146,10 @@ def test_what_was_dropped_stands_with_its_reason_and_an_example(tmp_path: Path) 
     assert found.dropped == {"robots": [("http://one.example/x", "q1")]}
     assert found.hosts["one.example"] == {"kept": 3, "robots": 1}
     assert (found.leaks, found.leaking_pages, found.flags) == (
-        {"leak_question": 1}, {"leak_question": 1}, {"leak_question": 1},
-    )  # fmt: skip
+        {"leak_question": 1},
+        {"leak_question": 1},
+        {"leak_question": 1},
+    )
     assert found.evidence == {"answer-string-v1": {"spans": 1, "multiple_choice": 1}}
     assert found.pages_per_question == {1: 1, 2: 1}
 

@@ -38,9 +38,17 @@ def test_a_sound_dataset_has_its_tables_counted_and_no_finding(tmp_path: Path) -
     report = check_folder(write(tmp_path / "ds"))
     assert (told(report), len(report.warnings)) == ("", 0)
     assert report.rows == {
-        "questions/test": 1, "hits/test": 1, "pages/test": 1, "gold/test": 1,
-        "questions/val": 2, "hits/val": 5, "pages/val": 2, "evidence/val": 1, "leaks/val": 1, "gold/val": 2,
-    }  # fmt: skip
+        "questions/test": 1,
+        "hits/test": 1,
+        "pages/test": 1,
+        "gold/test": 1,
+        "questions/val": 2,
+        "hits/val": 5,
+        "pages/val": 2,
+        "evidence/val": 1,
+        "leaks/val": 1,
+        "gold/val": 2,
+    }
 
 
 def _set(index: int, **values: Any) -> Callable[[Rows], Rows]:
@@ -245,13 +253,18 @@ def test_a_query_that_holds_the_gold_is_a_fault(tmp_path: Path) -> None:
     made["hits"] = {
         "val": [
             SearchHit(
-                question_id=q.question_id, page_id=None, url="http://one.example/", rank=1, engine="folder",
-                query=f"{q.text} {q.choices[gold[q.question_id]]}", searched_at=hit("q", 1, LAVA).searched_at,
+                question_id=q.question_id,
+                page_id=None,
+                url="http://one.example/",
+                rank=1,
+                engine="folder",
+                query=f"{q.text} {q.choices[gold[q.question_id]]}",
+                searched_at=hit("q", 1, LAVA).searched_at,
                 outcome="robots",
             )
             for q in made["questions"]["val"]
         ]
-    }  # fmt: skip
+    }
     found = told(check_folder(write(tmp_path / "ds", made)))
     assert "the choice that the search query holds: 60 of 60 right (100.0%; by chance 25.0%" in found
 

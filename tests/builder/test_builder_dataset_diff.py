@@ -123,10 +123,13 @@ def test_a_url_that_an_engine_gave_twice_is_two_hits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "change", "due"),
     [
-        ("1.0.1", _page_text, "1.1.0"), ("1.1.0", _gold, "2.0.0"), ("1.0.0", _gold, "2.0.0"),
-        ("0.9.0", _nothing, "1.0.0"), ("1.0.0", _evidence_gone, "1.1.0"),
+        ("1.0.1", _page_text, "1.1.0"),
+        ("1.1.0", _gold, "2.0.0"),
+        ("1.0.0", _gold, "2.0.0"),
+        ("0.9.0", _nothing, "1.0.0"),
+        ("1.0.0", _evidence_gone, "1.1.0"),
     ],
-)  # fmt: skip
+)
 def test_a_version_that_does_not_say_what_changed_is_refused(
     tmp_path: Path, version: str, change: Callable[[Tables], None], due: str
 ) -> None:

@@ -49,10 +49,15 @@ def hub(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Hub]:
 def published(hub: Hub, folder: Path) -> BoardDataset:
     manifest = read_manifest(folder)
     return BoardDataset(
-        name=manifest.name, version=manifest.version, content_sha256=manifest.content_sha256, split="test",
-        samples=("whole",), hub=REPO, revision=hub.commits[-1][0],
+        name=manifest.name,
+        version=manifest.version,
+        content_sha256=manifest.content_sha256,
+        split="test",
+        samples=("whole",),
+        hub=REPO,
+        revision=hub.commits[-1][0],
         manifest_sha256=file_sha256(folder / "manifest.json"),
-    )  # fmt: skip
+    )
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -39,9 +39,12 @@ def fates(dataset: Dataset, split: str = "val") -> dict[tuple[str, int], str]:
 def test_a_page_goes_with_every_hit_that_led_to_it_and_its_labels(tmp_path: Path, target: str) -> None:
     after = taken(write(tmp_path / "ds"), target)
     assert fates(after) == {
-        ("q1", 1): "taken_down", ("q1", 2): "taken_down", ("q1", 3): "robots", ("q2", 1): "kept",
+        ("q1", 1): "taken_down",
+        ("q1", 2): "taken_down",
+        ("q1", 3): "robots",
+        ("q2", 1): "kept",
         ("q2", 2): "taken_down",
-    }  # fmt: skip
+    }
     assert set(after.pages("val")) == {page_id_of(ICE)}
     assert (after.evidence("val"), after.manifest.version) == ({}, "1.1.0")
     assert not check_folder(tmp_path / "ds").faults
@@ -134,9 +137,15 @@ def _scorecard(folder: Path, slug: str, dataset: str) -> None:
     from edu_rag.scorecards import write_scorecard
 
     card = ScoreCard(
-        system=SystemFacts(slug=slug, name=slug, team="t"), dataset=dataset, split="val", sample=None, harness="h",
-        answers_rule="r", counts=Counts(correct=1), outcomes="c",
-    )  # fmt: skip
+        system=SystemFacts(slug=slug, name=slug, team="t"),
+        dataset=dataset,
+        split="val",
+        sample=None,
+        harness="h",
+        answers_rule="r",
+        counts=Counts(correct=1),
+        outcomes="c",
+    )
     write_scorecard(folder / slug / "scorecard.json", card)
 
 
@@ -165,10 +174,17 @@ def test_a_take_down_in_place_and_a_replay_of_the_store_hold_the_same_rows(tmp_p
         (site / f"{name}.html").write_text(f"<html><title>{name}</title><body><article>{text}</article></body></html>")
     (tmp_path / "q.jsonl").write_text(
         json.dumps(
-            {"id": "Q1", "split": "val", "type": "True or False", "question": "Does lava and ice move on a mountain?",
-             "choices": {"a": "true", "b": "false"}, "answer": "a"}
-        ) + "\n"
-    )  # fmt: skip
+            {
+                "id": "Q1",
+                "split": "val",
+                "type": "True or False",
+                "question": "Does lava and ice move on a mountain?",
+                "choices": {"a": "true", "b": "false"},
+                "answer": "a",
+            }
+        )
+        + "\n"
+    )
     config = read_config(None, {"search": {"engine": "folder", "folder": {"sites": str(tmp_path / "sites")}}})
     ds = tmp_path / "ds"
     before = build([tmp_path / "q.jsonl"], ds, config)
@@ -189,8 +205,14 @@ def test_a_build_after_a_take_down_keeps_its_version_though_the_settings_say_the
     site.mkdir(parents=True)
     text = "".join(f"<p>Here is said no. {n} of all that lava does on its mountain.</p>" for n in range(30))
     (site / "lava.html").write_text(f"<html><title>lava</title><body><article>{text}</article></body></html>")
-    question = {"id": "Q1", "split": "val", "type": "True or False", "question": "Does lava move on a mountain?",
-                "choices": {"a": "true", "b": "false"}, "answer": "a"}  # fmt: skip
+    question = {
+        "id": "Q1",
+        "split": "val",
+        "type": "True or False",
+        "question": "Does lava move on a mountain?",
+        "choices": {"a": "true", "b": "false"},
+        "answer": "a",
+    }
     (tmp_path / "q.jsonl").write_text(json.dumps(question) + "\n")
     config = read_config(None, {"search": {"engine": "folder", "folder": {"sites": str(tmp_path / "sites")}}})
     build([tmp_path / "q.jsonl"], tmp_path / "ds", config)

@@ -82,8 +82,9 @@ def test_manifest_card_and_take_down_count_the_same(folder: Path) -> None:
     assert sources["extracted_by"] == dict(sorted(stats.extractors.items()))
     assert sources["leaks"] == dict(sorted(stats.leaks.items()))
     assert (sources["questions_leaked"], sources["questions_with_evidence"]) == (
-        stats.leaked_questions, stats.evidence["any"],
-    )  # fmt: skip
+        stats.leaked_questions,
+        stats.evidence["any"],
+    )
     n_pairs = sum(n_pages * n for n_pages, n in stats.pages_per_question.items())
     assert sources["pages_per_question"] == round(n_pairs / stats.n_questions, 2)
     assert sources["questions_with_pages"] == stats.n_questions - stats.pages_per_question[0]
@@ -146,8 +147,9 @@ def test_the_report_shows_hostile_strings_as_text_and_loads_nothing(folder: Path
     stats.characters[500] = 1
     run = RunLog(
         stages=[{"stage": SCRIPT, "seconds": 1.0, "total": 1, "rate": 1.0, "counts": {SCRIPT: 1}}],
-        events=[{"at": "now", "event": "refusal", "reason": SCRIPT}], n_events=1,
-    )  # fmt: skip
+        events=[{"at": "now", "event": "refusal", "reason": SCRIPT}],
+        n_events=1,
+    )
     page = report_html(replace(read_manifest(folder), sources={"engine": SCRIPT}), stats, run)
     assert "<script" not in page
     assert "&lt;script&gt;" in page

@@ -19,9 +19,15 @@ METHODS = ("answer-string-v1",)
 def page(text: str, n: int = 0) -> WebPage:
     url = f"http://a.example/{n}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title="T", text=text, sentences=split_sentences(text),
-        fetched_at=datetime(2026, 1, 1, tzinfo=UTC), html_sha256="0" * 64, extractor="bs4-v1",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title="T",
+        text=text,
+        sentences=split_sentences(text),
+        fetched_at=datetime(2026, 1, 1, tzinfo=UTC),
+        html_sha256="0" * 64,
+        extractor="bs4-v1",
+    )
 
 
 def found(text: str, gold: str, *pages: str, kind: Kind = "multiple_choice") -> list[str]:

@@ -34,9 +34,15 @@ A = Gold(question_id="q1", answer="a")
 def page(text: str, n: int = 0) -> WebPage:
     url = f"http://a.example/{n}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title="T", text=text, sentences=split_sentences(text),
-        fetched_at=datetime(2026, 1, 1, tzinfo=UTC), html_sha256="0" * 64, extractor="bs4-v1",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title="T",
+        text=text,
+        sentences=split_sentences(text),
+        fetched_at=datetime(2026, 1, 1, tzinfo=UTC),
+        html_sha256="0" * 64,
+        extractor="bs4-v1",
+    )
 
 
 def choice(text: str, gold: str, *others: str) -> Question:
@@ -252,10 +258,14 @@ def test_the_same_evidence_under_every_hash_seed() -> None:
     )
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True,
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
         ).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     assert len(outputs) == 1
     assert "answer-string-v2" in outputs.pop()

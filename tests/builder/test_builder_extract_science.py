@@ -78,16 +78,41 @@ def test_raised_and_lowered_text_keeps_its_meaning(markup: str, text: str) -> No
         ("<mrow><mi>C</mi><mphantom><mi>x</mi></mphantom></mrow>", "C"),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_mathml_without_tex_becomes_one_readable_line(mathml: str, text: str) -> None:
     assert linear_math(lxml.html.fragment_fromstring(f"<math>{mathml}</math>")) == text
 
 
-@given(st.recursive(st.sampled_from(["<mi>x</mi>", "<mn>2</mn>", "<mo>+</mo>", "text", ""]), lambda inner: st.builds(
-    lambda tag, parts: f"<{tag}>{''.join(parts)}</{tag}>",
-    st.sampled_from(["mrow", "msup", "msub", "msubsup", "mfrac", "msqrt", "mroot", "mover", "munder", "munderover",
-                     "mmultiscripts", "mtable", "mfenced", "semantics", "mprescripts", "none"]),
-    st.lists(inner, max_size=4)), max_leaves=12))  # fmt: skip
+@given(
+    st.recursive(
+        st.sampled_from(["<mi>x</mi>", "<mn>2</mn>", "<mo>+</mo>", "text", ""]),
+        lambda inner: st.builds(
+            lambda tag, parts: f"<{tag}>{''.join(parts)}</{tag}>",
+            st.sampled_from(
+                [
+                    "mrow",
+                    "msup",
+                    "msub",
+                    "msubsup",
+                    "mfrac",
+                    "msqrt",
+                    "mroot",
+                    "mover",
+                    "munder",
+                    "munderover",
+                    "mmultiscripts",
+                    "mtable",
+                    "mfenced",
+                    "semantics",
+                    "mprescripts",
+                    "none",
+                ]
+            ),
+            st.lists(inner, max_size=4),
+        ),
+        max_leaves=12,
+    )
+)
 def test_any_mathml_becomes_a_line(mathml: str) -> None:
     line = linear_math(lxml.html.fragment_fromstring(f"<math>{mathml}</math>"))
     assert "\n" not in line
@@ -159,11 +184,15 @@ def test_blocks_keep_their_order_and_marks(markup: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("caption", "credit"),
     [
-        ("Photo: Getty Images", True), ("© 2019 Reuters", True), ("Image by Jane Roe", True), ("Foto: AFP", True),
-        ("Figure 2: Source of the Nile", False), ("The water cycle in a valley of the Alps.", False),
+        ("Photo: Getty Images", True),
+        ("© 2019 Reuters", True),
+        ("Image by Jane Roe", True),
+        ("Foto: AFP", True),
+        ("Figure 2: Source of the Nile", False),
+        ("The water cycle in a valley of the Alps.", False),
         ("Image of a cell under the microscope, with its nucleus stained blue by a dye.", False),
     ],
-)  # fmt: skip
+)
 def test_a_caption_that_only_credits_is_told_from_one_that_says_something(caption: str, credit: bool) -> None:
     assert is_credit(caption) is credit
 
@@ -171,10 +200,18 @@ def test_a_caption_that_only_credits_is_told_from_one_that_says_something(captio
 @pytest.mark.parametrize(
     "kept",
     [
-        "Figure 1: The water cycle.", "| Iron | 1538 |", "Osmosis: Water moves through a membrane.", "v = s/t",
-        "1. Heat the water.", "2. Weigh the salt.", "Solution", "print(x ** 2)", "6.02 × 10²³ mol⁻¹", "λ = 500 nm",
+        "Figure 1: The water cycle.",
+        "| Iron | 1538 |",
+        "Osmosis: Water moves through a membrane.",
+        "v = s/t",
+        "1. Heat the water.",
+        "2. Weigh the salt.",
+        "Solution",
+        "print(x ** 2)",
+        "6.02 × 10²³ mol⁻¹",
+        "λ = 500 nm",
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("extractor", ["cascade-v1", "trafilatura-v1", "resiliparse-v1"])
 def test_blocks_of_a_lesson_survive_the_whole_extraction(extractor: str, kept: str) -> None:
     html = f"""<html><head><title>Lesson</title></head><body><nav><a href=/>Home</a></nav><article>

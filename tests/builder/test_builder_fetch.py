@@ -68,13 +68,25 @@ def test_redirects_are_followed_and_counted() -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        "http://127.0.0.1/", "http://127.0.0.1:{port}/secret", "http://169.254.169.254/latest/meta-data/",
-        "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://2130706433/",
-        "http://0x7f.1/", "http://127.1/", "http://localhost/", "http://10.0.0.1/", "http://168.63.129.16/",
-        "file:///etc/passwd", "ftp://site.example/", "http://user:word@site.example/", "http://site.example:8080/",
+        "http://127.0.0.1/",
+        "http://127.0.0.1:{port}/secret",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[64:ff9b::7f00:1]/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://127.1/",
+        "http://localhost/",
+        "http://10.0.0.1/",
+        "http://168.63.129.16/",
+        "file:///etc/passwd",
+        "ftp://site.example/",
+        "http://user:word@site.example/",
+        "http://site.example:8080/",
         "gopher://site.example/",
     ],
-)  # fmt: skip
+)
 def test_a_redirect_to_an_inside_address_or_odd_scheme_or_port_is_refused(target: str) -> None:
     with serving({"/secret": page("inside")}) as web:
         web.answers["/"] = redirect(target.format(port=web.port))
@@ -93,13 +105,29 @@ def test_loopback_is_reached_only_by_the_host_names_that_the_engine_serves() -> 
 @pytest.mark.parametrize(
     ("address", "public"),
     [
-        ("93.184.216.34", True), ("2606:2800:220:1::1", True), ("127.0.0.1", False), ("10.1.2.3", False),
-        ("100.64.0.1", False), ("169.254.169.254", False), ("168.63.129.16", False), ("224.0.0.1", False),
-        ("0.0.0.0", False), ("255.255.255.255", False), ("::1", False), ("::ffff:10.0.0.1", False),
-        ("64:ff9b::a00:1", False), ("64:ff9b::5db8:d822", True), ("2002:7f00:1::", False), ("2002:5db8:d822::", True),
-        ("fe80::1", False), ("fc00::1", False), ("ff02::1", False), ("2001:0:1::1", False), ("fec0::1", False),
+        ("93.184.216.34", True),
+        ("2606:2800:220:1::1", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("100.64.0.1", False),
+        ("169.254.169.254", False),
+        ("168.63.129.16", False),
+        ("224.0.0.1", False),
+        ("0.0.0.0", False),
+        ("255.255.255.255", False),
+        ("::1", False),
+        ("::ffff:10.0.0.1", False),
+        ("64:ff9b::a00:1", False),
+        ("64:ff9b::5db8:d822", True),
+        ("2002:7f00:1::", False),
+        ("2002:5db8:d822::", True),
+        ("fe80::1", False),
+        ("fc00::1", False),
+        ("ff02::1", False),
+        ("2001:0:1::1", False),
+        ("fec0::1", False),
     ],
-)  # fmt: skip
+)
 def test_only_public_addresses_are_public_also_inside_ipv6(address: str, public: bool) -> None:
     assert is_public(ip_address(address)) is public
 
@@ -218,8 +246,10 @@ def test_robots_is_read_once_a_host_and_obeyed_on_every_hop() -> None:
     rules = b"User-agent: *\nDisallow: /private/\n"
     answers = {
         "/robots.txt": (200, {"Content-Type": "application/octet-stream"}, rules),
-        "/a": page("a"), "/b": redirect("/private/x"), "/private/x": page("private"),
-    }  # fmt: skip
+        "/a": page("a"),
+        "/b": redirect("/private/x"),
+        "/private/x": page("private"),
+    }
     with serving(answers) as web:
         got = fetch_many(web, ["/a", "/b", "/private/x"])
         assert [got[path].outcome for path in ("/a", "/b", "/private/x")] == ["kept", "robots", "robots"]
@@ -280,8 +310,11 @@ def test_bytes_that_are_no_utf8_in_headers_and_redirects_become_text_that_can_be
         )
 
     answers: dict[str, Answer | Writer | list[Answer]] = {
-        "/": odd_header, "/b": odd_location, "/c": odd_host, "/caf%E9%20x": page("there"),
-    }  # fmt: skip
+        "/": odd_header,
+        "/b": odd_location,
+        "/c": odd_host,
+        "/caf%E9%20x": page("there"),
+    }
     with serving(answers) as web:
         got = fetch_many(web, ["/", "/b", "/c"])
     assert [item.outcome for item in got.values()] == ["kept", "kept", "connection"], got

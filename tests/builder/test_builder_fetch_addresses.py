@@ -39,24 +39,54 @@ INSIDE_HOSTS = """
 inside.example both.example mapped.example zoned.example %31%32%37.0.0.1 127.0.0.%31 loc%61lhost 127.0.0.1%2f.example
 """.split()  # noqa: SIM905 - a table to be read
 INSIDE_URLS = [
-    "http://user@127.0.0.1/", "http://public.example@127.0.0.1/", "http://127.0.0.1@public.example/",
-    "http://public.example:80@127.0.0.1/", "http://public.example\\@127.0.0.1/", "http://127.0.0.1\\@public.example/",
-    "http://127.0.0.1:80\\.public.example/", "http:\\\\127.0.0.1\\",
-    "http://127.0.0.1:22/", "http://public.example:22/", "http://public.example:8080/", "http://public.example:0/",
-    "http://public.example:65536/", "http://public.example:-1/", "http://[127.0.0.1]/", "http://1.2.3.4.5/",
-    "http://256.1.1.1/", "http://08.1.1.1/", "http://0x100.1.1.1/", "http://[::1/", "http:///127.0.0.1/",
-    "file:///etc/passwd", "ftp://public.example/", "gopher://127.0.0.1/", "data:text/html,x", "javascript:alert(1)",
-    "http://127.0.0.1\t/", "\thttp://127.0.0.1/", "http://127.0.0\n.1/",
-]  # fmt: skip
+    "http://user@127.0.0.1/",
+    "http://public.example@127.0.0.1/",
+    "http://127.0.0.1@public.example/",
+    "http://public.example:80@127.0.0.1/",
+    "http://public.example\\@127.0.0.1/",
+    "http://127.0.0.1\\@public.example/",
+    "http://127.0.0.1:80\\.public.example/",
+    "http:\\\\127.0.0.1\\",
+    "http://127.0.0.1:22/",
+    "http://public.example:22/",
+    "http://public.example:8080/",
+    "http://public.example:0/",
+    "http://public.example:65536/",
+    "http://public.example:-1/",
+    "http://[127.0.0.1]/",
+    "http://1.2.3.4.5/",
+    "http://256.1.1.1/",
+    "http://08.1.1.1/",
+    "http://0x100.1.1.1/",
+    "http://[::1/",
+    "http:///127.0.0.1/",
+    "file:///etc/passwd",
+    "ftp://public.example/",
+    "gopher://127.0.0.1/",
+    "data:text/html,x",
+    "javascript:alert(1)",
+    "http://127.0.0.1\t/",
+    "\thttp://127.0.0.1/",
+    "http://127.0.0\n.1/",
+]
 INSIDE = [f"http://{host}/" for host in INSIDE_HOSTS] + INSIDE_URLS
 
 PUBLIC_ADDRESSES = {
-    "93.184.216.34": "93.184.216.34", "8.8.8.8.": "8.8.8.8", "1.1": "1.0.0.1", "1572395042": "93.184.216.34",
-    "0x5db8d822": "93.184.216.34", "0135.0270.0330.042": "93.184.216.34", "010.8.8.8": "8.8.8.8",
-    "８.８.８.８": "8.8.8.8", "8。8。8。8": "8.8.8.8", "[2606:2800:220:1::1]": "2606:2800:220:1::1",
-    "[2606:2800:0220:0001:0:0:0:1]": "2606:2800:220:1::1", "[64:ff9b::5db8:d822]": "64:ff9b::5db8:d822",
-    "[2002:5db8:d822::]": "2002:5db8:d822::", "[::ffff:93.184.216.34]": "::ffff:93.184.216.34",
-}  # fmt: skip
+    "93.184.216.34": "93.184.216.34",
+    "8.8.8.8.": "8.8.8.8",
+    "1.1": "1.0.0.1",
+    "1572395042": "93.184.216.34",
+    "0x5db8d822": "93.184.216.34",
+    "0135.0270.0330.042": "93.184.216.34",
+    "010.8.8.8": "8.8.8.8",
+    "８.８.８.８": "8.8.8.8",
+    "8。8。8。8": "8.8.8.8",
+    "[2606:2800:220:1::1]": "2606:2800:220:1::1",
+    "[2606:2800:0220:0001:0:0:0:1]": "2606:2800:220:1::1",
+    "[64:ff9b::5db8:d822]": "64:ff9b::5db8:d822",
+    "[2002:5db8:d822::]": "2002:5db8:d822::",
+    "[::ffff:93.184.216.34]": "::ffff:93.184.216.34",
+}
 PUBLIC_ADDRESSES |= {
     address: address
     for address in """
@@ -82,10 +112,15 @@ public.example www.public.example PUBLIC.example public.example. xn--bcher-kva.e
 example1 1e3 7f000001 0xg beef.cafe 127.0.0.1.x
 """.split()  # noqa: SIM905 - a table to be read
 ADDRESSES = {
-    "localhost": ["127.0.0.1"], "localhost.": ["::1", "127.0.0.1"], "LOCALHOST": ["127.0.0.1"],
-    "ip6-localhost": ["::1"], "inside.example": ["10.0.0.7"], "both.example": ["93.184.216.34", "192.168.0.1"],
-    "mapped.example": ["::ffff:127.0.0.1"], "zoned.example": ["fe80::1%eth0"],
-}  # fmt: skip
+    "localhost": ["127.0.0.1"],
+    "localhost.": ["::1", "127.0.0.1"],
+    "LOCALHOST": ["127.0.0.1"],
+    "ip6-localhost": ["::1"],
+    "inside.example": ["10.0.0.7"],
+    "both.example": ["93.184.216.34", "192.168.0.1"],
+    "mapped.example": ["::ffff:127.0.0.1"],
+    "zoned.example": ["fe80::1%eth0"],
+}
 
 
 def lookup(host: str) -> list[str]:
@@ -157,9 +192,17 @@ def test_the_last_door_refuses_a_socket_to_the_inside_however_it_was_come_by() -
 
 
 @pytest.mark.parametrize(
-    "target", ["http://127.0.0.1/", "http://127.0.0.1:{port}/secret", "//127.1/", "http://localhost:{port}/secret",
-               "http://[::ffff:127.0.0.1]:{port}/secret", "http://inside.example/secret", "\\\\127.0.0.1/secret"],
-)  # fmt: skip
+    "target",
+    [
+        "http://127.0.0.1/",
+        "http://127.0.0.1:{port}/secret",
+        "//127.1/",
+        "http://localhost:{port}/secret",
+        "http://[::ffff:127.0.0.1]:{port}/secret",
+        "http://inside.example/secret",
+        "\\\\127.0.0.1/secret",
+    ],
+)
 def test_a_redirect_to_the_inside_reaches_nothing(target: str) -> None:
     got: list[Fetched] = []
     with serving({"/secret": page("inside")}) as web:
@@ -176,10 +219,15 @@ def test_every_way_to_write_an_ipv4_address_is_read_as_that_address(number: int)
     address = ip_address(number)
     a, b, c, d = address.packed
     spellings = (
-        str(number), hex(number), f"0{number:o}", f"{a}.{number & 0xFFFFFF}", f"{a}.{b}.{c * 256 + d}",
-        f"{a:#x}.0{b:o}.{c}.{d:#X}", f"{address}.",
+        str(number),
+        hex(number),
+        f"0{number:o}",
+        f"{a}.{number & 0xFFFFFF}",
+        f"{a}.{b}.{c * 256 + d}",
+        f"{a:#x}.0{b:o}.{c}.{d:#X}",
+        f"{address}.",
         str(address).translate({ord("0") + i: 0xFF10 + i for i in range(10)}),
-    )  # fmt: skip
+    )
     assert {literal_address(spelling) for spelling in spellings} == {address}
 
 

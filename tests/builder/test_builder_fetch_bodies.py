@@ -51,13 +51,17 @@ def fetch_one(
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(TEXT)), ("x-gzip", gzip.compress(TEXT)), ("GZIP", gzip.compress(TEXT)),
+        ("gzip", gzip.compress(TEXT)),
+        ("x-gzip", gzip.compress(TEXT)),
+        ("GZIP", gzip.compress(TEXT)),
         ("gzip", b"".join(gzip.compress(TEXT[i : i + 1_000]) for i in range(0, len(TEXT), 1_000))),
-        ("gzip", gzip.compress(TEXT) + b"\0" * 40), ("deflate", zlib.compress(TEXT)), ("deflate", raw_deflate(TEXT)),
+        ("gzip", gzip.compress(TEXT) + b"\0" * 40),
+        ("deflate", zlib.compress(TEXT)),
+        ("deflate", raw_deflate(TEXT)),
         ("identity", TEXT),
     ],
     ids=["gzip", "x-gzip", "upper case", "many members", "padded", "deflate", "raw deflate", "identity"],
-)  # fmt: skip
+)
 def test_a_compressed_page_is_read_whole(encoding: str, body: bytes) -> None:
     got = fetch_one((200, {"content-type": "text/html", "content-encoding": encoding}, body))
     assert (got.outcome, got.body == TEXT) == ("kept", True), got.detail
@@ -66,13 +70,16 @@ def test_a_compressed_page_is_read_whole(encoding: str, body: bytes) -> None:
 @pytest.mark.parametrize(
     ("encoding", "body", "outcome"),
     [
-        ("gzip", gzip.compress(b"x" * 100_000) * 20, "too_large"), ("gzip", gzip.compress(b"") * 2_000, "too_large"),
-        ("deflate", zlib.compress(b"x" * 30_000_000), "too_large"), ("gzip", b"no gzip at all", "connection"),
-        ("deflate", raw_deflate(TEXT)[:-9], "connection"), ("br", b"\x0b", "http_error"),
+        ("gzip", gzip.compress(b"x" * 100_000) * 20, "too_large"),
+        ("gzip", gzip.compress(b"") * 2_000, "too_large"),
+        ("deflate", zlib.compress(b"x" * 30_000_000), "too_large"),
+        ("gzip", b"no gzip at all", "connection"),
+        ("deflate", raw_deflate(TEXT)[:-9], "connection"),
+        ("br", b"\x0b", "http_error"),
         ("gzip, gzip", gzip.compress(gzip.compress(TEXT)), "http_error"),
         ("gzip", gzip.compress(gzip.compress(TEXT)), "not_html"),
     ],
-)  # fmt: skip
+)
 def test_a_bomb_a_cut_and_a_second_layer_are_no_pages(encoding: str, body: bytes, outcome: str) -> None:
     got = fetch_one((200, {**HTML, "Content-Encoding": encoding}, body), max_bytes=1_000_000)
     assert (got.outcome, got.body) == (outcome, b"")
@@ -207,12 +214,29 @@ def test_no_robots_file_breaks_its_reader(text: str) -> None:
 
 
 _LINES = st.lists(
-    st.sampled_from([
-        "User-agent: *", "user-agent: edu-rag-bench", "User-Agent: Edu-RAG* # we", "useragent: otherbot",
-        "user agent x", "User-agent: googlebot", "User-agent:", "Sitemap: http://h/s", "Disallow: /a", "Allow: /a/b",
-        "disallow: /", "Crawl-delay: 3", "", "# user-agent: *", "nonsense", "strange: x", "\ufeffDisallow: /b",
-    ]), max_size=14,
-)  # fmt: skip
+    st.sampled_from(
+        [
+            "User-agent: *",
+            "user-agent: edu-rag-bench",
+            "User-Agent: Edu-RAG* # we",
+            "useragent: otherbot",
+            "user agent x",
+            "User-agent: googlebot",
+            "User-agent:",
+            "Sitemap: http://h/s",
+            "Disallow: /a",
+            "Allow: /a/b",
+            "disallow: /",
+            "Crawl-delay: 3",
+            "",
+            "# user-agent: *",
+            "nonsense",
+            "strange: x",
+            "\ufeffDisallow: /b",
+        ]
+    ),
+    max_size=14,
+)
 
 
 @given(_LINES)

@@ -41,11 +41,16 @@ def takes_a_while(out: BinaryIO) -> None:
 @pytest.mark.parametrize(
     ("url", "key"),
     [
-        ("https://www.bbc.co.uk/x", "bbc.co.uk"), ("http://a.b.example.com/", "example.com"),
-        ("http://user.github.io/", "github.io"), ("http://x.bench.test/", "x.bench.test"), ("http://h/", "h"),
-        ("http://93.184.216.34/", "93.184.216.34"), ("http://[2606::1]/", "2606::1"), ("http://com/", "com"),
+        ("https://www.bbc.co.uk/x", "bbc.co.uk"),
+        ("http://a.b.example.com/", "example.com"),
+        ("http://user.github.io/", "github.io"),
+        ("http://x.bench.test/", "x.bench.test"),
+        ("http://h/", "h"),
+        ("http://93.184.216.34/", "93.184.216.34"),
+        ("http://[2606::1]/", "2606::1"),
+        ("http://com/", "com"),
     ],
-)  # fmt: skip
+)
 def test_hosts_under_one_registered_name_share_one_politeness(url: str, key: str) -> None:
     assert politeness_key(url) == key
 
@@ -217,15 +222,26 @@ def test_a_name_server_that_hangs_holds_up_nobody_else() -> None:
 @pytest.mark.parametrize(
     ("outcome", "status", "detail", "passing"),
     [
-        ("timeout", None, "", True), ("connection", None, "", True), ("connection", 200, "cut", True),
-        ("connection", None, "circuit breaker: 8 failures in a row at h", True), ("http_error", 429, "", True),
-        ("http_error", 503, "", True), ("http_error", 502, "", True), ("http_error", 504, "", True),
-        ("http_error", 500, "", False), ("http_error", 404, "", False), ("http_error", None, "", False),
-        ("robots", None, "robots.txt: status 503", True), ("robots", None, "disallowed by robots.txt", False),
-        ("kept", 200, "", False), ("too_large", 200, "", False), ("refused_address", None, "", False),
-        ("not_html", 200, "", False), ("redirect_loop", 302, "", False),
+        ("timeout", None, "", True),
+        ("connection", None, "", True),
+        ("connection", 200, "cut", True),
+        ("connection", None, "circuit breaker: 8 failures in a row at h", True),
+        ("http_error", 429, "", True),
+        ("http_error", 503, "", True),
+        ("http_error", 502, "", True),
+        ("http_error", 504, "", True),
+        ("http_error", 500, "", False),
+        ("http_error", 404, "", False),
+        ("http_error", None, "", False),
+        ("robots", None, "robots.txt: status 503", True),
+        ("robots", None, "disallowed by robots.txt", False),
+        ("kept", 200, "", False),
+        ("too_large", 200, "", False),
+        ("refused_address", None, "", False),
+        ("not_html", 200, "", False),
+        ("redirect_loop", 302, "", False),
     ],
-)  # fmt: skip
+)
 def test_which_fates_pass(outcome: str, status: int | None, detail: str, passing: bool) -> None:
     assert is_transient(outcome, status, detail) is passing
 
@@ -261,10 +277,22 @@ def test_results_are_handed_over_one_at_a_time_with_their_headers_in_one_spellin
 
 
 ROBOTS_LINES = st.sampled_from(
-    ["User-agent: *", "User-agent: edu-rag-bench", "Disallow: /", "Allow: /a*$", "Crawl-delay: 1e400",
-     "Crawl-delay: nan", "Crawl-delay: -3", "Request-rate: 1/0", "Disallow: /%zz", "Disallow: //[x", "Sitemap: http://[",
-     ":", "\0"]
-)  # fmt: skip
+    [
+        "User-agent: *",
+        "User-agent: edu-rag-bench",
+        "Disallow: /",
+        "Allow: /a*$",
+        "Crawl-delay: 1e400",
+        "Crawl-delay: nan",
+        "Crawl-delay: -3",
+        "Request-rate: 1/0",
+        "Disallow: /%zz",
+        "Disallow: //[x",
+        "Sitemap: http://[",
+        ":",
+        "\0",
+    ]
+)
 
 
 @given(st.lists(ROBOTS_LINES | st.text(max_size=20), max_size=12), st.sampled_from(["/", "/a?b", "/%zz", "//[x"]))

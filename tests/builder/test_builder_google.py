@@ -36,16 +36,20 @@ def results(*urls: str) -> Answer:
 
 
 NOTHING: Answer = (
-    200, HTML, b"<html><body><div>Your search - <b>qqq</b> - did not match any documents.</div></body></html>",
-)  # fmt: skip
+    200,
+    HTML,
+    b"<html><body><div>Your search - <b>qqq</b> - did not match any documents.</div></body></html>",
+)
 UNUSUAL = (
     b"<html><body>About this page<br><br>Our systems have detected unusual traffic from your computer network. This"
     b' page checks if it\'s really you sending the requests.<form id="captcha-form"></form></body></html>'
 )
 SCRIPT: Answer = (
-    200, HTML, b'<html><head><noscript><meta content="0;url=/httpservice/retry/enablejs?sei=x" http-equiv="refresh">'
+    200,
+    HTML,
+    b'<html><head><noscript><meta content="0;url=/httpservice/retry/enablejs?sei=x" http-equiv="refresh">'
     b"</noscript></head><body>Please click here if you are not redirected within a few seconds.</body></html>",
-)  # fmt: skip
+)
 CHANGED: Answer = (
     200,
     HTML,

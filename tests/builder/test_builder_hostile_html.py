@@ -23,9 +23,11 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))
 from hostile_kinds import KINDS
 
 MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini" / "questions.jsonl"
-GOOD = b"<html><body><article>" + b"".join(
-    b"<p>Plant %d makes its food from light, water and air.</p>" % n for n in range(30)
-) + b"</article>"  # fmt: skip
+GOOD = (
+    b"<html><body><article>"
+    + b"".join(b"<p>Plant %d makes its food from light, water and air.</p>" % n for n in range(30))
+    + b"</article>"
+)
 REFUSALS = {"too_large", "too_many_tags", "too_many_attributes", "empty", "timeout", "memory", "crash"}
 TEXTS = (
     "addresses that are none",

@@ -29,9 +29,13 @@ def ask(question_id: str, text: str, *choices: str, kind: Kind = "multiple_choic
 
 
 ORGANELLE = ask(
-    "q1", "The largest organelle in a eukaryotic cell is the", "Golgi apparatus.", "mitochondrion.", "nucleus.",
+    "q1",
+    "The largest organelle in a eukaryotic cell is the",
+    "Golgi apparatus.",
+    "mitochondrion.",
+    "nucleus.",
     "all of the above",
-)  # fmt: skip
+)
 SURFACE = ask("q2", "Evaporation occurs only at the exposed surface of a liquid.", kind="true_false")
 YEAST = ask(
     "q3", "___type of fungus that exists as single cells", "mycelium", "spore", "chitin", "yeast", kind="matching"

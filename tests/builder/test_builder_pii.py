@@ -106,10 +106,13 @@ def test_title_and_author_of_a_page_are_masked_like_its_text() -> None:
     stage = PageStage(PageSettings(extract=ExtractConfig(), filter=FilterConfig(), label=LabelConfig()))
     result = stage(
         PageJob(
-            url="http://one.example/", body=html.encode(), charset="utf-8", fetched_at=datetime(2026, 1, 1, tzinfo=UTC),
+            url="http://one.example/",
+            body=html.encode(),
+            charset="utf-8",
+            fetched_at=datetime(2026, 1, 1, tzinfo=UTC),
             html_sha256="0" * 64,
         )
-    )  # fmt: skip
+    )
     assert result.page is not None
     assert result.page.title == "Notes by [EMAIL]"
     assert "@" not in (result.page.author or "")

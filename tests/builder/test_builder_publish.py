@@ -161,9 +161,7 @@ def test_no_page_says_that_the_answer_on_it_is_the_gold_of_a_hidden_question(lea
         opened = Dataset(stage)
         flags = {p.url: p.flags for split in opened.splits() for p in opened.pages(split).values()}
         # ICE leaks a question of the test split, though no table of the val split says so.
-        assert flags == {
-            LAVA: ("leak_key",), ICE: ("leak_question", "pii_masked"), FISH: ("leak_question",)
-        }  # fmt: skip
+        assert flags == {LAVA: ("leak_key",), ICE: ("leak_question", "pii_masked"), FISH: ("leak_question",)}
         rest = [replace(p, flags=()) for p in opened.pages("val").values()]
         assert rest == [replace(p, flags=()) for p in Dataset(leaky).pages("val").values()]
         assert not check_folder(stage, ["test"]).faults

@@ -61,8 +61,15 @@ def test_each_prediction_has_the_outcome_of_its_own_question_also_where_lines_ar
     made(results, tmp_path / "out")
     found = {row["question_id"]: row for row in rows(tmp_path / "out", "predictions") if row["slug"] == "partial"}
     assert [found[i]["outcome"] for i in IDS] == [
-        "correct", "incorrect", "abstained", "failed", "failed", "failed", "correct", "incorrect",
-    ]  # fmt: skip
+        "correct",
+        "incorrect",
+        "abstained",
+        "failed",
+        "failed",
+        "failed",
+        "correct",
+        "incorrect",
+    ]
     assert [i for i in IDS if found[i]["status"] == "absent"] == ["q003", "q005"]
     assert (found["q000"]["latency_s"], found["q000"]["input_tokens"], found["q003"]["latency_s"]) == (1.5, 7, None)
 
@@ -120,8 +127,10 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
     assert told.notes == ()
     found = rows(tmp_path / "out", "predictions")
     assert [(row["question_id"], row["outcome"]) for row in found if row["sample"]] == [
-        (few[0], "incorrect"), (few[1], "failed"), (few[2], "failed"),
-    ]  # fmt: skip
+        (few[0], "incorrect"),
+        (few[1], "failed"),
+        (few[2], "failed"),
+    ]
     assert [row["outcome"] for row in found if row["slug"] == "old"] == ["correct"] * 6
 
 
@@ -153,9 +162,14 @@ def test_the_board_hides_a_split_of_every_version_of_its_dataset_and_of_no_other
     from edu_rag.board_file import BoardDataset, BoardFile
 
     secret = BoardDataset(
-        name="tiny", version="1.0.0", content_sha256="0" * 64, manifest_sha256="0" * 64, split="val",
-        samples=("whole",), hidden_gold=True,
-    )  # fmt: skip
+        name="tiny",
+        version="1.0.0",
+        content_sha256="0" * 64,
+        manifest_sha256="0" * 64,
+        split="val",
+        samples=("whole",),
+        hidden_gold=True,
+    )
     put(results, card(facts("whole"), dataset="huge@1.0.0#0123abcd"), full())
     rules = rules_of(BoardFile(baselines_team="us", datasets=[secret]))
     told = made(results, tmp_path / "out", hidden_by_board=rules)
@@ -250,8 +264,10 @@ def test_a_withdrawn_system_keeps_its_row_with_the_reason_and_a_removed_one_is_g
     put(results, card(facts("taken-back", withdrawn="trained on the split")), full())
     made(results, tmp_path / "out")
     assert {row["slug"]: row["withdrawn"] for row in rows(tmp_path / "out", "scorecards")} == {
-        "partial": "", "taken-back": "trained on the split", "whole": "",
-    }  # fmt: skip
+        "partial": "",
+        "taken-back": "trained on the split",
+        "whole": "",
+    }
     for path in (results / "tiny-1.2.0/val/taken-back").iterdir():
         path.unlink()
     made(results, tmp_path / "later")
@@ -328,9 +344,12 @@ def _peak_mb(results: Path, out: Path) -> float:
     )
     out.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", script, str(results), str(out)], env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=True, timeout=120, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-c", script, str(results), str(out)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+        timeout=120,
+        stdout=subprocess.PIPE,
+    )
     return float(done.stdout)
 
 

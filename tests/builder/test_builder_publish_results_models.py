@@ -78,7 +78,7 @@ def test_entries_read_back_through_the_library_of_the_hub(results: Path, tmp_pat
         ({"rerun": {"own": True}}, "by the benchmark's harness without a sandbox;"),
         ({"rerun": {"own": False, "n": 20, "n_same": 20}}, "Predictions handed in;"),
     ],
-)  # fmt: skip
+)
 def test_a_page_of_a_model_says_who_made_the_predictions_and_no_more(
     tmp_path: Path, more: dict[str, Any], said: str
 ) -> None:
@@ -104,8 +104,9 @@ def test_the_model_index_reads_back_through_the_library_of_the_hub(results: Path
     name, found = model_index_to_eval_results(header["model-index"])
     assert name == "tiny-1b"
     assert [(one.metric_type, one.metric_value, one.dataset_type) for one in found] == [
-        ("score", 0.125, "school/tiny"), ("accuracy", 0.375, "school/tiny"),
-    ]  # fmt: skip
+        ("score", 0.125, "school/tiny"),
+        ("accuracy", 0.375, "school/tiny"),
+    ]
     assert {(one.dataset_split, one.dataset_revision) for one in found} == {("val", SHA)}
 
 

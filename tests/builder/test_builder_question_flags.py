@@ -177,16 +177,22 @@ def test_a_repeated_question_is_flagged_on_both_sides_and_a_shared_stem_is_not()
     again = ask("Ice", "fire.", text="what is HOT?", question_id="q2")
     other = ask("ice", "water", text="What is hot?", question_id="q3")
     assert [q.flags for q in flag_questions([first, again, other])] == [
-        ("duplicate_question",), ("duplicate_question",), (),
-    ]  # fmt: skip
+        ("duplicate_question",),
+        ("duplicate_question",),
+        (),
+    ]
 
 
 def test_the_flags_of_all_tqa_val_questions_stay_as_they_were_counted(shared_data: Path) -> None:
     questions, _ = read_questions([shared_data / "tqa" / "val" / "questions.jsonl"], None)
     counts = Counter(flag for question in questions for flag in question.flags)
     assert counts == {
-        "meta_choice": 519, "truncated": 44, "context_bound": 15, "duplicate_question": 8, "duplicate_choices": 1,
-    }  # fmt: skip
+        "meta_choice": 519,
+        "truncated": 44,
+        "context_bound": 15,
+        "duplicate_question": 8,
+        "duplicate_choices": 1,
+    }
 
 
 @given(st.lists(st.text(min_size=1).filter(str.strip), min_size=2, max_size=5), st.text(min_size=1).filter(str.strip))

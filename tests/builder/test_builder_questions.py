@@ -17,9 +17,13 @@ from edu_rag.gold import match_gold
 
 def flat(**changes: Any) -> dict[str, Any]:
     fields = {
-        "id": "q1", "split": "val", "type": "Multiple Choice", "question": "What is  it?",
-        "choices": {"a": "ice", "b": "fire"}, "answer": "b",
-    }  # fmt: skip
+        "id": "q1",
+        "split": "val",
+        "type": "Multiple Choice",
+        "question": "What is  it?",
+        "choices": {"a": "ice", "b": "fire"},
+        "answer": "b",
+    }
     return fields | changes
 
 
@@ -31,14 +35,15 @@ def flat_file(tmp_path: Path, *rows: Any) -> Path:
 
 def tqa_question(**changes: Any) -> dict[str, Any]:
     fields = {
-        "questionType": "Multiple Choice", "questionSubType": "Multiple Choice",
+        "questionType": "Multiple Choice",
+        "questionSubType": "Multiple Choice",
         "beingAsked": {"processedText": "Where is Miami?", "rawText": "1. Where is Miami?"},
         "answerChoices": {
             "a": {"processedText": "Florida.", "rawText": "a. Florida."},
             "b": {"processedText": "Texas.", "rawText": "b. Texas."},
         },
         "correctAnswer": {"processedText": "a", "rawText": "1. a"},
-    }  # fmt: skip
+    }
     return fields | changes
 
 
@@ -101,8 +106,10 @@ def test_a_blank_choice_is_no_choice_and_the_gold_moves_with_its_text(
     ]
     questions, golds = read_questions([flat_file(tmp_path, *rows)], None)
     assert [dict(question.choices) for question in questions] == [
-        {"a": "ice", "b": "fire"}, {"a": "ice", "b": "fire", "c": "air"}, {"a": "ice", "b": "fire"},
-    ]  # fmt: skip
+        {"a": "ice", "b": "fire"},
+        {"a": "ice", "b": "fire", "c": "air"},
+        {"a": "ice", "b": "fire"},
+    ]
     assert [gold.answer for gold in golds] == ["b", "c", "b"]
     assert "re-lettered (blank or missing letter): 2 (q1, q2)" in capsys.readouterr().err
 

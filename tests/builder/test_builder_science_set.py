@@ -112,22 +112,28 @@ def test_no_text_passes_no_check() -> None:
     assert score.score_texts({})["passed"] == 0
 
 
-@pytest.mark.parametrize("falsify", [
-    lambda gold: flattened(gold, "super").replace("^", ""),
-    lambda gold: flattened(gold, "super", before=" ").replace("^", " "),
-    lambda gold: "".join(char for char in gold if level(char) != "super").replace("^", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "falsify",
+    [
+        lambda gold: flattened(gold, "super").replace("^", ""),
+        lambda gold: flattened(gold, "super", before=" ").replace("^", " "),
+        lambda gold: "".join(char for char in gold if level(char) != "super").replace("^", ""),
+    ],
+)
 def test_checks_with_powers_fail_where_powers_are_flattened_or_dropped(falsify: Any) -> None:
     checks = [(page, check) for page, check in MUST if "^(" in score.canonical(looked_for(check))]
     assert len(checks) > 300
     assert [check for page, check in checks if holds(check, falsify(GOLDS[page]))] == []
 
 
-@pytest.mark.parametrize("falsify", [
-    lambda gold: flattened(gold, "sub", before=" "),
-    lambda gold: flattened(gold, "sub", before=" ", after=" "),
-    lambda gold: "".join(char for char in gold if level(char) != "sub"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "falsify",
+    [
+        lambda gold: flattened(gold, "sub", before=" "),
+        lambda gold: flattened(gold, "sub", before=" ", after=" "),
+        lambda gold: "".join(char for char in gold if level(char) != "sub"),
+    ],
+)
 def test_checks_with_indices_fail_where_indices_are_torn_off_or_dropped(falsify: Any) -> None:
     # A formula is compared without spaces, so tearing an index off is no falsification of it.
     checks = [(page, check) for page, check in MUST if not check.get("compact") and any(map(level, looked_for(check)))]
@@ -146,13 +152,30 @@ def test_formula_checks_fail_where_the_formula_is_dropped_or_stands_twice() -> N
         assert not holds(check, f"{GOLDS[page]}\n{check['any'][0]}"), check
 
 
-@pytest.mark.parametrize(("feature", "pattern"), [
-    ("arrow", "[→⇌⟶]|-+>"), ("greek", "[α-ωΑ-Ω]|⁺|⁻"), ("temperature", "[°K]"), ("percent", "[%]"),
-    ("chemical_equation", "[→⇌⟶]|-+>"), ("isotope", "[⁰-⁹¹²³]"), ("ion", "[⁺⁻]"), ("units", r"[a-zA-ZµΩ°″×]"),
-    ("state_symbol", r"\((?:s|l|g|aq)\)"), ("ratio_range", "[:–/]| h "), ("soft_hyphen", "[a-e]"),
-    ("species", "[a-z]"), ("quote", "[a-e]"), ("caption", "[a-e]"), ("code", r"[-:(\d]"), ("details", "[a-e]"),
-    ("image_formula", "="), ("scientific_notation", "×|⁻|⁰|¹|²|³|[⁴-⁹]"), ("condensed_formula", "[₀-₉]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("feature", "pattern"),
+    [
+        ("arrow", "[→⇌⟶]|-+>"),
+        ("greek", "[α-ωΑ-Ω]|⁺|⁻"),
+        ("temperature", "[°K]"),
+        ("percent", "[%]"),
+        ("chemical_equation", "[→⇌⟶]|-+>"),
+        ("isotope", "[⁰-⁹¹²³]"),
+        ("ion", "[⁺⁻]"),
+        ("units", r"[a-zA-ZµΩ°″×]"),
+        ("state_symbol", r"\((?:s|l|g|aq)\)"),
+        ("ratio_range", "[:–/]| h "),
+        ("soft_hyphen", "[a-e]"),
+        ("species", "[a-z]"),
+        ("quote", "[a-e]"),
+        ("caption", "[a-e]"),
+        ("code", r"[-:(\d]"),
+        ("details", "[a-e]"),
+        ("image_formula", "="),
+        ("scientific_notation", "×|⁻|⁰|¹|²|³|[⁴-⁹]"),
+        ("condensed_formula", "[₀-₉]"),
+    ],
+)
 def test_checks_of_a_feature_fail_where_what_makes_the_feature_is_dropped(feature: str, pattern: str) -> None:
     checks = [(page, check) for page, check in MUST if check["feature"] == feature]
     assert checks
@@ -224,20 +247,47 @@ def test_any_text_has_one_spelling_with_single_spaces_and_one_without(text: str)
     assert not re.search(r"\s", score.compact(text))
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("10⁸", "10^8"), ("10⁻⁷", r"\(10^{-7}\)"), ("xⁿ⁺¹", "x^(n+1)"), ("CO₂", "CO2"), ("H₂O", "H_2O"),
-    ("Ca²⁺ ions", "Ca^2+ ions"), ("SO₄²⁻", "SO_4^{2-}"), ("½mv²", r"\frac{1}{2}mv^2"), ("¹⁴₆C", "^{14}_{6}C"),
-    ("XᴿY", "X^RY"), ("30°", r"30^\circ"), ("→", "-->"), ("5 µm", "5 μm"), ("−5 °C", "-5 °C"), ("10^(1.5)", "10^1.5"),
-    ("√(l/g)", r"\sqrt{\frac{l}{g}}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("10⁸", "10^8"),
+        ("10⁻⁷", r"\(10^{-7}\)"),
+        ("xⁿ⁺¹", "x^(n+1)"),
+        ("CO₂", "CO2"),
+        ("H₂O", "H_2O"),
+        ("Ca²⁺ ions", "Ca^2+ ions"),
+        ("SO₄²⁻", "SO_4^{2-}"),
+        ("½mv²", r"\frac{1}{2}mv^2"),
+        ("¹⁴₆C", "^{14}_{6}C"),
+        ("XᴿY", "X^RY"),
+        ("30°", r"30^\circ"),
+        ("→", "-->"),
+        ("5 µm", "5 μm"),
+        ("−5 °C", "-5 °C"),
+        ("10^(1.5)", "10^1.5"),
+        ("√(l/g)", r"\sqrt{\frac{l}{g}}"),
+    ],
+)
 def test_equal_notations_are_equal(one: str, other: str) -> None:
     assert score.compact(one) == score.compact(other)
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("10⁸", "108"), ("CO₂", "CO 2"), ("CO₂", "CO"), ("Ca²⁺", "Ca2+"), ("xⁿ⁺¹", "xn+1"), ("¹⁴C", "14C"),
-    ("mc²", "mc2"), ("10⁻⁷", "10⁷"), ("A → B", "A B"), ("5 µm", "5 m"), ("4⁴", "4th"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("10⁸", "108"),
+        ("CO₂", "CO 2"),
+        ("CO₂", "CO"),
+        ("Ca²⁺", "Ca2+"),
+        ("xⁿ⁺¹", "xn+1"),
+        ("¹⁴C", "14C"),
+        ("mc²", "mc2"),
+        ("10⁻⁷", "10⁷"),
+        ("A → B", "A B"),
+        ("5 µm", "5 m"),
+        ("4⁴", "4th"),
+    ],
+)
 def test_falsified_notations_are_different(one: str, other: str) -> None:
     assert score.canonical(one) != score.canonical(other)
 

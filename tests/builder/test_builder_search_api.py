@@ -45,10 +45,18 @@ def brave_hits(*urls: str, more: bool = False) -> Answer:
 
 def searxng_hits(*urls: str, unresponsive: list[list[str]] | None = None) -> Answer:
     results = [{"url": url, "title": "t", "content": "c", "engine": "x", "score": 1.0} for url in urls]
-    return ok({
-        "query": "q", "number_of_results": 0, "results": results, "answers": [], "corrections": [], "infoboxes": [],
-        "suggestions": [], "unresponsive_engines": unresponsive or [],
-    })  # fmt: skip
+    return ok(
+        {
+            "query": "q",
+            "number_of_results": 0,
+            "results": results,
+            "answers": [],
+            "corrections": [],
+            "infoboxes": [],
+            "suggestions": [],
+            "unresponsive_engines": unresponsive or [],
+        }
+    )
 
 
 def wikipedia_hits(*urls: str) -> Answer:
@@ -61,8 +69,10 @@ def wikipedia_hits(*urls: str) -> Answer:
 
 
 HITS: Mapping[str, Callable[..., Answer]] = {
-    "brave": brave_hits, "searxng": searxng_hits, "wikipedia": wikipedia_hits,
-}  # fmt: skip
+    "brave": brave_hits,
+    "searxng": searxng_hits,
+    "wikipedia": wikipedia_hits,
+}
 NOTHING = {
     "brave": ok({"type": "search", "query": {"original": "q", "more_results_available": False}}),
     "searxng": searxng_hits(),
@@ -130,9 +140,12 @@ def test_a_bad_key_or_a_closed_door_is_blocked(name: str, status: int) -> None:
 @pytest.mark.parametrize("name", [*APIS, "google"])
 @pytest.mark.parametrize(
     ("answer", "reason"),
-    [((500, JSON, b"{}"), "500"), ((302, {"Location": "https://login.example/"}, b""), "login.example"),
-     ((200, JSON, b"x" * 4_100_000), "bytes")],
-)  # fmt: skip
+    [
+        ((500, JSON, b"{}"), "500"),
+        ((302, {"Location": "https://login.example/"}, b""), "login.example"),
+        ((200, JSON, b"x" * 4_100_000), "bytes"),
+    ],
+)
 def test_an_error_a_way_out_and_a_flood_are_failed(name: str, answer: Answer, reason: str) -> None:
     result, _ = ask(name, answer)
     assert (result.state, result.urls, reason in result.reason) == ("failed", (), True), result.reason
@@ -141,10 +154,16 @@ def test_an_error_a_way_out_and_a_flood_are_failed(name: str, answer: Answer, re
 @pytest.mark.parametrize("name", APIS)
 @pytest.mark.parametrize(
     ("body", "reason"),
-    [(b"  <!DOCTYPE html><html>a login page</html>", "HTML instead of JSON"), (b"\xff\xfe{}", "no JSON"),
-     (b"", "no JSON"), (b'{"results": [', "no JSON"), (b"[]", "changed"), (b"[" * 100_000, "no JSON"),
-     (b'{"results": {"a": 1}, "query": 3, "web": 4, "type": 5}', "changed")],
-)  # fmt: skip
+    [
+        (b"  <!DOCTYPE html><html>a login page</html>", "HTML instead of JSON"),
+        (b"\xff\xfe{}", "no JSON"),
+        (b"", "no JSON"),
+        (b'{"results": [', "no JSON"),
+        (b"[]", "changed"),
+        (b"[" * 100_000, "no JSON"),
+        (b'{"results": {"a": 1}, "query": 3, "web": 4, "type": 5}', "changed"),
+    ],
+)
 def test_what_is_not_its_json_is_failed_and_named(name: str, body: bytes, reason: str) -> None:
     result, _ = ask(name, (200, JSON, body))
     assert (result.state, result.urls) == ("failed", ())
@@ -210,11 +229,14 @@ def test_brave_is_asked_with_the_key_in_a_header_alone() -> None:
 
 @pytest.mark.parametrize(
     ("error", "state"),
-    [({"code": "SUBSCRIPTION_TOKEN_INVALID", "status": 422}, "blocked"),
-     ({"code": "VALIDATION", "meta": {"errors": [{"loc": ["header", "x-subscription-token"]}]}}, "blocked"),
-     ({"code": "VALIDATION", "meta": {"errors": [{"loc": ["query", "q"]}]}}, "failed"),
-     ({"code": "QUOTA_LIMITED"}, "rate_limited"), ({}, "failed")],
-)  # fmt: skip
+    [
+        ({"code": "SUBSCRIPTION_TOKEN_INVALID", "status": 422}, "blocked"),
+        ({"code": "VALIDATION", "meta": {"errors": [{"loc": ["header", "x-subscription-token"]}]}}, "blocked"),
+        ({"code": "VALIDATION", "meta": {"errors": [{"loc": ["query", "q"]}]}}, "failed"),
+        ({"code": "QUOTA_LIMITED"}, "rate_limited"),
+        ({}, "failed"),
+    ],
+)
 def test_brave_says_what_is_wrong_in_a_422(error: object, state: str) -> None:
     result, _ = ask("brave", (422, JSON, json.dumps({"type": "ErrorResponse", "error": error}).encode()))
     assert result.state == state
@@ -253,9 +275,14 @@ def test_wikipedia_is_asked_for_any_of_the_telling_words_or_for_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "state"), [("ratelimited", "rate_limited"), ("maxlag", "rate_limited"), ("blocked", "blocked"),
-                        ("internal_api_error_DBQueryError", "failed")],
-)  # fmt: skip
+    ("code", "state"),
+    [
+        ("ratelimited", "rate_limited"),
+        ("maxlag", "rate_limited"),
+        ("blocked", "blocked"),
+        ("internal_api_error_DBQueryError", "failed"),
+    ],
+)
 def test_wikipedias_errors_come_with_status_200(code: str, state: str) -> None:
     result, _ = ask("wikipedia", (200, {"Retry-After": "5"}, ok({"error": {"code": code, "info": "x"}})[2]))
     assert (result.state, result.retry_after_s) == (state, 5.0)
@@ -269,9 +296,13 @@ def test_wikipedias_changed_schema_is_no_empty_answer() -> None:
 
 @pytest.mark.parametrize(
     ("unresponsive", "state"),
-    [([["google", "Suspended: too many requests"]], "rate_limited"), ([["google", "CAPTCHA"]], "blocked"),
-     ([["bing", "timeout"], ["qwant", "access denied"]], "blocked"), ([["bing", "timeout"]], "failed")],
-)  # fmt: skip
+    [
+        ([["google", "Suspended: too many requests"]], "rate_limited"),
+        ([["google", "CAPTCHA"]], "blocked"),
+        ([["bing", "timeout"], ["qwant", "access denied"]], "blocked"),
+        ([["bing", "timeout"]], "failed"),
+    ],
+)
 def test_an_empty_list_of_a_searxng_whose_backends_are_down_is_no_answer(
     unresponsive: list[list[str]], state: str
 ) -> None:
@@ -294,9 +325,24 @@ def test_searxng_is_asked_with_its_settings() -> None:
 
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 _keys = st.sampled_from(
-    ["type", "query", "web", "results", "url", "error", "code", "meta", "pages", "index", "fullurl", "missing",
-     "batchcomplete", "unresponsive_engines", "more_results_available"]
-)  # fmt: skip
+    [
+        "type",
+        "query",
+        "web",
+        "results",
+        "url",
+        "error",
+        "code",
+        "meta",
+        "pages",
+        "index",
+        "fullurl",
+        "missing",
+        "batchcomplete",
+        "unresponsive_engines",
+        "more_results_available",
+    ]
+)
 _json = st.recursive(
     _scalars | st.sampled_from(["search", "https://a.example/"]),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_keys, inner, max_size=5),
@@ -317,10 +363,23 @@ def test_no_reader_raises_and_only_hits_have_urls(answers: list[tuple[int, bytes
             assert result.state != "none"
 
 
-_marks = st.sampled_from([
-    '<div class="ezO2md">', "</div>", "<a>", '<a href="/url?q=https://a.example/&amp;x">', "</a>", "<a href>",
-    '<span class="CVA68e">t</span>', '<span class="FrIlee">d</span>', "<div", "&amp;", "text", "\x00", "<![CDATA[",
-])  # fmt: skip
+_marks = st.sampled_from(
+    [
+        '<div class="ezO2md">',
+        "</div>",
+        "<a>",
+        '<a href="/url?q=https://a.example/&amp;x">',
+        "</a>",
+        "<a href>",
+        '<span class="CVA68e">t</span>',
+        '<span class="FrIlee">d</span>',
+        "<div",
+        "&amp;",
+        "text",
+        "\x00",
+        "<![CDATA[",
+    ]
+)
 
 
 @given(st.lists(_marks, max_size=30).map("".join))
@@ -334,11 +393,26 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("0", 0.0), ("120", 120.0), (" 12 ", 12.0), ("1.5", 1.5), ("Sun, 22 Nov 2026 12:01:00 GMT", 60.0),
-     ("Sunday, 22-Nov-26 12:01:00 GMT", 60.0), ("Sun, 22 Nov 2026 12:01:00", 60.0),
-     ("Sun, 22 Nov 2020 12:01:00 GMT", 0.0), ("99999999999", MAX_WAIT_S), ("", None), (None, None), ("soon", None),
-     ("-5", None), ("1.5.5", None), ("²", None), ("\u0661\u0662", None), ("1" * 200, None)],
-)  # fmt: skip
+    [
+        ("0", 0.0),
+        ("120", 120.0),
+        (" 12 ", 12.0),
+        ("1.5", 1.5),
+        ("Sun, 22 Nov 2026 12:01:00 GMT", 60.0),
+        ("Sunday, 22-Nov-26 12:01:00 GMT", 60.0),
+        ("Sun, 22 Nov 2026 12:01:00", 60.0),
+        ("Sun, 22 Nov 2020 12:01:00 GMT", 0.0),
+        ("99999999999", MAX_WAIT_S),
+        ("", None),
+        (None, None),
+        ("soon", None),
+        ("-5", None),
+        ("1.5.5", None),
+        ("²", None),
+        ("\u0661\u0662", None),
+        ("1" * 200, None),
+    ],
+)
 def test_retry_after_is_read_in_both_of_its_forms(value: str | None, seconds: float | None) -> None:
     assert retry_after_s(value, NOW) == seconds
 

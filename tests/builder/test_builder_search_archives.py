@@ -158,9 +158,12 @@ def write_warc(path: Path, responses: list[tuple[str, int, dict[str, str], bytes
         for url, status, headers, body in responses:
             lines = [*headers.items(), ("Content-Length", str(len(body)))]
             record = writer.create_warc_record(
-                url, "response", payload=io.BytesIO(body), warc_headers_dict={"WARC-Date": f"{date}T00:00:00Z"},
+                url,
+                "response",
+                payload=io.BytesIO(body),
+                warc_headers_dict={"WARC-Date": f"{date}T00:00:00Z"},
                 http_headers=StatusAndHeaders(f"{status} X", lines, protocol="HTTP/1.1"),
-            )  # fmt: skip
+            )
             writer.write_record(record)
     return path
 
@@ -171,19 +174,27 @@ def page(topic: str, times: int = 5) -> bytes:
 
 RESPONSES: list[tuple[str, int, dict[str, str], bytes]] = [
     ("https://one.example/lava", 200, {"Content-Type": PAGE}, page("lava")),
-    ("https://one.example/moon?b=2&a=1", 200, {"Content-Type": PAGE, "Content-Encoding": "gzip"},
-     gzip.compress(page("moon"))),
+    (
+        "https://one.example/moon?b=2&a=1",
+        200,
+        {"Content-Type": PAGE, "Content-Encoding": "gzip"},
+        gzip.compress(page("moon")),
+    ),
     ("http://one.example/lava", 301, {"Location": "https://one.example/lava", "Content-Type": PAGE}, b"lava moved"),
     ("http://two.example/gone", 410, {"Content-Type": PAGE}, page("lava", 9)),
     ("http://two.example/picture", 200, {"Content-Type": "image/png"}, b"lava volcano"),
-    ("http://two.example/latin", 200, {"Content-Type": "text/html; charset=latin-1"},
-     html("moon", 6).replace("About", "\u00dcber").encode("latin-1")),
+    (
+        "http://two.example/latin",
+        200,
+        {"Content-Type": "text/html; charset=latin-1"},
+        html("moon", 6).replace("About", "\u00dcber").encode("latin-1"),
+    ),
     ("http://10.0.0.1/lava", 200, {"Content-Type": PAGE}, page("lava")),
     ("http://two.example:8080/lava", 200, {"Content-Type": PAGE}, page("lava")),
     ("http://two.example/robots.txt", 200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /private"),
     ("http://two.example/private", 200, {"Content-Type": PAGE}, page("lava", 8)),
     ("http://two.example/bad-location", 302, {"Location": "http://x/\x01"}, b""),
-]  # fmt: skip
+]
 
 
 def test_a_warc_files_pages_are_found_and_fetched_as_if_live_and_a_crawl_store_is_one(tmp_path: Path) -> None:
@@ -192,9 +203,11 @@ def test_a_warc_files_pages_are_found_and_fetched_as_if_live_and_a_crawl_store_i
     write_warc(folder / "crawl.warc.gz", RESPONSES)
     ds = build_with(tmp_path, {"folder": {"warcs": [str(folder)]}})
     assert fates(ds) == {
-        "https://one.example/lava": "kept", "https://one.example/moon?a=1&b=2": "kept",
-        "http://two.example/latin": "kept", "http://two.example/private": "robots",
-    }  # fmt: skip
+        "https://one.example/lava": "kept",
+        "https://one.example/moon?a=1&b=2": "kept",
+        "http://two.example/latin": "kept",
+        "http://two.example/private": "robots",
+    }
     titles = {page.title for page in Dataset(ds).pages("val").values()}
     assert "\u00dcber moon" in titles
     again = FolderEngine.open(FolderConfig(warcs=(str(store_folder(ds)),)))

@@ -61,10 +61,14 @@ def config_at(web: Web, engines: Sequence[str], combine: str = "fallback", **cha
     base = {"pause_s": 0, "retries": 1, "max_wait_s": 100}
     at = f"http://127.0.0.1:{web.port}"
     search = {
-        "engines": list(engines), "combine": combine, "brave": {"base_url": at, **base},
-        "searxng": {"base_url": at, **base}, "google": {"base_url": at, **base},
-        "wikipedia": {"base_url": at + WIKIPEDIA, **base}, **changes,
-    }  # fmt: skip
+        "engines": list(engines),
+        "combine": combine,
+        "brave": {"base_url": at, **base},
+        "searxng": {"base_url": at, **base},
+        "google": {"base_url": at, **base},
+        "wikipedia": {"base_url": at + WIKIPEDIA, **base},
+        **changes,
+    }
     return to_config({"clock": "2026-01-02T00:00:00Z", "search": search}, "test")
 
 
@@ -163,8 +167,10 @@ def test_with_fallback_the_next_engine_is_asked_only_where_the_one_before_has_no
     manifest = build(questions_in(tmp_path), tmp_path / "ds", config_at(web, ["brave", "searxng"]))
     assert (web.n_asked(BRAVE), web.n_asked(SEARXNG)) == (3, 1)
     assert {(q, engine) for q, _, engine, _ in hits_of(tmp_path / "ds")} == {
-        ("Q1", "brave"), ("Q2", "searxng"), ("Q3", "brave"),
-    }  # fmt: skip
+        ("Q1", "brave"),
+        ("Q2", "searxng"),
+        ("Q3", "brave"),
+    }
     assert manifest.sources["engine"] == "brave,searxng"
     assert manifest.sources["searches"] == {"hits": 3}
     replay(store_folder(tmp_path / "ds"), tmp_path / "again")
@@ -194,8 +200,10 @@ def test_a_chain_that_is_left_without_an_engine_stops_and_resumes(web: Web, tmp_
     build(questions, tmp_path / "ds", config, sleep=lambda _: None)
     assert web.n_asked(SEARXNG) == n_before
     assert {(q, engine) for q, _, engine, _ in hits_of(tmp_path / "ds")} == {
-        ("Q1", "searxng"), ("Q2", "brave"), ("Q3", "brave"),
-    }  # fmt: skip
+        ("Q1", "searxng"),
+        ("Q2", "brave"),
+        ("Q3", "brave"),
+    }
 
 
 def test_fuse_asks_all_and_resumes_only_the_engine_that_refused(web: Web, tmp_path: Path) -> None:
@@ -218,8 +226,15 @@ def test_an_engine_is_given_its_pause_after_each_question_and_the_wait_is_told(
 ) -> None:
     web.answers[BRAVE] = [brave_hits(*INSIDE), (429, {"Retry-After": "7"}, b""), brave_hits(*INSIDE)]
     config = config_at(web, ["brave"])
-    patient = to_config({"search": {"engine": "brave", "brave": {
-        "base_url": config.search.brave.base_url, "pause_s": 2, "retries": 1}}}, "test")  # fmt: skip
+    patient = to_config(
+        {
+            "search": {
+                "engine": "brave",
+                "brave": {"base_url": config.search.brave.base_url, "pause_s": 2, "retries": 1},
+            }
+        },
+        "test",
+    )
     waits: list[float] = []
     build(questions_in(tmp_path), tmp_path / "ds", patient, sleep=waits.append)
     assert waits == [2.0, 7.0, 2.0, 2.0]
@@ -271,9 +286,11 @@ def test_a_fused_build_over_archives_is_real_from_end_to_end(tmp_path: Path) -> 
         (tmp_path / "sites" / "one.example" / f"{topic}.html").write_text(html(topic, 4))
     (tmp_path / "q.jsonl").write_text(question(1, "What does the moon orbit?", "the earth", "the sun"))
     search = {
-        "engines": ["folder", "zim"], "combine": "fuse", "zim": {"files": [str(tmp_path / "a.zim")]},
+        "engines": ["folder", "zim"],
+        "combine": "fuse",
+        "zim": {"files": [str(tmp_path / "a.zim")]},
         "folder": {"sites": str(tmp_path / "sites")},
-    }  # fmt: skip
+    }
     config = to_config({"search": search, "filter": {"duplicates": False}}, "test")
     manifest = build([tmp_path / "q.jsonl"], tmp_path / "ds", config)
     hits = hits_of(tmp_path / "ds")
@@ -289,9 +306,10 @@ def test_two_engines_that_serve_one_host_are_one_clear_error(tmp_path: Path) -> 
     (tmp_path / "sites" / "one.example").mkdir(parents=True)
     (tmp_path / "sites" / "one.example" / "a.html").write_text(html("moon", 4))
     search = {
-        "engines": ["folder", "zim"], "folder": {"sites": str(tmp_path / "sites")},
+        "engines": ["folder", "zim"],
+        "folder": {"sites": str(tmp_path / "sites")},
         "zim": {"files": [str(tmp_path / "a.zim")], "hosts": {"a.zim": "one.example"}},
-    }  # fmt: skip
+    }
     with pytest.raises(ConfigError, match=r"one\.example: is served by the engines folder and zim"):
         build(questions_in(tmp_path), tmp_path / "ds", to_config({"search": search}, "test"))
 
@@ -328,8 +346,9 @@ def test_a_recorded_refusal_is_no_answer_and_the_chain_goes_on(web: Web, tmp_pat
     config = config_at(web, ["recorded", "wikipedia"], recorded=recorded)
     build(questions, tmp_path / "two", config)
     assert {(q, engine) for q, _, engine, _ in hits_of(tmp_path / "two")} == {
-        ("Q1", "recorded"), *((f"Q{i}", "wikipedia") for i in range(2, 6)),
-    }  # fmt: skip
+        ("Q1", "recorded"),
+        *((f"Q{i}", "wikipedia") for i in range(2, 6)),
+    }
     assert web.n_asked(WIKIPEDIA) == 4
 
 
@@ -345,10 +364,15 @@ def test_a_recording_is_a_jsonl_file_too(web: Web, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "fault"),
-    [('{"query": "q"}', "urls"), ('{"query": "q", "urls": "x"}', "array"), ("[]", "object"), ("{", "JSON"),
-     ('{"query": "q", "urls": [], "more": 1}', "more"),
-     ('{"query": "q", "urls": []}\n{"query": " q", "urls": []}', "twice")],
-)  # fmt: skip
+    [
+        ('{"query": "q"}', "urls"),
+        ('{"query": "q", "urls": "x"}', "array"),
+        ("[]", "object"),
+        ("{", "JSON"),
+        ('{"query": "q", "urls": [], "more": 1}', "more"),
+        ('{"query": "q", "urls": []}\n{"query": " q", "urls": []}', "twice"),
+    ],
+)
 def test_a_broken_recording_is_told_with_its_line(line: str, fault: str, tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_text(line + "\n")
     with pytest.raises(DataError, match=fault):
@@ -357,10 +381,11 @@ def test_a_broken_recording_is_told_with_its_line(line: str, fault: str, tmp_pat
 
 def test_a_recording_that_is_not_there_or_cannot_be_read_again_is_told(tmp_path: Path) -> None:
     faults = {
-        "has no recording": {}, "no such recording": {"file": str(tmp_path / "x")},
+        "has no recording": {},
+        "no such recording": {"file": str(tmp_path / "x")},
         "stores no result pages": {"store": str(tmp_path), "engine": "folder"},
         "is not a crawl store": {"store": str(tmp_path / "x"), "engine": "brave"},
-    }  # fmt: skip
+    }
     for what, recorded in faults.items():
         with pytest.raises((ConfigError, DataError), match=what):
             open_chain(settings(["recorded"], recorded=recorded))
@@ -378,12 +403,23 @@ def test_engine_and_engines_name_the_same_chain() -> None:
 
 @pytest.mark.parametrize(
     "search",
-    [{"engine": "brave", "engines": ["zim"]}, {"engine": "brave,brave"}, {"engines": ["a,b"]}, {"engine": ""},
-     {"engine": "none,brave"}, {"engines": ["brave", ""]}, {"combine": "vote"}, {"recorded": {"store": "x"}},
-     {"recorded": {"store": "x", "engine": "brave", "file": "y"}}, {"brave": {"base_url": "http://api.example"}},
-     {"searxng": {"base_url": "https://me:pw@s.example"}}, {"wikipedia": {"base_url": "ftp://w.example"}},
-     {"brave": {"key": "secret"}}, {"brave": {"key_variable": "A B"}}],
-)  # fmt: skip
+    [
+        {"engine": "brave", "engines": ["zim"]},
+        {"engine": "brave,brave"},
+        {"engines": ["a,b"]},
+        {"engine": ""},
+        {"engine": "none,brave"},
+        {"engines": ["brave", ""]},
+        {"combine": "vote"},
+        {"recorded": {"store": "x"}},
+        {"recorded": {"store": "x", "engine": "brave", "file": "y"}},
+        {"brave": {"base_url": "http://api.example"}},
+        {"searxng": {"base_url": "https://me:pw@s.example"}},
+        {"wikipedia": {"base_url": "ftp://w.example"}},
+        {"brave": {"key": "secret"}},
+        {"brave": {"key_variable": "A B"}},
+    ],
+)
 def test_settings_that_make_no_chain_are_faults(search: Mapping[str, Any]) -> None:
     with pytest.raises(FaultsError):
         to_config({"search": search}, "test")
@@ -400,8 +436,13 @@ def test_what_changes_the_results_changes_the_hash_and_manners_do_not() -> None:
 
     chain = {"engines": ["brave", "searxng"]}
     plain = digest(**chain)
-    for same in ({"brave": {"pause_s": 9}}, {"brave": {"key_variable": "OTHER"}}, {"searxng": {"retries": 0}},
-                 {"wikipedia": {"match": "all"}}, {"zim": {"hosts": {"a.zim": "b"}}}):  # fmt: skip
+    for same in (
+        {"brave": {"pause_s": 9}},
+        {"brave": {"key_variable": "OTHER"}},
+        {"searxng": {"retries": 0}},
+        {"wikipedia": {"match": "all"}},
+        {"zim": {"hosts": {"a.zim": "b"}}},
+    ):
         assert digest(**chain, **same) == plain, same
     for other in ({"combine": "fuse"}, {"brave": {"country": "DE"}}, {"searxng": {"backends": ["bing"]}}, {"top": 3}):
         assert digest(**chain, **other) != plain, other

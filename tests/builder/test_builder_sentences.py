@@ -56,8 +56,14 @@ def test_abbreviations_of_science_end_no_sentence(sentences: list[str]) -> None:
 def test_a_line_of_more_possible_ends_than_a_page_may_have_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builder.sentences.MAX_ENDS", 3)
     assert cut("It is. So.\nA b. C d. E f. G h.\nOne more. Two more. Three.\nFour. Five.") == [
-        "It is.", "So.", "A b. C d. E f. G h.", "One more.", "Two more.", "Three.", "Four. Five."
-    ]  # fmt: skip
+        "It is.",
+        "So.",
+        "A b. C d. E f. G h.",
+        "One more.",
+        "Two more.",
+        "Three.",
+        "Four. Five.",
+    ]
 
 
 def test_a_line_break_always_ends_a_sentence() -> None:

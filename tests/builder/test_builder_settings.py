@@ -43,9 +43,15 @@ def test_all_faults_of_the_settings_are_told_at_once_with_their_place(tmp_path: 
 
 @pytest.mark.parametrize(
     "values",
-    [{"clock": "yesterday"}, {"clock": "2026-01-01T00:00:00"}, {"fetch": {"user_agent": "bad\nheader"}},
-     {"search": {"google": {"base_url": "ftp://x"}}}, {"name": "UPPER"}, {"fetch": {"timeout_s": 1e9}}],
-)  # fmt: skip
+    [
+        {"clock": "yesterday"},
+        {"clock": "2026-01-01T00:00:00"},
+        {"fetch": {"user_agent": "bad\nheader"}},
+        {"search": {"google": {"base_url": "ftp://x"}}},
+        {"name": "UPPER"},
+        {"fetch": {"timeout_s": 1e9}},
+    ],
+)
 def test_a_value_out_of_its_range_is_a_fault(values: dict[str, object]) -> None:
     with pytest.raises(FaultsError):
         to_config(values, "test")
@@ -53,11 +59,21 @@ def test_a_value_out_of_its_range_is_a_fault(values: dict[str, object]) -> None:
 
 def test_the_hash_moves_with_what_can_change_the_dataset_and_with_nothing_else() -> None:
     plain = config_sha256(BuildConfig())
-    for same in ({"fetch": {"workers": 7}}, {"fetch": {"per_host": 1}}, {"search": {"folder": {"sites": "/x"}}},
-                 {"name": "other"}, {"search": {"google": {"pause_s": 1}}}):  # fmt: skip
+    for same in (
+        {"fetch": {"workers": 7}},
+        {"fetch": {"per_host": 1}},
+        {"search": {"folder": {"sites": "/x"}}},
+        {"name": "other"},
+        {"search": {"google": {"pause_s": 1}}},
+    ):
         assert config_sha256(to_config(same, "test")) == plain, same
-    for other in ({"fetch": {"timeout_s": 4}}, {"filter": {"min_bytes": 1}}, {"extract": {"extractor": "bs4-v1"}},
-                  {"search": {"top": 3}}, {"search": {"engine": "none"}}):  # fmt: skip
+    for other in (
+        {"fetch": {"timeout_s": 4}},
+        {"filter": {"min_bytes": 1}},
+        {"extract": {"extractor": "bs4-v1"}},
+        {"search": {"top": 3}},
+        {"search": {"engine": "none"}},
+    ):
         assert config_sha256(to_config(other, "test")) != plain, other
 
 

@@ -112,9 +112,19 @@ def test_routes_answer_as_site_toml_says(root: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/site.toml", "/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt", "//etc/passwd", "/deep/../../secret.txt",
-     "/..%5csecret.txt", "/%00", "/.hidden.html", "/link.html"],
-)  # fmt: skip
+    [
+        "/site.toml",
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "//etc/passwd",
+        "/deep/../../secret.txt",
+        "/..%5csecret.txt",
+        "/%00",
+        "/.hidden.html",
+        "/link.html",
+    ],
+)
 def test_nothing_outside_and_nothing_private_is_served(root: Path, path: str) -> None:
     (root / "a.example" / "link.html").symlink_to(root / "secret.txt")
     with serve_sites(read_sites(root, {})) as port:

@@ -24,10 +24,16 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 def fetched(i: int, outcome: str = "kept") -> Fetched:
     return Fetched(
-        url=f"http://e.example/{i}", final_url=f"http://e.example/{i}?end", outcome=outcome, fetched_at=NOW, status=200,
+        url=f"http://e.example/{i}",
+        final_url=f"http://e.example/{i}?end",
+        outcome=outcome,
+        fetched_at=NOW,
+        status=200,
         headers={"Content-Type": "text/html; charset=latin-1", "Content-Encoding": "gzip", "X": "a\r\n b"},
-        body=f"<html>{i}</html>".encode() * 50 if outcome == "kept" else b"", n_redirects=1, detail="",
-    )  # fmt: skip
+        body=f"<html>{i}</html>".encode() * 50 if outcome == "kept" else b"",
+        n_redirects=1,
+        detail="",
+    )
 
 
 def same_store() -> tuple[str, datetime]:

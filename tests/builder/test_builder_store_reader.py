@@ -37,9 +37,14 @@ ROOT = Path(__file__).resolve().parents[2]
 def fetched(i: int, outcome: str = "kept", **more: object) -> Fetched:
     body = f"<p>{i}</p>".encode() * 20 if outcome == "kept" else b""
     return Fetched(
-        url=f"http://e.example/{i:05}", final_url=f"http://e.example/{i:05}", outcome=outcome, fetched_at=NOW,
-        status=200, body=body, **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+        url=f"http://e.example/{i:05}",
+        final_url=f"http://e.example/{i:05}",
+        outcome=outcome,
+        fetched_at=NOW,
+        status=200,
+        body=body,
+        **more,  # type: ignore[arg-type]
+    )
 
 
 @pytest.fixture
@@ -239,11 +244,17 @@ def test_the_plan_spreads_hosts_and_holds_each_url_once() -> None:
 OUTCOMES = st.sampled_from(["kept", "robots", "timeout", "connection", "http_error", "not_html"])
 FETCHES = st.builds(
     lambda outcome, status, n: Fetched(
-        url="http://e.example/", final_url="http://e.example/", outcome=outcome, fetched_at=NOW,
-        status=200 if outcome == "kept" else status, body=b"x" * n,
+        url="http://e.example/",
+        final_url="http://e.example/",
+        outcome=outcome,
+        fetched_at=NOW,
+        status=200 if outcome == "kept" else status,
+        body=b"x" * n,
     ),
-    OUTCOMES, st.sampled_from([404, 429, 500, 503]), st.integers(1, 3),
-)  # fmt: skip
+    OUTCOMES,
+    st.sampled_from([404, 429, 500, 503]),
+    st.integers(1, 3),
+)
 
 
 @settings(max_examples=200)

@@ -70,9 +70,13 @@ def test_a_refresh_keeps_what_is_unchanged_and_replaces_what_changed_or_is_gone(
             conditional = [headers for path, headers in zip(web.asked, web.headers, strict=True) if path == "/tagged"]
         assert [h["If-None-Match"] for h in conditional] == ['"v1"']
         assert {path: row.outcome for path, row in after.items()} == {
-            "/same": "kept", "/tagged": "kept", "/changed": "kept", "/gone": "http_error", "/flaky": "kept",
+            "/same": "kept",
+            "/tagged": "kept",
+            "/changed": "kept",
+            "/gone": "http_error",
+            "/flaky": "kept",
             "/forbidden": "robots",
-        }  # fmt: skip
+        }
         assert {row.round for row in after.values()} == {1}
         for path in ("/same", "/tagged", "/flaky"):
             assert (after[path].fetched_at, after[path].offset) == (FIRST, before[path].offset)
@@ -147,10 +151,12 @@ def test_a_take_down_of_a_host_holds_for_its_subdomains_and_a_hash_holds_everywh
 @pytest.mark.parametrize(
     ("kind", "value", "told"),
     [
-        ("url", "HTTP://E.example/#x", "is not canonical: write 'http://e.example/'"), ("url", "ftp://e/", "not http"),
-        ("host", "http://e.example", "no host name"), ("sha256", "A" * 64, "64 hexadecimal digits"),
+        ("url", "HTTP://E.example/#x", "is not canonical: write 'http://e.example/'"),
+        ("url", "ftp://e/", "not http"),
+        ("host", "http://e.example", "no host name"),
+        ("sha256", "A" * 64, "64 hexadecimal digits"),
     ],
-)  # fmt: skip
+)
 def test_a_take_down_that_would_never_match_is_refused(kind: str, value: str, told: str) -> None:
     with pytest.raises(RecordError, match=told):
         TakeDown(kind=kind, value=value, reason="r", at=FIRST)  # type: ignore[arg-type]

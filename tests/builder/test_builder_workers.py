@@ -42,9 +42,18 @@ def _run(jobs: list[str], workers: int = 1, **options: object) -> list[object]:
 def test_each_way_to_fail_has_its_reason_and_the_others_go_on() -> None:
     results = _run(["a", "hang", "b", "die", "c", "swell", "d", "raise", "e", "fits", "f"], workers=2)
     assert results == [
-        "A", WorkFailure(reason="timeout"), "B", WorkFailure(reason="crash"), "C", WorkFailure(reason="memory"), "D",
-        WorkFailure(reason="error KeyError"), "E", str(MEMORY_BYTES // 2), "F",
-    ]  # fmt: skip
+        "A",
+        WorkFailure(reason="timeout"),
+        "B",
+        WorkFailure(reason="crash"),
+        "C",
+        WorkFailure(reason="memory"),
+        "D",
+        WorkFailure(reason="error KeyError"),
+        "E",
+        str(MEMORY_BYTES // 2),
+        "F",
+    ]
 
 
 def test_a_job_that_waits_is_not_charged_with_the_time_of_the_wall() -> None:
@@ -64,11 +73,18 @@ def test_a_failed_job_may_be_tried_as_another_job_at_most_twice() -> None:
         return {"hang": "raise", "raise": "mended", "die": "die"}.get(job)
 
     assert _run(["hang", "x", "die", "swell"], retry=retry) == [
-        "MENDED", "X", WorkFailure(reason="crash"), WorkFailure(reason="memory"),
-    ]  # fmt: skip
+        "MENDED",
+        "X",
+        WorkFailure(reason="crash"),
+        WorkFailure(reason="memory"),
+    ]
     assert asked == [
-        ("hang", "timeout"), ("raise", "error KeyError"), ("die", "crash"), ("die", "crash"), ("swell", "memory"),
-    ]  # fmt: skip
+        ("hang", "timeout"),
+        ("raise", "error KeyError"),
+        ("die", "crash"),
+        ("die", "crash"),
+        ("swell", "memory"),
+    ]
 
 
 def test_jobs_are_taken_a_window_at_a_time() -> None:

@@ -16,9 +16,13 @@ SHA = "a" * 64
 
 def entry(**changed: object) -> BoardDataset:
     said = {
-        "name": "small", "version": "1.0.0", "content_sha256": SHA, "manifest_sha256": SHA, "split": "test",
+        "name": "small",
+        "version": "1.0.0",
+        "content_sha256": SHA,
+        "manifest_sha256": SHA,
+        "split": "test",
         "samples": ("whole",),
-    }  # fmt: skip
+    }
     return BoardDataset(**{**said, **changed})  # type: ignore[arg-type]
 
 

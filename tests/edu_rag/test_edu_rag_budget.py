@@ -214,9 +214,11 @@ def test_the_child_ends_with_its_parent(tmp_path: Path) -> None:
     """
     begin = "import os, time\nfrom edu_rag.budget import within_budget\n"
     parent = subprocess.Popen(
-        [sys.executable, "-c", begin + textwrap.dedent(code)], cwd=tmp_path, stdout=subprocess.PIPE,
+        [sys.executable, "-c", begin + textwrap.dedent(code)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(Path(budget.__file__).parents[1])},
-    )  # fmt: skip
+    )
     assert parent.stdout is not None
     with parent.stdout:
         assert parent.stdout.readline() == b"ready\n"

@@ -38,25 +38,44 @@ URLS = ("http://a.example/1", "http://a.example/ü")
 def tables() -> dict[str, dict[str, list[Any]]]:
     questions = [
         Question(
-            question_id=f"q{n}", text="Größe? \u2028 🙂", choices={"a": "x", "b": "", "c": "z"}, kind="matching",
-            split="val", lesson=None if n else "L_1 plants", flags=("truncated",) if n else (),
+            question_id=f"q{n}",
+            text="Größe? \u2028 🙂",
+            choices={"a": "x", "b": "", "c": "z"},
+            kind="matching",
+            split="val",
+            lesson=None if n else "L_1 plants",
+            flags=("truncated",) if n else (),
         )
         for n in (2, 0, 1)
-    ]  # fmt: skip
+    ]
     pages = [
         WebPage(
-            page_id=page_id_of(url), url=url, title="T", text="One. Two.", sentences=(Span(0, 4), Span(5, 9)),
-            fetched_at=NOW, html_sha256="0" * 64, extractor="bs4-v1", language="en", flags=("short",),
+            page_id=page_id_of(url),
+            url=url,
+            title="T",
+            text="One. Two.",
+            sentences=(Span(0, 4), Span(5, 9)),
+            fetched_at=NOW,
+            html_sha256="0" * 64,
+            extractor="bs4-v1",
+            language="en",
+            flags=("short",),
         )
         for url in URLS
-    ]  # fmt: skip
+    ]
     hits = [
         SearchHit(
-            question_id="q0", page_id=page_id_of(url) if kept else None, url=url, rank=rank, engine="folder", query="q",
-            searched_at=NOW, outcome="kept" if kept else "robots",
+            question_id="q0",
+            page_id=page_id_of(url) if kept else None,
+            url=url,
+            rank=rank,
+            engine="folder",
+            query="q",
+            searched_at=NOW,
+            outcome="kept" if kept else "robots",
         )
         for rank, url, kept in ((3, URLS[0], True), (1, URLS[1], True), (2, "http://b/", False))
-    ]  # fmt: skip
+    ]
     evidence = [Evidence(question_id="q0", page_id=page_id_of(URLS[0]), start=0, end=4, method="m-v1")]
     gold = [Gold(question_id=f"q{n}", answer="a") for n in (1, 0, 2)]
     records = {"questions": questions, "pages": pages, "hits": hits, "evidence": evidence, "gold": gold}
@@ -65,10 +84,16 @@ def tables() -> dict[str, dict[str, list[Any]]]:
 
 def write(folder: Path, content: Mapping[str, Mapping[str, Iterable[object]]] | None = None) -> Manifest:
     return write_dataset(
-        folder, content if content is not None else tables(), name="mini", version="1.2.3",
-        created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="1" * 64, sources={"n": 3},
+        folder,
+        content if content is not None else tables(),
+        name="mini",
+        version="1.2.3",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="1" * 64,
+        sources={"n": 3},
         documents=lambda folder, files: {"README.md": f"# card of {len(files)} files\n".encode()},
-    )  # fmt: skip
+    )
 
 
 def test_records_come_back_as_they_were_written_and_sorted(tmp_path: Path) -> None:
@@ -112,8 +137,9 @@ def test_an_empty_table_is_left_out_and_read_as_empty(tmp_path: Path) -> None:
     content = tables()
     manifest = write(tmp_path / "d", {"questions": content["questions"], "gold": content["gold"], "pages": {"val": []}})
     assert [name for name in manifest.files if name.endswith(".parquet")] == [
-        "gold/val-00000-of-00001.parquet", "questions/val-00000-of-00001.parquet",
-    ]  # fmt: skip
+        "gold/val-00000-of-00001.parquet",
+        "questions/val-00000-of-00001.parquet",
+    ]
     dataset = Dataset(tmp_path / "d")
     assert (dataset.hits("val"), dataset.pages("val"), dataset.evidence("val")) == ({}, {}, {})
 
@@ -231,9 +257,14 @@ def test_rows_that_break_a_records_invariant_are_named_with_file_and_row(tmp_pat
 def test_a_manifest_record_with_an_odd_file_name_cannot_exist() -> None:
     with pytest.raises(RecordError):
         Manifest(
-            name="mini", version="1.0.0", created_at="", builder="", config_sha256="", content_sha256="",
+            name="mini",
+            version="1.0.0",
+            created_at="",
+            builder="",
+            config_sha256="",
+            content_sha256="",
             files={"a b": FileEntry(sha256="0")},
-        )  # fmt: skip
+        )
 
 
 def _vouched(folder: Path, manifest: Manifest, name: str, n_rows: int) -> None:

@@ -62,26 +62,37 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20
 )
 @given(
     st.lists(st.tuples(TEXT, st.lists(TEXT, min_size=2, max_size=4), st.none() | TEXT), min_size=1, max_size=6),
-    st.lists(st.tuples(TEXT, st.none() | TEXT, st.integers(0, 10**12)), max_size=4), st.sampled_from([1, 10**9]),
-)  # fmt: skip
+    st.lists(st.tuples(TEXT, st.none() | TEXT, st.integers(0, 10**12)), max_size=4),
+    st.sampled_from([1, 10**9]),
+)
 def test_whatever_the_rows_hold_reader_and_writer_hash_the_same(
     tmp_path_factory: pytest.TempPathFactory, asked: list[Any], read: list[Any], shard: int
 ) -> None:
     questions = [
         Question(
-            question_id=f"q{n}", text=text, choices=dict(zip("abcd", choices, strict=False)), kind="matching",
-            split="val", lesson=lesson,
+            question_id=f"q{n}",
+            text=text,
+            choices=dict(zip("abcd", choices, strict=False)),
+            kind="matching",
+            split="val",
+            lesson=lesson,
         )
         for n, (text, choices, lesson) in enumerate(asked)
-    ]  # fmt: skip
+    ]
     pages = [
         WebPage(
-            page_id=page_id_of(f"http://a.example/{n}"), url=f"http://a.example/{n}", title=text, text=text,
-            sentences=(Span(0, len(text)),), fetched_at=dataset_time(micros), html_sha256="0" * 64, extractor="x",
+            page_id=page_id_of(f"http://a.example/{n}"),
+            url=f"http://a.example/{n}",
+            title=text,
+            text=text,
+            sentences=(Span(0, len(text)),),
+            fetched_at=dataset_time(micros),
+            html_sha256="0" * 64,
+            extractor="x",
             language=language,
         )
         for n, (text, language, micros) in enumerate(read)
-    ]  # fmt: skip
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dataset_writer, "SHARD_BYTES", shard)
         patch.setitem(dataset_writer.ROW_GROUP_ROWS, "questions", 2)
@@ -176,10 +187,14 @@ def test_the_seal_is_the_hash_of_all_other_fields_as_compact_json(folder: Path) 
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=8,
-)  # fmt: skip
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
 
 
 @settings(suppress_health_check=list(HealthCheck), deadline=None)

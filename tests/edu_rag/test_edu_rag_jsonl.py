@@ -30,11 +30,14 @@ from harness.running.partial import Partial
 
 DEEP = b"[" * 40 + b"]" * 40
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(exclude_categories=["Cs"])),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 def faults_of(tmp_path: Path, *lines: bytes) -> str:
@@ -188,8 +191,9 @@ def test_a_full_disk_is_reported_with_the_file_that_was_written(
 
     target, partial = tmp_path / "scorecard.json", tmp_path / "val.jsonl.partial"
     writers: dict[Path, Callable[[], object]] = {
-        target: lambda: write_file(target, b"{}"), partial: lambda: Partial(partial, {}, fresh=True),
-    }  # fmt: skip
+        target: lambda: write_file(target, b"{}"),
+        partial: lambda: Partial(partial, {}, fresh=True),
+    }
     monkeypatch.setattr("os.fsync", fill)
     for path, write in writers.items():
         monkeypatch.setattr(root, "main", lambda write=write, **_: write())

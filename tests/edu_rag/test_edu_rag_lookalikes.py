@@ -14,25 +14,62 @@ from edu_rag.look.lookalikes import lookalikes, name_key, resembles, skeletons
 
 UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202e\u2066\u2069\u180e\u034f\ufe0f\u3164\u115f\u2800"
 ALIKE = [
-    ("OpenAI", "OpenAl"), ("OpenAI", "0penAI"), ("OpenAI", "Open AI"), ("OpenAI", "Open-AI!"), ("OpenAI", "OpenΑI"),
-    ("OpenAI", "Ореnаi"), ("OpenAI", "𝐎𝐩𝐞𝐧𝐀𝐈."), ("OpenAI", "ＯｐｅｎＡｌ"), ("OpenAI", "Opén AI"),
+    ("OpenAI", "OpenAl"),
+    ("OpenAI", "0penAI"),
+    ("OpenAI", "Open AI"),
+    ("OpenAI", "Open-AI!"),
+    ("OpenAI", "OpenΑI"),
+    ("OpenAI", "Ореnаi"),
+    ("OpenAI", "𝐎𝐩𝐞𝐧𝐀𝐈."),
+    ("OpenAI", "ＯｐｅｎＡｌ"),
+    ("OpenAI", "Opén AI"),
     ("OpenAI", "OpenA|"),
-    ("Google", "Goog1e"), ("Google", "Gooogle"), ("Google", "Googel"), ("Microsoft", "Micosoft"), ("Google", "Boogle"),
-    ("modern-rag", "rnodern-rag"), ("widgets", "vvidgets"), ("HELSINKI", "НЕLЅІNКІ"), ("helsinki", "НЕLЅІNКІ"),
-    ("Meta", "Меtа"), ("Meta", "M\u200beta"), ("Meta", "\u202eMeta"), ("Ai2", "AI-2"), ("Ai2", "Al2"),
-    ("Stanford NLP", "Standford NLP"), ("Müller Lab", "Muller Lab"), ("ﬁrst lab", "f1rst lab"),
+    ("Google", "Goog1e"),
+    ("Google", "Gooogle"),
+    ("Google", "Googel"),
+    ("Microsoft", "Micosoft"),
+    ("Google", "Boogle"),
+    ("modern-rag", "rnodern-rag"),
+    ("widgets", "vvidgets"),
+    ("HELSINKI", "НЕLЅІNКІ"),
+    ("helsinki", "НЕLЅІNКІ"),
+    ("Meta", "Меtа"),
+    ("Meta", "M\u200beta"),
+    ("Meta", "\u202eMeta"),
+    ("Ai2", "AI-2"),
+    ("Ai2", "Al2"),
+    ("Stanford NLP", "Standford NLP"),
+    ("Müller Lab", "Muller Lab"),
+    ("ﬁrst lab", "f1rst lab"),
     ("bm25-rag", "bm25_rag"),
-    ("EDU-RAG authors", "EDU-RAG author5"), ("dataset", "datasеt"), ("paypal", "раураl"),
-]  # fmt: skip
+    ("EDU-RAG authors", "EDU-RAG author5"),
+    ("dataset", "datasеt"),
+    ("paypal", "раураl"),
+]
 APART = [
-    ("GPT", "GPU"), ("llama2-rag", "llama3-rag"), ("team 10", "team 11"), ("Llama 3 8B", "Llama 3 70B"),
-    ("bm25-overlap", "sbert-overlap"), ("EDU-RAG authors", "EDU-RAG baselines"), ("北京大学", "清华大学"),
+    ("GPT", "GPU"),
+    ("llama2-rag", "llama3-rag"),
+    ("team 10", "team 11"),
+    ("Llama 3 8B", "Llama 3 70B"),
+    ("bm25-overlap", "sbert-overlap"),
+    ("EDU-RAG authors", "EDU-RAG baselines"),
+    ("北京大学", "清华大学"),
     ("!!!", "???"),
-    ("🧪", "👩‍🔬"), ("", " "), ("one", "two"), ("Москва", "Самара"), ("rag-small", "rag-large"),
+    ("🧪", "👩‍🔬"),
+    ("", " "),
+    ("one", "two"),
+    ("Москва", "Самара"),
+    ("rag-small", "rag-large"),
     ("llama-rag", "llama2-rag"),
-]  # fmt: skip
-SAME = [("OpenAI", "openai"), ("OpenAI", "  Open\u0041I "), ("Open  AI", "Open\u00a0AI"), ("OpenAI", "ＯｐｅｎＡＩ"),
-        ("Straße", "STRASSE"), ("ﬁrst", "first")]  # fmt: skip
+]
+SAME = [
+    ("OpenAI", "openai"),
+    ("OpenAI", "  Open\u0041I "),
+    ("Open  AI", "Open\u00a0AI"),
+    ("OpenAI", "ＯｐｅｎＡＩ"),
+    ("Straße", "STRASSE"),
+    ("ﬁrst", "first"),
+]
 
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)

@@ -18,25 +18,40 @@ URL = "http://a.example/p"
 
 def question(**changes: Any) -> Question:
     fields: dict[str, Any] = {
-        "question_id": "q1", "text": "What?", "choices": {"a": "x", "b": "y"}, "kind": "multiple_choice",
+        "question_id": "q1",
+        "text": "What?",
+        "choices": {"a": "x", "b": "y"},
+        "kind": "multiple_choice",
         "split": "val",
-    }  # fmt: skip
+    }
     return Question(**fields | changes)
 
 
 def page(**changes: Any) -> WebPage:
     fields: dict[str, Any] = {
-        "page_id": page_id_of(URL), "url": URL, "title": "T", "text": "One. Two.",
-        "sentences": (Span(0, 4), Span(5, 9)), "fetched_at": NOW, "html_sha256": "0" * 64, "extractor": "bs4-v1",
-    }  # fmt: skip
+        "page_id": page_id_of(URL),
+        "url": URL,
+        "title": "T",
+        "text": "One. Two.",
+        "sentences": (Span(0, 4), Span(5, 9)),
+        "fetched_at": NOW,
+        "html_sha256": "0" * 64,
+        "extractor": "bs4-v1",
+    }
     return WebPage(**fields | changes)
 
 
 def hit(**changes: Any) -> SearchHit:
     fields: dict[str, Any] = {
-        "question_id": "q1", "page_id": page_id_of(URL), "url": URL, "rank": 1, "engine": "folder", "query": "What?",
-        "searched_at": NOW, "outcome": "kept",
-    }  # fmt: skip
+        "question_id": "q1",
+        "page_id": page_id_of(URL),
+        "url": URL,
+        "rank": 1,
+        "engine": "folder",
+        "query": "What?",
+        "searched_at": NOW,
+        "outcome": "kept",
+    }
     return SearchHit(**fields | changes)
 
 
@@ -186,9 +201,15 @@ def test_points_follow_the_outcome() -> None:
 
 def test_a_scorecard_whose_outcomes_are_not_its_counts_cannot_exist() -> None:
     fields: dict[str, Any] = {
-        "system": SystemFacts(slug="s", name="S", team="T"), "dataset": "d@1.0.0#00000000", "split": "val",
-        "sample": None, "harness": "0", "answers_rule": "r-v1", "counts": Counts(correct=1, failed=1), "outcomes": "cf",
-    }  # fmt: skip
+        "system": SystemFacts(slug="s", name="S", team="T"),
+        "dataset": "d@1.0.0#00000000",
+        "split": "val",
+        "sample": None,
+        "harness": "0",
+        "answers_rule": "r-v1",
+        "counts": Counts(correct=1, failed=1),
+        "outcomes": "cf",
+    }
     assert ScoreCard(**fields).counts.n == 2
     big = Slice(attribute="kind", value="x", counts=Counts(correct=3))
     for broken in ({"outcomes": "cc"}, {"outcomes": "cfx"}, {"slices": (big,)}, {"intervals": {"score": (1.0, 0.0)}}):

@@ -51,28 +51,44 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "check": ("{data}/submissions/my-system", *SCORED),
     "run": ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache", "--unsafe-no-sandbox"),
     "sandbox": (),
-    "probe": ("{data}/submissions/my-system", *SCORED, "--probe", "no-context", "--fresh", "--no-cache",
-              "--unsafe-no-sandbox"),
+    "probe": (
+        "{data}/submissions/my-system",
+        *SCORED,
+        "--probe",
+        "no-context",
+        "--fresh",
+        "--no-cache",
+        "--unsafe-no-sandbox",
+    ),
     "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
     "compare": ("{data}/submissions/my-system", "{data}/submissions/blind-a", *SCORED, "--html", "{out}.html"),
     "power": ("--n", "100"),
     "explain": ("{data}/submissions/my-system", "MINI_0001", *SCORED, "--html", "{out}.html"),
     "pr": ("--base", "{data}/base", "--head", "{data}/head", *SCORED, "--report", "{out}.md"),
-    "rerun": ("{data}/submissions/my-system", *SCORED, "--sample", "5", "--reruns", "{out}.jsonl",
-              "--unsafe-no-sandbox"),
+    "rerun": (
+        "{data}/submissions/my-system",
+        *SCORED,
+        "--sample",
+        "5",
+        "--reruns",
+        "{out}.jsonl",
+        "--unsafe-no-sandbox",
+    ),
     "verify": ("--results", "{data}/results", "--submissions", "{data}/submissions", *SCORED),
     "board": ("{data}/results", *SCORED, "--submissions", "{data}/submissions", "--out", "{out}", "--workers", "2"),
     "serve": ("{data}/results", "--watch", *SCORED, "--submissions", "{data}/submissions", "--port", "0"),
     "publish": ("{data}/results", "--repo", "nobody/nothing", "--submissions", "{data}/submissions", "--dry-run"),
-}  # fmt: skip
+}
 """Every command with arguments by which it comes to the processes that it starts."""
 MORE: Mapping[str, tuple[str, Sequence[str]]] = {
-    "build by datatrove": ("build", ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", "--executor",
-                                     "local", str(MINI / "build.toml"))),
+    "build by datatrove": (
+        "build",
+        ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", "--executor", "local", str(MINI / "build.toml")),
+    ),
     "replay by Ray": ("replay", ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2", "--executor", "ray")),
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
-}  # fmt: skip
+}
 """Other ways through the same commands that start other processes."""
 REFUSED = {"judge audit", "dataset takedown", "pr", "verify"}
 """Commands that refuse these arguments, having imported what they need."""
@@ -116,9 +132,13 @@ class Stranger:
         given = {name: value for name, value in os.environ.items() if name not in ("PYTHONSAFEPATH", "PYTHONPATH")}
         given |= {"PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"} | environment
         return subprocess.Popen(
-            [sys.executable, *words], cwd=self.here, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [sys.executable, *words],
+            cwd=self.here,
+            env=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
-        )  # fmt: skip
+        )
 
 
 @pytest.fixture
@@ -220,9 +240,13 @@ def test_an_empty_entry_of_the_path_does_not_bring_the_folder_back(tmp_path: Pat
     (tmp_path / "here").mkdir()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path / "here", capture_output=True, text=True, check=True,
+        [sys.executable, str(script)],
+        cwd=tmp_path / "here",
+        capture_output=True,
+        text=True,
+        check=True,
         env=environment | {"PYTHONPATH": path.format(root=ROOT)},
-    )  # fmt: skip
+    )
     assert str(tmp_path / "here") not in ast.literal_eval(done.stdout)
 
 

@@ -80,8 +80,13 @@ def test_an_answer_that_is_no_json_costs_its_question_only() -> None:
 def test_numbers_and_texts_of_other_libraries_are_as_good_as_plain_ones() -> None:
     (reply,), _ = ask("foreign")
     assert reply == {
-        "id": "r0", "answer": "a", "confidence": 0.5, "input_tokens": 7, "cost_usd": 2.0, "passages": [["p1", 0, 6]],
-    }  # fmt: skip
+        "id": "r0",
+        "answer": "a",
+        "confidence": 0.5,
+        "input_tokens": 7,
+        "cost_usd": 2.0,
+        "passages": [["p1", 0, 6]],
+    }
 
 
 def test_what_is_no_finite_number_or_no_text_costs_its_question_and_names_the_field() -> None:

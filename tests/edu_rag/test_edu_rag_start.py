@@ -13,9 +13,25 @@ from edu_rag.__main__ import COMMANDS, SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = (
-    "numpy", "pyarrow", "scipy", "pandas", "jinja2", "requests", "aiohttp", "ir_measures", "pytrec_eval", "datasets",
-    "torch", "transformers", "sentence_transformers", "sklearn", "nltk", "asyncio", "lxml", "tqdm",
-)  # fmt: skip
+    "numpy",
+    "pyarrow",
+    "scipy",
+    "pandas",
+    "jinja2",
+    "requests",
+    "aiohttp",
+    "ir_measures",
+    "pytrec_eval",
+    "datasets",
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "sklearn",
+    "nltk",
+    "asyncio",
+    "lxml",
+    "tqdm",
+)
 PROBE = """
 import sys
 from edu_rag.__main__ import main
@@ -39,9 +55,13 @@ def submission(tmp_path: Path) -> Path:
 
 def loaded(*words: str) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", PROBE.format(heavy=HEAVY), *words], cwd=ROOT, capture_output=True, text=True,
-        check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        [sys.executable, "-c", PROBE.format(heavy=HEAVY), *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     return done.returncode, done.stdout.rpartition("LOADED")[2].strip() + done.stderr
 
 
@@ -57,9 +77,14 @@ def test_checking_a_submission_without_a_dataset_loads_nothing_heavy(submission:
 
 def test_a_terminal_that_lacks_a_letter_gets_its_number_and_no_traceback() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "edu_rag", "compare", "--help"], cwd=ROOT, capture_output=True, text=True,
-        env=os.environ | {"PYTHONIOENCODING": "latin-1"}, timeout=60, check=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "edu_rag", "compare", "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"},
+        timeout=60,
+        check=True,
+    )
     assert "A B [C \\u2026]" in done.stdout
 
 

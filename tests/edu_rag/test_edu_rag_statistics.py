@@ -84,9 +84,16 @@ def test_plain_resampling_draws_questions_one_by_one_and_takes_the_same_places()
 
 @pytest.mark.parametrize(
     ("n", "level", "places"),
-    [(10_000, 0.95, (249, 9_750)), (200, 0.95, (4, 195)), (200, 0.8, (19, 180)), (1_001, 0.95, (25, 975)),
-     (10, 0.95, (0, 9)), (1, 0.95, (0, 0)), (4, 1.0, (0, 3))],
-)  # fmt: skip
+    [
+        (10_000, 0.95, (249, 9_750)),
+        (200, 0.95, (4, 195)),
+        (200, 0.8, (19, 180)),
+        (1_001, 0.95, (25, 975)),
+        (10, 0.95, (0, 9)),
+        (1, 0.95, (0, 0)),
+        (4, 1.0, (0, 3)),
+    ],
+)
 def test_as_many_resamples_lie_below_an_interval_as_above(n: int, level: float, places: tuple[int, int]) -> None:
     assert places_of(n, level) == places
 
@@ -180,8 +187,10 @@ def test_sign_flip_p_is_the_share_of_all_sign_patterns(differences: list[int]) -
 
 @pytest.mark.parametrize("differences", [[2, 2, 1, -1, 1], [2, -2, 2, 2, 1, 0], [1, 1, 1, 2], [2, 2, 2], [1, -1], []])
 def test_sign_flip_counts_differences_of_two_twice(differences: list[int]) -> None:
-    sums = [abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
-            for signs in product((1, -1), repeat=len(differences))]  # fmt: skip
+    sums = [
+        abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
     n_reached = sum(total >= abs(sum(differences)) for total in sums)
     assert s.sign_flip_p(differences) == pytest.approx(n_reached / len(sums), rel=1e-12)
 

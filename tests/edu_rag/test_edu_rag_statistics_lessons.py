@@ -260,7 +260,7 @@ def test_each_rate_has_the_interval_of_its_own_indicator() -> None:
     indicators = [
         s.points_of(letters),
         *(np.array([x in wanted for x in letters], dtype=np.int64) for wanted in ("c", "i", "auf")),
-    ]  # fmt: skip
+    ]
     for row, name in zip(indicators, ("score", "accuracy", "hallucination", "missing"), strict=True):
         assert s.rate_intervals(letters)[0][name] == s.mean_interval(row)
         assert s.rate_intervals(letters, level=0.8)[0][name] == s.mean_interval(row, 0.8)
@@ -297,9 +297,12 @@ def test_paired_intervals_agree_with_scipys_bootstrap_of_lessons() -> None:
     d = lumpy(3, lessons) - lumpy(4, lessons)
     sums = np.bincount(lessons, weights=d)
     theirs = scipy.stats.bootstrap(
-        (sums,), lambda x, axis: x.sum(axis=axis) / 480, method="percentile", n_resamples=9_999,
+        (sums,),
+        lambda x, axis: x.sum(axis=axis) / 480,
+        method="percentile",
+        n_resamples=9_999,
         rng=np.random.default_rng(0),
-    ).confidence_interval  # fmt: skip
+    ).confidence_interval
     found = s.paired(lumpy(3, lessons), lumpy(4, lessons), lessons)
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.012)
 

@@ -94,8 +94,12 @@ def test_typical_spread_is_the_median_over_pairs_with_lessons() -> None:
     lessons = [0, 0, 1, 1]
     pairs = [s.spread_of(systems[i], systems[j], lessons).effective_sd for i, j in ((0, 1), (0, 2), (1, 2))]
     assert s.typical_sd(systems, lessons) == pytest.approx(sorted(pairs)[1])
-    assert s.typical_sd(systems) == pytest.approx(sorted(s.spread_of(a, b).sd for a, b in (
-        (systems[0], systems[1]), (systems[0], systems[2]), (systems[1], systems[2])))[1])  # fmt: skip
+    assert s.typical_sd(systems) == pytest.approx(
+        sorted(
+            s.spread_of(a, b).sd
+            for a, b in ((systems[0], systems[1]), (systems[0], systems[2]), (systems[1], systems[2]))
+        )[1]
+    )
     assert s.typical_sd(systems[:1], lessons) is None
     assert s.typical_sd([]) is None
 

@@ -87,9 +87,15 @@ def _page(pair: Pair, web: Path) -> WebPage:
     if not isinstance(got, Extracted):
         raise ValueError(f"{pair.url}: {got.reason}")  # noqa: TRY004
     return WebPage(
-        page_id=pair.page_id, url=pair.url, title=got.title, text=got.text, sentences=split_sentences(got.text),
-        fetched_at=datetime(2000, 1, 1, tzinfo=UTC), html_sha256=pair.html_sha256, extractor=pair.extractor,
-    )  # fmt: skip
+        page_id=pair.page_id,
+        url=pair.url,
+        title=got.title,
+        text=got.text,
+        sentences=split_sentences(got.text),
+        fetched_at=datetime(2000, 1, 1, tzinfo=UTC),
+        html_sha256=pair.html_sha256,
+        extractor=pair.extractor,
+    )
 
 
 def _places(pair: Pair, page: WebPage) -> dict[str, Span]:

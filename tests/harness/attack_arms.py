@@ -31,22 +31,36 @@ def arms() -> dict[str, Arm]:
     # Nobody in all but number: limits on processes count by user, and sandboxes beside us run as nobody.
     drop = as_user(65_533, [])
     limits = [
-        "prlimit", f"--as={CAPS['memory_bytes']}", f"--nproc={CAPS['n_processes']}", f"--fsize={CAPS['file_bytes']}",
+        "prlimit",
+        f"--as={CAPS['memory_bytes']}",
+        f"--nproc={CAPS['n_processes']}",
+        f"--fsize={CAPS['file_bytes']}",
         f"--nofile={CAPS['n_files']}",
-    ]  # fmt: skip
+    ]
     return {
         "plain subprocess": Arm(),
         "nobody + rlimits": Arm([*drop, *limits], python=(python_for(65_533) or [""])[0]),
         "unshare": Arm(
-            ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--net", "--mount",
-             "--mount-proc", "--ipc"], apart=True,
+            [
+                "unshare",
+                "--user",
+                "--map-root-user",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--net",
+                "--mount",
+                "--mount-proc",
+                "--ipc",
+            ],
+            apart=True,
         ),
         "usual bwrap line": Arm(
             ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "--die-with-parent"],
             apart=True,
         ),
         "ours": Arm(ours=True, apart=True),
-    }  # fmt: skip
+    }
 
 
 def _start(world: World, arm: Arm, names: Sequence[str], errors: Any) -> subprocess.Popen[bytes]:
@@ -56,11 +70,14 @@ def _start(world: World, arm: Arm, names: Sequence[str], errors: Any) -> subproc
     import termios
 
     settings = {
-        "attacks": list(names), "words": [*arm.words, arm.python or world.python, "system.py"],
+        "attacks": list(names),
+        "words": [*arm.words, arm.python or world.python, "system.py"],
         "said": str(world.folder / "said"),
-        "submission": world.targets["submission"], "dataset": world.targets["dataset"], "caps": dict(CAPS),
+        "submission": world.targets["submission"],
+        "dataset": world.targets["dataset"],
+        "caps": dict(CAPS),
         "secret": world.targets["secret"],
-    }  # fmt: skip
+    }
     path = world.folder / "settings.json"
     path.write_text(json.dumps(settings))
     path.chmod(0o644)
@@ -70,18 +87,27 @@ def _start(world: World, arm: Arm, names: Sequence[str], errors: Any) -> subproc
     master, terminal = pty.openpty()
     world.stack.callback(os.close, master)
     environment = {
-        "PATH": os.environ["PATH"], "HOME": world.targets["home"], "EDU_RAG_SECRET": world.new_canary(),
+        "PATH": os.environ["PATH"],
+        "HOME": world.targets["home"],
+        "EDU_RAG_SECRET": world.new_canary(),
         "PYTHONPATH": ":".join(filter(None, (world.targets["repository"], world.packages))),
         "TMPDIR": str(world.folder / "tmp"),
-        "EDU_RAG_CACHE": str(world.folder / "home" / "cache"), "PYTHONDONTWRITEBYTECODE": "1",
+        "EDU_RAG_CACHE": str(world.folder / "home" / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
         "AWS_SESSION": world.new_canary(),
-    }  # fmt: skip
+    }
     try:
         return subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=errors, stderr=errors, env=environment, cwd=world.folder / "desk",
-            pass_fds=[held, terminal], start_new_session=True,
+            words,
+            stdin=subprocess.PIPE,
+            stdout=errors,
+            stderr=errors,
+            env=environment,
+            cwd=world.folder / "desk",
+            pass_fds=[held, terminal],
+            start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(terminal, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - takes no lock
-        )  # fmt: skip
+        )
     finally:
         os.close(held)
         os.close(terminal)

@@ -26,9 +26,12 @@ def plain(settings: dict[str, Any]) -> dict[str, Any]:
     for name in settings["attacks"]:
         if process is None or process.poll() is not None:
             process = subprocess.Popen(
-                settings["words"], cwd=settings["submission"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                settings["words"],
+                cwd=settings["submission"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 close_fds=False,
-            )  # fmt: skip
+            )
         assert process.stdin is not None
         assert process.stdout is not None
         try:

@@ -25,9 +25,13 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 ATTACKS = HERE / "attacks"
 CAPS: Mapping[str, int] = {
-    "memory_bytes": 384 << 20, "n_processes": 64, "file_bytes": 48 << 20, "n_files": 512, "tmp_bytes": 64 << 20,
+    "memory_bytes": 384 << 20,
+    "n_processes": 64,
+    "file_bytes": 48 << 20,
+    "n_files": 512,
+    "tmp_bytes": 64 << 20,
     "shm_bytes": 16 << 20,
-}  # fmt: skip
+}
 """Small ones, so that going beyond them costs this machine little."""
 STATED = {"lock_on_files_of_the_machine": "lock files"}
 """Attacks that succeed, and the words in SECURITY.md that say so."""
@@ -138,19 +142,31 @@ def _servers(world: World) -> dict[str, Any]:
 
 def as_user(uid: int, words: Sequence[str]) -> list[str]:
     """A command run by another user, where that is not root."""
-    return list(words) if uid == 0 else [
-        "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *words,
-    ]  # fmt: skip
+    return (
+        list(words)
+        if uid == 0
+        else [
+            "setpriv",
+            f"--reuid={uid}",
+            f"--regid={uid}",
+            "--clear-groups",
+            *words,
+        ]
+    )
 
 
 def _victim(world: World) -> dict[str, Any]:
     words = [world.python, str(world.folder / "victim.py"), str(world.folder / "victim.note"), world.mark]
     shutil.copy(HERE / "attack_victim.py", world.folder / "victim.py")
     process = subprocess.Popen(
-        as_user(world.uid, [*words, world.new_canary()]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        as_user(world.uid, [*words, world.new_canary()]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         stderr=subprocess.DEVNULL,
-        env={"CANARY": world.new_canary(), "PATH": os.environ["PATH"]}, cwd="/",
-    )  # fmt: skip
+        env={"CANARY": world.new_canary(), "PATH": os.environ["PATH"]},
+        cwd="/",
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     world.stack.callback(process.wait, 20)
@@ -186,10 +202,16 @@ def _dataset(world: World, names: Sequence[str]) -> Path:
     ]
     golds = [Gold(question_id=question.question_id, answer="a") for question in questions]
     write_dataset(
-        folder, {"questions": {"test": questions}, "gold": {"test": golds}}, name="attacks", version="1.0.0",
-        created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64, sources={},
+        folder,
+        {"questions": {"test": questions}, "gold": {"test": golds}},
+        name="attacks",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
         documents=lambda folder, files: {"README.md": b"# attacks\n"},
-    )  # fmt: skip
+    )
     return folder
 
 
@@ -240,13 +262,24 @@ def a_world(uid: int = 0, names: Sequence[str] | None = None) -> Iterator[World]
         world.plant("home/.cache/huggingface/token", head="hf_")
         world.plant("desk/note.txt")
         world.targets = {
-            "mark": mark, "dataset": str(dataset), "gold": str(next((dataset / "gold").glob("*.parquet"))),
-            "secret": str(world.plant("secret.txt")), "home": str(home), "walk": "/",
+            "mark": mark,
+            "dataset": str(dataset),
+            "gold": str(next((dataset / "gold").glob("*.parquet"))),
+            "secret": str(world.plant("secret.txt")),
+            "home": str(home),
+            "walk": "/",
             "other_submission": str(world.plant("submissions/another-team/predictions/d-1.0.0/test.jsonl")),
-            "results": str(world.plant("results/another-team.json")), "submission": str(_submission(world)),
-            "repository": str(_repository(world)), "sysv_key": _sysv(world), "only_known": False, "pids": [],
-            "setuid_program": str(_setuid(folder)), **CAPS, **_servers(world), **_victim(world),
-        }  # fmt: skip
+            "results": str(world.plant("results/another-team.json")),
+            "submission": str(_submission(world)),
+            "repository": str(_repository(world)),
+            "sysv_key": _sysv(world),
+            "only_known": False,
+            "pids": [],
+            "setuid_program": str(_setuid(folder)),
+            **CAPS,
+            **_servers(world),
+            **_victim(world),
+        }
         (folder / "tmp").mkdir()
         _give(folder, uid)
         stack.callback(_clean, mark)
@@ -270,9 +303,27 @@ def _give(folder: Path, uid: int) -> None:
 
 
 PLACES = (
-    "/", "/usr", "/usr/bin", "/usr/local/bin", "/usr/lib", "/lib", "/etc", "/etc/cron.d", "/tmp", "/var/tmp",
-    "/dev/shm", "/dev", "/run", "/var", "/var/lib", "/home", "/root", "/opt", "/srv", "/mnt",
-)  # fmt: skip
+    "/",
+    "/usr",
+    "/usr/bin",
+    "/usr/local/bin",
+    "/usr/lib",
+    "/lib",
+    "/etc",
+    "/etc/cron.d",
+    "/tmp",
+    "/var/tmp",
+    "/dev/shm",
+    "/dev",
+    "/run",
+    "/var",
+    "/var/lib",
+    "/home",
+    "/root",
+    "/opt",
+    "/srv",
+    "/mnt",
+)
 
 
 def _clean(mark: str) -> None:

@@ -112,7 +112,7 @@ ROWS: Mapping[str, Sequence[tuple[str, Callable[[Rows], Rows]]]] = {
     "questions removed": [("questions", lambda rows: rows[1:]), ("gold", lambda rows: rows[1:])],
     "questions added": [("questions", add_question), ("gold", add_question)],
     "the evidence removed": [("evidence", lambda rows: rows[1:])],
-}  # fmt: skip
+}
 """What is forged in the rows: the tables, and how their rows change."""
 
 

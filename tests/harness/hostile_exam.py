@@ -32,10 +32,17 @@ HOSTILE = (
     "👩‍🔬🧪" * 40,
 )
 URLS = (
-    "javascript:window.harmed=1", "JaVaScRiPt:alert(1)", "data:text/html,<script>window.harmed=1</script>",
-    "https://ok.example/\"onclick=\"x", "//evil.example/x", "https://good.example/page", "file:///etc/passwd",
-    "https://" + "a" * 5_000 + ".example", "java\nscript:alert(1)", "https://exаmple.org/",
-)  # fmt: skip
+    "javascript:window.harmed=1",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,<script>window.harmed=1</script>",
+    'https://ok.example/"onclick="x',
+    "//evil.example/x",
+    "https://good.example/page",
+    "file:///etc/passwd",
+    "https://" + "a" * 5_000 + ".example",
+    "java\nscript:alert(1)",
+    "https://exаmple.org/",
+)
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -43,9 +50,16 @@ def _page(number: int, text: str) -> WebPage:
     url = URLS[number % len(URLS)] + ("" if number < len(URLS) else f"#{number}")
     body = f"{text} Cells divide by mitosis. {text}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title=text, text=body, sentences=(Span(0, len(body)),), fetched_at=WHEN,
-        html_sha256="0" * 64, extractor=text[:40], flags=("injection",),
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title=text,
+        text=body,
+        sentences=(Span(0, len(body)),),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        extractor=text[:40],
+        flags=("injection",),
+    )
 
 
 def write_exam(folder: Path) -> Dataset:
@@ -53,11 +67,16 @@ def write_exam(folder: Path) -> Dataset:
     pages = [_page(number, text) for number, text in enumerate(HOSTILE)]
     questions = [
         Question(
-            question_id=f"<b>{number:02}'\"&</b>", text=text, choices={"a": text, "b": "mitosis", "c": f"c {text}"},
-            kind="multiple_choice", split="test", lesson=text, flags=("truncated",),
+            question_id=f"<b>{number:02}'\"&</b>",
+            text=text,
+            choices={"a": text, "b": "mitosis", "c": f"c {text}"},
+            kind="multiple_choice",
+            split="test",
+            lesson=text,
+            flags=("truncated",),
         )
         for number, text in enumerate(HOSTILE)
-    ]  # fmt: skip
+    ]
     both = list(zip(questions, pages, strict=True))
     at = [page.text.index("Cells") for page in pages]
     write_dataset(
@@ -66,21 +85,42 @@ def write_exam(folder: Path) -> Dataset:
             "questions": {"test": questions},
             "gold": {"test": [Gold(question_id=q.question_id, answer="b") for q in questions]},
             "pages": {"test": pages},
-            "hits": {"test": [
-                SearchHit(question_id=q.question_id, page_id=p.page_id, url=p.url, rank=1, engine="x", query=q.text,
-                          searched_at=WHEN, outcome="kept") for q, p in both
-            ]},
-            "evidence": {"test": [
-                Evidence(question_id=q.question_id, page_id=p.page_id, start=start, end=start + 24, method="x-v1")
-                for (q, p), start in zip(both, at, strict=True)
-            ]},
-            "leaks": {"test": [
-                Leak(question_id=q.question_id, page_id=p.page_id, start=0, end=10, kind="leak_key") for q, p in both
-            ]},
+            "hits": {
+                "test": [
+                    SearchHit(
+                        question_id=q.question_id,
+                        page_id=p.page_id,
+                        url=p.url,
+                        rank=1,
+                        engine="x",
+                        query=q.text,
+                        searched_at=WHEN,
+                        outcome="kept",
+                    )
+                    for q, p in both
+                ]
+            },
+            "evidence": {
+                "test": [
+                    Evidence(question_id=q.question_id, page_id=p.page_id, start=start, end=start + 24, method="x-v1")
+                    for (q, p), start in zip(both, at, strict=True)
+                ]
+            },
+            "leaks": {
+                "test": [
+                    Leak(question_id=q.question_id, page_id=p.page_id, start=0, end=10, kind="leak_key")
+                    for q, p in both
+                ]
+            },
         },
-        name="hostile", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64,
-        sources={"leaks": {"leak_key": 1}}, documents=lambda folder, files: {"README.md": b"# hostile\n"},
-    )  # fmt: skip
+        name="hostile",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={"leaks": {"leak_key": 1}},
+        documents=lambda folder, files: {"README.md": b"# hostile\n"},
+    )
     return Dataset(folder)
 
 
@@ -91,10 +131,17 @@ def write_predictions(path: Path, dataset: Dataset, answer: str) -> Path:
         dataset.questions("test"), [page_id_of(_page(n, t).url) for n, t in enumerate(HOSTILE)], strict=True
     ):
         passages: Sequence[object] = [[page, 0, 30], [page, 5, 12], [question.text[:60] or "x", 0, 5], [page, 0, 10**8]]
-        lines.append({
-            "question_id": question.question_id, "answer": answer + question.text[:2_000], "response": question.text,
-            "confidence": 0.5, "latency_s": 1.5, "input_tokens": 3, "passages": passages,
-        })  # fmt: skip
+        lines.append(
+            {
+                "question_id": question.question_id,
+                "answer": answer + question.text[:2_000],
+                "response": question.text,
+                "confidence": 0.5,
+                "latency_s": 1.5,
+                "input_tokens": 3,
+                "passages": passages,
+            }
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -106,8 +153,17 @@ def hostile_card(card: ScoreCard, text: str) -> ScoreCard:
         slug=text, name=text, team=text, description=text, contact=text, links=(text,), licence=text, models=(text,)
     )
     return replace(
-        card, system=system, harness=text, answers_rule=text, interval_method=text, scored_at=text,
-        predictions_sha256=text, slices=(*card.slices, Slice(attribute=text, value=text, counts=card.counts)),
-        retrieval={text: text}, confidence={text: {text: 0.5}}, cost={text: text}, probes={text: [text], "x": text},
+        card,
+        system=system,
+        harness=text,
+        answers_rule=text,
+        interval_method=text,
+        scored_at=text,
+        predictions_sha256=text,
+        slices=(*card.slices, Slice(attribute=text, value=text, counts=card.counts)),
+        retrieval={text: text},
+        confidence={text: {text: 0.5}},
+        cost={text: text},
+        probes={text: [text], "x": text},
         attribution={},
-    )  # fmt: skip
+    )

@@ -48,10 +48,15 @@ def settings(name: str, accounts: str = "[]", team: str = "us") -> str:
 def write_base(root: Path) -> Path:
     """What every pull request starts from: a little of everything that a repository holds."""
     for name in (
-        "harness/run.py", "harness/__init__.py", ".github/workflows/score.yml", "pyproject.toml", "Makefile",
-        "submissions/README.md", "leaderboard/results/tqa-val-2.1.0/val/old-system/scorecard.json",
+        "harness/run.py",
+        "harness/__init__.py",
+        ".github/workflows/score.yml",
+        "pyproject.toml",
+        "Makefile",
+        "submissions/README.md",
+        "leaderboard/results/tqa-val-2.1.0/val/old-system/scorecard.json",
         "leaderboard/results/tqa-val-2.0.0/val/scored-once/scorecard.json",
-    ):  # fmt: skip
+    ):
         put(root, name, "ours\n")
     for folder, accounts, team in (
         (OLD, '["them"]', "them"),
@@ -251,8 +256,11 @@ HOSTILE = (
     Pull("link to /etc/passwd", _link(f"{NEW}/{RUN}.jsonl", "/etc/passwd"), (f"{NEW}/{RUN}.jsonl", "link")),
     Pull("link that leads to itself", _link(f"{NEW}/loop", "loop"), (f"{NEW}/loop", "link")),
     Pull("submission that is a link", lambda head: (head / NEW).symlink_to("old-system"), (NEW,)),
-    Pull("link in place of submissions", lambda head: (
-        (head / "submissions").rename(head / "moved"), (head / "submissions").symlink_to("moved")), ("is now a link",)),
+    Pull(
+        "link in place of submissions",
+        lambda head: ((head / "submissions").rename(head / "moved"), (head / "submissions").symlink_to("moved")),
+        ("is now a link",),
+    ),
     Pull("link in place of one's own", _own_is_link, (OWN, "is now a link")),
     Pull("gitlink", _submodule, (f"{NEW}/vendored", "submodule")),
     Pull("repository inside", _new(f"{NEW}/.git/config"), (f"{NEW}/.git", "repository")),
@@ -262,18 +270,31 @@ HOSTILE = (
     Pull("case clash inside", _case, (f"{NEW}/data.py", "capitals")),
     Pull("case clash with a submission", lambda head: add(head, "Own-System"), ("submissions/Own-System",)),
     Pull("60,000 files", _many, (NEW, "2,000 files")),
-    Pull("many files beside a workflow", lambda head: (
-        _many(head, 2_100), put(head, ".github/workflows/score.yml")), (".github/workflows/score.yml", "2,000 files")),
+    Pull(
+        "many files beside a workflow",
+        lambda head: (_many(head, 2_100), put(head, ".github/workflows/score.yml")),
+        (".github/workflows/score.yml", "2,000 files"),
+    ),
     Pull("2 GB file", _sparse(f"{NEW}/weights.bin", 2_000_000_000), (f"{NEW}/weights.bin", "2,000.0 MB")),
     Pull("2 GB settings", _sparse(f"{NEW}/submission.toml", 2_000_000_000), (f"{NEW}/submission.toml", "2,000.0 MB")),
     Pull("300 MB of predictions", _sparse(f"{NEW}/{RUN}.jsonl", 300_000_000), (f"{NEW}/{RUN}.jsonl", "300.0 MB")),
-    Pull("settings that are a folder", lambda head: (
-        put(head, f"{NEW}/system.py"), put(head, f"{NEW}/submission.toml/settings.py"), put(head, "x.py")), ("x.py",)),
+    Pull(
+        "settings that are a folder",
+        lambda head: (
+            put(head, f"{NEW}/system.py"),
+            put(head, f"{NEW}/submission.toml/settings.py"),
+            put(head, "x.py"),
+        ),
+        ("x.py",),
+    ),
     Pull("overlap that is a folder of another", _new(f"{OLD}/overlap.txt/x"), (f"{OLD}/overlap.txt/x",)),
     Pull("2 GB beside", _sparse("weights.bin", 2_000_000_000), ("weights.bin",)),
     Pull("huge settings", _new(f"{NEW}/submission.toml", "#" * 200_000), (f"{NEW}/submission.toml", "0.2 MB")),
-    Pull("files that are large together", lambda head: (
-        add(head), [os.truncate(put(head, f"{NEW}/w{n}.bin"), 20_000_000) for n in range(3)]), (NEW, "60.0 MB")),
+    Pull(
+        "files that are large together",
+        lambda head: (add(head), [os.truncate(put(head, f"{NEW}/w{n}.bin"), 20_000_000) for n in range(3)]),
+        (NEW, "60.0 MB"),
+    ),
     Pull("name that is no UTF-8", _bytes_name, (f"{NEW}/caf\\xe9\\xff.py",)),
     Pull("name with a line end", _new(f"{NEW}/a\nb.py"), (f"{NEW}/a\\nb.py",)),
     Pull("name with terminal orders", _new(f"{NEW}/\x1b[2Jx"), (f"{NEW}/\\x1b[2Jx",)),
@@ -304,8 +325,11 @@ HOSTILE = (
     Pull("submission that is renamed", _renamed, (f"{OLD}/submission.toml",)),
     Pull("folder that is a file now", _folder_to_file, (OLD,)),
     Pull("result that is removed", lambda head: (head / OWN / f"{RUN}.jsonl").unlink(), (f"{OWN}/{RUN}.jsonl",)),
-    Pull("record for an old result", lambda head: (
-        put(head, f"{OWN}/predictions/tqa-val-2.0.0/val.run.json")), ("val.run.json: comes without new predictions",)),
+    Pull(
+        "record for an old result",
+        lambda head: put(head, f"{OWN}/predictions/tqa-val-2.0.0/val.run.json"),
+        ("val.run.json: comes without new predictions",),
+    ),
     Pull("bit that makes executable", lambda head: (head / OWN / "system.py").chmod(0o755), (f"{OWN}/system.py",)),
     Pull("run and better code at once", _run_and_edit, (f"{OWN}/system.py",)),
     Pull("run and withdrawal at once", _run_and_withdraw, (f"{OWN}/submission.toml",)),
@@ -313,29 +337,41 @@ HOSTILE = (
     Pull("withdrawal without a reason", lambda head: withdraw(head, line='withdrawn = " "\n'), ("why",)),
     Pull("withdrawal with comments", lambda head: withdraw(head, line='# <script>\nwithdrawn = "x"\n'), _LAYOUT),
     Pull("withdrawal with a comment on its line", lambda head: withdraw(head, line='withdrawn = "x" # hi\n'), _LAYOUT),
-    Pull("withdrawal of 11 kB", lambda head: withdraw(head, line=f'withdrawn = "{"x" * 11_000}"\n'), (
-        "withdrawn: Expected `str` of length",)),
+    Pull(
+        "withdrawal of 11 kB",
+        lambda head: withdraw(head, line=f'withdrawn = "{"x" * 11_000}"\n'),
+        ("withdrawn: Expected `str` of length",),
+    ),
     Pull("withdrawal with a blank line", lambda head: withdraw(head, line='\nwithdrawn = "x"\n'), _LAYOUT),
     Pull("withdrawal in three quotes", lambda head: withdraw(head, line='withdrawn = """x\ny"""\n'), _LAYOUT),
     Pull("withdrawal with other ends of lines", _withdraw_with_crlf, _LAYOUT),
     Pull("withdrawal that executes", _withdraw_executable, ("is made executable", "withdrawn =")),
-    Pull("settings that may be executed", lambda head: (head / OWN / "submission.toml").chmod(0o755), (
-        "submission.toml: is made executable: leave it as it was",)),
+    Pull(
+        "settings that may be executed",
+        lambda head: (head / OWN / "submission.toml").chmod(0o755),
+        ("submission.toml: is made executable: leave it as it was",),
+    ),
     Pull("comments alone", lambda head: withdraw(head, line="# better\n"), _LAYOUT),
     Pull("withdrawal of another's", lambda head: withdraw(head, OLD), (f"{OLD}/submission.toml",)),
-    Pull("withdrawal that is taken back", lambda head: put(
-        head, "submissions/gone-system/submission.toml", settings("gone", '["me"]')), ("withdrawn before",)),
+    Pull(
+        "withdrawal that is taken back",
+        lambda head: put(head, "submissions/gone-system/submission.toml", settings("gone", '["me"]')),
+        ("withdrawn before",),
+    ),
     Pull("run of what was withdrawn", lambda head: _rerun(head, f"submissions/gone-system/{RUN}"), ("was withdrawn",)),
     Pull("new and withdrawn at once", _with_new(lambda head: withdraw(head, NEW)), ("withdrawn before it is handed",)),
     Pull("run without an author", _rerun, ("--author",), author=None),
     Pull("run by a stranger", _rerun, ("them is not among",), author="them"),
     Pull("run of nobody's", lambda head: _rerun(head, f"submissions/no-accounts/{RUN}"), ("no accounts",)),
-    Pull("accounts that name the thief", lambda head: put(
-        head, f"{OLD}/submission.toml", settings(OLD, '["me"]', "them")), (f"{OLD}/submission.toml",)),
+    Pull(
+        "accounts that name the thief",
+        lambda head: put(head, f"{OLD}/submission.toml", settings(OLD, '["me"]', "them")),
+        (f"{OLD}/submission.toml",),
+    ),
     Pull("sample in place of a result", lambda head: _rerun(head, f"{OWN}/{RUN}"), ("from val.jsonl already",)),
     Pull("slug of a result alone", lambda head: add(head, "scored-once"), ("scored-once",)),
     Pull("nothing at all", lambda head: None, ("changes nothing",)),
-)  # fmt: skip
+)
 GOOD = (
     Pull("a new submission", add, kind="new"),
     Pull("a new submission of nobody known", lambda head: add(head, accounts="[]"), kind="new", author=None),
@@ -343,7 +379,10 @@ GOOD = (
     Pull("a new submission in folders", _new(f"{NEW}/a/b/c/d.txt"), kind="new"),
     Pull("a new run", _rerun, kind="new run"),
     Pull("a new run by the same login in capitals", _rerun, kind="new run", author="ME"),
-    Pull("a new run on another dataset", lambda head: put(
-        head, f"{OWN}/predictions/tqa-val-3.0.0/val.jsonl", "{}\n"), kind="new run"),
+    Pull(
+        "a new run on another dataset",
+        lambda head: put(head, f"{OWN}/predictions/tqa-val-3.0.0/val.jsonl", "{}\n"),
+        kind="new run",
+    ),
     Pull("a withdrawal", withdraw, kind="withdrawal"),
-)  # fmt: skip
+)

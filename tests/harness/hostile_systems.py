@@ -62,56 +62,70 @@ HOSTILE: Mapping[str, Hostile] = {
     # time
     "spins": _h("timeout", _LATE + "|CPU", "while True: pass"),
     "spins on many threads": _h(
-        "timeout crash", _LATE + "|CPU",
+        "timeout crash",
+        _LATE + "|CPU",
         "for _ in range(8): threading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()\ntime.sleep(600)",
     ),
     "sleeps": _h("timeout", _LATE, "time.sleep(600)"),
     "stops itself": _h("timeout", _LATE, "os.kill(os.getpid(), signal.SIGSTOP)"),
     "ignores every signal": _h(
-        "timeout", _LATE,
+        "timeout",
+        _LATE,
         "for n in set(range(1, 65)) - {9, 19, 32, 33}: signal.signal(n, signal.SIG_IGN)\ntime.sleep(600)",
     ),
     "writes half a line and hangs": _h("timeout", _LATE, """raw('{"id": "' + q["id"]); time.sleep(600)"""),
     "answers byte by byte": _h(
-        "timeout", _LATE, """for byte in json.dumps({"id": q["id"], "answer": "b"}): raw(byte); time.sleep(0.2)""",
+        "timeout",
+        _LATE,
+        """for byte in json.dumps({"id": q["id"], "answer": "b"}): raw(byte); time.sleep(0.2)""",
     ),
     "answers with an old id": _h("timeout", _LATE, 'say(id=last, answer="a"); time.sleep(600)'),
     # memory, processes, disk
     "takes all memory": _h(
-        "crash timeout", "^the memory cap of .* was reached$|" + _LATE,
+        "crash timeout",
+        "^the memory cap of .* was reached$|" + _LATE,
         "held = []\nwhile True: held.append(b'x' * (64 << 20))",
     ),
     "forks without end": _h(
-        "crash timeout", "process|" + _LATE + "|" + _EXIT,
+        "crash timeout",
+        "process|" + _LATE + "|" + _EXIT,
         "while True:\n    try: os.fork()\n    except OSError: pass",
     ),
     "starts threads without end": _h(
-        "crash timeout", "process|thread|" + _LATE + "|" + _EXIT,
+        "crash timeout",
+        "process|thread|" + _LATE + "|" + _EXIT,
         "while True: threading.Thread(target=time.sleep, args=(600,)).start()",
     ),
     "leaves a daemon that keeps the pipes": _h(
-        "crash timeout", _EXIT + "|" + _LATE,
+        "crash timeout",
+        _EXIT + "|" + _LATE,
         "if os.fork():\n    os._exit(0)\nos.setsid()\nif os.fork():\n    os._exit(0)\n"
         "os.execv(sys.executable, ['python', '-c', 'import time; time.sleep(600)', MARK])",
     ),
     "leaves a daemon and answers": _h(
-        "ok", "",
+        "ok",
+        "",
         "if os.fork() == 0:\n    os.setsid(); os.closerange(0, 3)\n"
         "    os.execv(sys.executable, ['python', '-c', 'import time; time.sleep(600)', MARK])",
     ),
     "leaves zombies": _h(
-        "ok", "", "for _ in range(30):\n    if os.fork() == 0: os._exit(0)",
+        "ok",
+        "",
+        "for _ in range(30):\n    if os.fork() == 0: os._exit(0)",
     ),
     "fills its disk": _h(
-        "crash", "No space|Errno|" + _EXIT,
+        "crash",
+        "No space|Errno|" + _EXIT,
         "n = 0\nwhile True:\n    n += 1\n    with open(f'/tmp/{n}', 'wb') as f: f.write(b'x' * (8 << 20))",
     ),
     "opens files without end": _h(
-        "crash", "Too many open files|" + _EXIT,
+        "crash",
+        "Too many open files|" + _EXIT,
         "held = []\nwhile True: held.append(open('/dev/null'))",
     ),
     "takes its own rights away": _h(
-        "crash timeout", _EXIT + "|" + _LATE + "|memory",
+        "crash timeout",
+        _EXIT + "|" + _LATE + "|memory",
         "resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0)); resource.setrlimit(resource.RLIMIT_AS, (1, 1))\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (1, 1)); held = [object() for _ in range(10**8)]",
     ),
@@ -120,70 +134,88 @@ HOSTILE: Mapping[str, Hostile] = {
     "floods stdout with lines": _h("output_cap protocol", "bytes|JSON", "while True: raw(b'x' * 200 + b'\\n')"),
     "floods stdout without a line": _h("output_cap", "bytes", "while True: raw(b'x' * 65536)"),
     "floods stdout with answers": _h(
-        "output_cap", "bytes", "while True: say(id=q['id'], answer='b')", later=True,
+        "output_cap",
+        "bytes",
+        "while True: say(id=q['id'], answer='b')",
+        later=True,
     ),
     "floods stdout with empty lines": _h("output_cap protocol", "bytes|JSON", "while True: raw(b'\\n' * 65536)"),
     "floods stderr": _h("timeout crash output_cap", f"{_LATE}|of CPU time", "while True: os.write(2, b'e' * 65536)"),
     "floods stderr and answers": _h("ok", "", "for _ in range(200): os.write(2, b'e' * 65535 + b'\\n')"),
     "says two lines": _h("ok", "", "say(id=q['id'], answer='b'); say(id=q['id'], answer='a'); return True"),
     "says a large answer": _h(
-        "ok protocol output_cap", "", "say(id=q['id'], answer='b', response='x' * 900_000); return True",
+        "ok protocol output_cap",
+        "",
+        "say(id=q['id'], answer='b', response='x' * 900_000); return True",
     ),
     # form
     "says NaN": _h(
-        "protocol", "NaN|JSON",
+        "protocol",
+        "NaN|JSON",
         """raw('{"id": "' + q["id"] + '", "answer": "b", "confidence": NaN}\\n'); return True""",
     ),
     "says Infinity": _h(
-        "protocol", "Infinity|JSON",
+        "protocol",
+        "Infinity|JSON",
         """raw('{"id": "' + q["id"] + '", "answer": "b", "confidence": -Infinity}\\n'); return True""",
     ),
     "says a number beyond all floats": _h(
-        "protocol", "confidence|number|JSON|infinite|range",
+        "protocol",
+        "confidence|number|JSON|infinite|range",
         """raw('{"id": "' + q["id"] + '", "answer": "b", "confidence": 1e999}\\n'); return True""",
     ),
     "says a huge integer": _h(
-        "protocol", "integer|digits|number|JSON|range|input_tokens",
+        "protocol",
+        "integer|digits|number|JSON|range|input_tokens",
         """raw('{"id": "' + q["id"] + '", "answer": "b", "input_tokens": ' + "9" * 20_000 + '}\\n'); return True""",
     ),
     "says 10,000 brackets": _h(
-        "protocol", "nest|deep|depth|JSON",
+        "protocol",
+        "nest|deep|depth|JSON",
         """raw('{"id": "' + q["id"] + '", "answer": ' + "[" * 10_000 + "]" * 10_000 + '}\\n'); return True""",
     ),
     "says a wrong id": _h("protocol", "id", "say(id='0123456789abcdef', answer='b'); return True"),
     "says no id": _h("protocol", "id", "say(answer='b'); return True"),
     "says an id that is no text": _h("protocol", "id", "say(id=[q['id']], answer='b'); return True"),
     "answers ahead": _h(
-        "protocol", "id",
+        "protocol",
+        "id",
         "for i in range(8): say(id=f'q{i:03}', answer='a')\n"
         "for i in range(8): say(id=f'{int(q[\"id\"], 16) + i + 1:016x}', answer='a')\nreturn True",
     ),
     "says bad UTF-8": _h(
-        "protocol", "UTF-8|utf|JSON",
+        "protocol",
+        "UTF-8|utf|JSON",
         """raw(b'{"id": "' + q["id"].encode() + b'", "answer": "\\xff\\xfe"}\\n'); return True""",
     ),
     "says UTF-16": _h(
-        "protocol", "JSON|UTF|utf",
+        "protocol",
+        "JSON|UTF|utf",
         """raw(json.dumps({"id": q["id"], "answer": "b"}).encode("utf-16") + b"\\n"); return True""",
     ),
     "says NUL bytes": _h(
-        "protocol", "JSON|control",
+        "protocol",
+        "JSON|control",
         """raw(b'{"id": "' + q["id"].encode() + b'", "answer": "b\\0"}\\n'); return True""",
     ),
     "says half a character": _h(
-        "protocol", "surrogate|character|JSON|UTF",
+        "protocol",
+        "surrogate|character|JSON|UTF",
         """raw('{"id": "' + q["id"] + '", "answer": "\\\\ud800"}\\n'); return True""",
     ),
     "says a key twice": _h(
-        "protocol", "twice|duplicate|JSON|repeated",
+        "protocol",
+        "twice|duplicate|JSON|repeated",
         """raw('{"id": "' + q["id"] + '", "answer": "a", "answer": "b"}\\n'); return True""",
     ),
     "says unknown fields": _h(
-        "protocol", "outcome|unknown|field",
+        "protocol",
+        "outcome|unknown|field",
         "say(id=q['id'], answer='b', outcome='correct'); return True",
     ),
     "says what only we may say": _h(
-        "protocol", "status|harness",
+        "protocol",
+        "status|harness",
         "say(id=q['id'], answer='b', status='ok'); return True",
     ),
     "says wrong types": _h("protocol", "answer|type|str", "say(id=q['id'], answer={'b': 1}); return True"),
@@ -200,13 +232,14 @@ HOSTILE: Mapping[str, Hostile] = {
     "closes stdin": _h("crash", _EXIT, "os.close(0)", later=True),
     "closes everything": _h("crash timeout", "closed its output|" + _LATE, "os.closerange(0, 1024); time.sleep(600)"),
     "signals its group and its parents": _h(
-        "crash ok timeout", _EXIT + "|^$|" + _LATE,
+        "crash ok timeout",
+        _EXIT + "|^$|" + _LATE,
         "assert os.getcwd() == '/app', 'only in the sandbox'\n"
         "for pid in (os.getppid(), 1, 0, -1):\n    for number in (signal.SIGTERM, signal.SIGKILL):\n"
         "        try: os.kill(pid, number)\n        except OSError: pass",
     ),
     "leaves its session": _h("timeout", _LATE, "if os.fork(): time.sleep(600)\nos.setsid(); time.sleep(600)"),
-}  # fmt: skip
+}
 
 
 def text_at(position: int) -> str:
@@ -227,10 +260,16 @@ def exam(folder: Path, n: int) -> Dataset:
     ]
     golds = [Gold(question_id=question.question_id, answer="b") for question in questions]
     write_dataset(
-        folder, {"questions": {"test": questions}, "gold": {"test": golds}}, name="tiny", version="1.0.0",
-        created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64, sources={},
+        folder,
+        {"questions": {"test": questions}, "gold": {"test": golds}},
+        name="tiny",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
         documents=lambda folder, files: {"README.md": b"# tiny\n"},
-    )  # fmt: skip
+    )
     return Dataset(folder)
 
 

@@ -89,9 +89,12 @@ def write_base(tmp_path: Path, dataset: Dataset, gold: Mapping[str, str], more: 
     hand_in(base, "theirs-one", theirs, settings("The others", "Theirs", accounts=["them"]))
     score_base(base, dataset, ["always-abstain", "half-right", "theirs-one"])
     board = BOARD.format(
-        name=dataset.manifest.name, version=dataset.manifest.version, content=dataset.manifest.content_sha256,
-        sha256=manifest_sha256(dataset.manifest), more=more,
-    )  # fmt: skip
+        name=dataset.manifest.name,
+        version=dataset.manifest.version,
+        content=dataset.manifest.content_sha256,
+        sha256=manifest_sha256(dataset.manifest),
+        more=more,
+    )
     (base / "leaderboard" / "board.toml").write_text(board, encoding="utf-8")
     head = tmp_path / "head"
     shutil.copytree(base, head)
@@ -102,7 +105,12 @@ def judged(
     base: Path, head: Path, *datasets: Dataset, author: str = "me", keep: Path | None = None, **terms: Any
 ) -> Review:
     request = Request(
-        base=base, head=head, datasets=datasets, scored_at=WHEN, author=author, keep=keep,
+        base=base,
+        head=head,
+        datasets=datasets,
+        scored_at=WHEN,
+        author=author,
+        keep=keep,
         terms=Terms(**({"choice": "never"} | terms)),
-    )  # fmt: skip
+    )
     return review(request)

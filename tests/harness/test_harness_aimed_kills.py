@@ -23,9 +23,14 @@ def test_a_run_that_is_killed_at_any_moment_of_its_start_leaves_no_process(tmp_p
     run = [sys.executable, "-P", "-m", "edu_rag", "run", str(folder), "--dataset", str(tiny.folder), "--no-cache"]
     kills = str(Path(__file__).with_name("aimed_kills.py"))
     done = subprocess.run(
-        [sys.executable, kills, str(len(MOMENTS)), *run], cwd=ROOT, check=False, capture_output=True, text=True,
-        timeout=LIMIT_S, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "EDU_RAG_CACHE": str(tmp_path)},
-    )  # fmt: skip
+        [sys.executable, kills, str(len(MOMENTS)), *run],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "EDU_RAG_CACHE": str(tmp_path)},
+    )
     lines = done.stdout.splitlines()
     assert len(lines) == len(MOMENTS), done.stderr
     assert [line for line in lines if not line.endswith(":")] == []

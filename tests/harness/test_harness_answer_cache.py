@@ -36,9 +36,12 @@ class Bench:
         """Run; return how many questions were asked."""
         self._asked.write_text("")
         self.path = run_submission(
-            open_submission(self.folder), dataset, "test", sample,
+            open_submission(self.folder),
+            dataset,
+            "test",
+            sample,
             Manner(**{"limits": LIMITS, "caps": None, "cache": cache or self.cache, **more}),  # type: ignore[arg-type]
-        )  # fmt: skip
+        )
         return len(self._asked.read_text().splitlines())
 
     @property
@@ -98,9 +101,13 @@ def test_a_larger_sample_asks_only_what_is_new(bench: Bench, tiny: Dataset) -> N
 
 
 def test_another_version_of_the_dataset_asks_only_what_changed(
-    bench: Bench, tiny: Dataset, build_dataset: Callable[..., Dataset], questions: Sequence[Question], tmp_path: Path,
+    bench: Bench,
+    tiny: Dataset,
+    build_dataset: Callable[..., Dataset],
+    questions: Sequence[Question],
+    tmp_path: Path,
     gold: dict[str, str],
-) -> None:  # fmt: skip
+) -> None:
     bench.run(tiny)
     changed = [replace(q, text="Question number 3, or so?") if q.question_id == "q003" else q for q in questions]
     named = [replace(q, lesson="another", flags=()) for q in changed]
@@ -235,9 +242,17 @@ def test_a_signed_line_that_is_no_prediction_is_not_used(tmp_path: Path) -> None
 def test_an_answer_is_given_back_whole_under_the_id_that_is_asked_for(tmp_path: Path) -> None:
     cache = AnswerCache(tmp_path / "answers.sqlite")
     kept = Prediction(
-        question_id="q1", answer=None, response="é\n", confidence=0.25, passages=(Passage("p", 1, 2),), latency_s=0.5,
-        input_tokens=1, output_tokens=2, cost_usd=0.1, energy_j=2.5,
-    )  # fmt: skip
+        question_id="q1",
+        answer=None,
+        response="é\n",
+        confidence=0.25,
+        passages=(Passage("p", 1, 2),),
+        latency_s=0.5,
+        input_tokens=1,
+        output_tokens=2,
+        cost_usd=0.1,
+        energy_j=2.5,
+    )
     cache.put({"q1": "k1"}, (), [kept])
     assert cache.get({"q9": "k1", "q1": "k2"}) == {"q9": replace(kept, question_id="q9")}
 

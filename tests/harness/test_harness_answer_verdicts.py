@@ -171,11 +171,46 @@ def test_words_of_no_choice_never_count_on_real_questions(real: list[dict[str, s
 
 TOKENS = st.lists(
     st.sampled_from(
-        ["a", "b", "B", "c", "(", ")", "[", "]", ".", ",", "*", "**", '"', "'", "`", ":", " ", "<", ">", "{", "}", "!",
-         "is", "correct", "the", "Answer", "\n", "\u200b", "$", "\\boxed{", "not", "or", "meiosis", "mitosis", "x"]
+        [
+            "a",
+            "b",
+            "B",
+            "c",
+            "(",
+            ")",
+            "[",
+            "]",
+            ".",
+            ",",
+            "*",
+            "**",
+            '"',
+            "'",
+            "`",
+            ":",
+            " ",
+            "<",
+            ">",
+            "{",
+            "}",
+            "!",
+            "is",
+            "correct",
+            "the",
+            "Answer",
+            "\n",
+            "\u200b",
+            "$",
+            "\\boxed{",
+            "not",
+            "or",
+            "meiosis",
+            "mitosis",
+            "x",
+        ]
     ),
     max_size=8,
-)  # fmt: skip
+)
 
 
 @given(TOKENS)

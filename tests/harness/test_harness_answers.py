@@ -424,15 +424,39 @@ def test_a_choice_that_says_it_cannot_be_determined_is_a_choice() -> None:
 
 
 LONG_ANSWERS = [
-    "(" * 19_000, "a," * 9_000 + "!", "answer " * 2_500, "b\n" * 9_000, "*_" * 9_000, "x" + "*" * 19_000 + "y",
-    "the answer is" + "_*" * 9_000 + "b", "a" + ")" * 19_000 + "b", "\ufdfa" * 19_000, "```\n" * 4_900,
-    "</s>" * 4_900, "b" + "\n</s>" * 3_200, "<answer>" * 2_400, "\\boxed{" * 2_800, "$" * 19_000,
-    "(" + " " * 19_000 + "b", '{"answer":' + "[" * 19_000, '{"answer":' + "[" * 9_000 + "]" * 9_000 + "}",
-    "b\n\nQuestion" * 1_500, "b, because " + "(a" * 9_000, "b, because " + "is " * 6_000, "Answer:\n" * 2_400,
-    "true, " * 3_000, "".join(f"b{i}\n" for i in range(3_000)), "b\n" + "it is " * 3_000, " \n" * 9_000 + "b",
-    "b\n" + "*" * 19_000, "b\n" + '{"answer":"b"}\n' * 1_200, "b\n" + "answer '" * 2_300, "true - " * 2_800,
-    "$ " * 9_000, "b\n" + "not b " * 3_000,
-]  # fmt: skip
+    "(" * 19_000,
+    "a," * 9_000 + "!",
+    "answer " * 2_500,
+    "b\n" * 9_000,
+    "*_" * 9_000,
+    "x" + "*" * 19_000 + "y",
+    "the answer is" + "_*" * 9_000 + "b",
+    "a" + ")" * 19_000 + "b",
+    "\ufdfa" * 19_000,
+    "```\n" * 4_900,
+    "</s>" * 4_900,
+    "b" + "\n</s>" * 3_200,
+    "<answer>" * 2_400,
+    "\\boxed{" * 2_800,
+    "$" * 19_000,
+    "(" + " " * 19_000 + "b",
+    '{"answer":' + "[" * 19_000,
+    '{"answer":' + "[" * 9_000 + "]" * 9_000 + "}",
+    "b\n\nQuestion" * 1_500,
+    "b, because " + "(a" * 9_000,
+    "b, because " + "is " * 6_000,
+    "Answer:\n" * 2_400,
+    "true, " * 3_000,
+    "".join(f"b{i}\n" for i in range(3_000)),
+    "b\n" + "it is " * 3_000,
+    " \n" * 9_000 + "b",
+    "b\n" + "*" * 19_000,
+    "b\n" + '{"answer":"b"}\n' * 1_200,
+    "b\n" + "answer '" * 2_300,
+    "true - " * 2_800,
+    "$ " * 9_000,
+    "b\n" + "not b " * 3_000,
+]
 
 
 @pytest.mark.parametrize("text", LONG_ANSWERS, ids=lambda text: ascii(text[:14]))
@@ -463,14 +487,44 @@ PROSE = st.lists(
     st.sampled_from(["zebra", "quartz", "under", "magnet", "lunar", "orbit", "xylem"]), min_size=2, max_size=4
 ).map(" ".join)
 DRESSES = [
-    "{}", "({}).", "[{}]", "**{}**", "'{}'", '"{}"', "`{}`", "{})", "{}.", "Answer: {}", "Answer:\n{}",
-    "**Answer:** {}", "**Answer**\n\n{}", "The answer is {}.", "The answer is:\n**{}**", "It's {}", "It is {}.",
-    "I choose {}", "I would go with ({})", "Sure! The answer is {}.", "Option {}", "So the correct choice is ({}).",
-    "```\n{}\n```", "```text\n{}\n```", r"\boxed{{{}}}", r"$\boxed{{\text{{{}}}}}$", "{} is correct",
-    r"The answer is \(\boxed{{{}}}\).", "<answer>{}</answer>", '{{"answer": "{}"}}', "{}</s>", "{}<|im_end|>",
-    '```json\n{{"answer": "{}"}}\n```', "{}<|eot_id|>\n", "{}<end_of_turn>", "{}) because cells divide",
+    "{}",
+    "({}).",
+    "[{}]",
+    "**{}**",
+    "'{}'",
+    '"{}"',
+    "`{}`",
+    "{})",
+    "{}.",
+    "Answer: {}",
+    "Answer:\n{}",
+    "**Answer:** {}",
+    "**Answer**\n\n{}",
+    "The answer is {}.",
+    "The answer is:\n**{}**",
+    "It's {}",
+    "It is {}.",
+    "I choose {}",
+    "I would go with ({})",
+    "Sure! The answer is {}.",
+    "Option {}",
+    "So the correct choice is ({}).",
+    "```\n{}\n```",
+    "```text\n{}\n```",
+    r"\boxed{{{}}}",
+    r"$\boxed{{\text{{{}}}}}$",
+    "{} is correct",
+    r"The answer is \(\boxed{{{}}}\).",
+    "<answer>{}</answer>",
+    '{{"answer": "{}"}}',
+    "{}</s>",
+    "{}<|im_end|>",
+    '```json\n{{"answer": "{}"}}\n```',
+    "{}<|eot_id|>\n",
+    "{}<end_of_turn>",
+    "{}) because cells divide",
     "{}, since cells divide",
-]  # fmt: skip
+]
 BARE = ["{}", "It's {}", r"\boxed{{{}}}", r"$\boxed{{\text{{{}}}}}$"]
 JOINS = [
     "\n",
@@ -516,8 +570,10 @@ CHOICE_TEXTS = st.lists(
     st.text("abcdeimnorstuxyz MTX25-.,'é²", min_size=2, max_size=20).filter(
         lambda text: len(fold_article(text).replace(" ", "")) > 2 and "answer" not in text
     ),
-    min_size=2, max_size=7, unique_by=fold_article,
-)  # fmt: skip
+    min_size=2,
+    max_size=7,
+    unique_by=fold_article,
+)
 
 
 @given(CHOICE_TEXTS)

@@ -14,9 +14,16 @@ from attack_world import STATED, a_world, attack_names, left_in_temp, python_for
 NAMES = attack_names()
 USER = 1_000
 WORST = (
-    "gold_by_path", "secret_file_of_the_caller", "memory_of_other_processes", "environment_of_the_first_process",
-    "tcp_to_the_loopback", "unix_socket_by_name", "write_to_usr", "daemon", "fill_shared_memory",
-)  # fmt: skip
+    "gold_by_path",
+    "secret_file_of_the_caller",
+    "memory_of_other_processes",
+    "environment_of_the_first_process",
+    "tcp_to_the_loopback",
+    "unix_socket_by_name",
+    "write_to_usr",
+    "daemon",
+    "fill_shared_memory",
+)
 Said = dict[str, dict[str, Any]]
 ENDED_BY_THE_HARNESS = {"write_to_the_harness_output"}
 """It writes to its own pipe, which is the only one in reach: that is an answer which breaks the protocol."""

@@ -31,9 +31,13 @@ HELD, OTHER = Passage("p", 5, 11), Passage("p", 20, 30)
 
 def question(*flags: str, question_id: str = "q") -> Question:
     return Question(
-        question_id=question_id, text="?", choices={"a": "1", "b": "2"}, kind="multiple_choice", split="val",
+        question_id=question_id,
+        text="?",
+        choices={"a": "1", "b": "2"},
+        kind="multiple_choice",
+        split="val",
         flags=flags,
-    )  # fmt: skip
+    )
 
 
 def cause(outcome: Outcome, support: Support, *passages: Passage, flags: tuple[str, ...] = ()) -> str | None:
@@ -76,8 +80,14 @@ def test_every_cause_occurs_in_the_table_and_says_what_it_means_and_what_would_m
     assert {row[-1] for row in TABLE} - {None} == set(CAUSES) == set(REMEDIES)
     assert set(QUESTION_FLAGS) > BROKEN_FLAGS == {"context_bound", "duplicate_choices"}
     assert list(CAUSES) == [
-        "failed", "flagged_broken", "unparseable", "no_evidence", "over_abstained", "not_retrieved", "not_used",
-    ]  # fmt: skip
+        "failed",
+        "flagged_broken",
+        "unparseable",
+        "no_evidence",
+        "over_abstained",
+        "not_retrieved",
+        "not_used",
+    ]
 
 
 def test_a_question_without_a_prediction_has_failed_and_one_abstained_without_is_read_as_citing_nothing() -> None:
@@ -89,10 +99,15 @@ def test_a_question_without_a_prediction_has_failed_and_one_abstained_without_is
 
 def test_each_question_is_held_against_its_own_prediction_verdict_and_evidence() -> None:
     rows: list[tuple[Outcome, tuple[Passage, ...], tuple[str, ...], bool]] = [
-        ("incorrect", (HELD,), (), True), ("incorrect", (OTHER,), (), True), ("incorrect", (HELD,), (), False),
-        ("correct", (), (), True), ("failed", (), (), True), ("abstained", (), ("context_bound",), True),
-        ("abstained", (), (), True), ("incorrect", (HELD,), (), True),
-    ]  # fmt: skip
+        ("incorrect", (HELD,), (), True),
+        ("incorrect", (OTHER,), (), True),
+        ("incorrect", (HELD,), (), False),
+        ("correct", (), (), True),
+        ("failed", (), (), True),
+        ("abstained", (), ("context_bound",), True),
+        ("abstained", (), (), True),
+        ("incorrect", (HELD,), (), True),
+    ]
     names = [f"q{at}" for at in range(len(rows))]
     questions = [question(*flags, question_id=name) for name, (*_, flags, _) in zip(names, rows, strict=True)]
     predictions = {
@@ -104,16 +119,33 @@ def test_each_question_is_held_against_its_own_prediction_verdict_and_evidence()
     support = Support(frozenset(names), evidence, has_pages=True)
     causes = causes_of(questions, predictions, verdicts, support)
     assert causes == [
-        "not_used", "not_retrieved", "no_evidence", None, "failed", "flagged_broken", "over_abstained", "not_used",
-    ]  # fmt: skip
+        "not_used",
+        "not_retrieved",
+        "no_evidence",
+        None,
+        "failed",
+        "flagged_broken",
+        "over_abstained",
+        "not_used",
+    ]
     assert attribution_of(questions, predictions, verdicts, support) == {
-        "failed": 1, "flagged_broken": 1, "unparseable": 0, "no_evidence": 1, "over_abstained": 1, "not_retrieved": 1,
+        "failed": 1,
+        "flagged_broken": 1,
+        "unparseable": 0,
+        "no_evidence": 1,
+        "over_abstained": 1,
+        "not_retrieved": 1,
         "not_used": 2,
-    }  # fmt: skip
+    }
     assert points_lost(causes, verdicts) == {
-        "failed": 1, "flagged_broken": 1, "unparseable": 0, "no_evidence": 2, "over_abstained": 1, "not_retrieved": 2,
+        "failed": 1,
+        "flagged_broken": 1,
+        "unparseable": 0,
+        "no_evidence": 2,
+        "over_abstained": 1,
+        "not_retrieved": 2,
         "not_used": 4,
-    }  # fmt: skip
+    }
 
 
 CASES = list(product(OUTCOMES, (EVIDENCE, NONE), ((), (HELD,), (OTHER,)), ((), ("context_bound",), ("truncated",))))
@@ -148,8 +180,11 @@ def test_points_lost_are_2_for_an_incorrect_answer_and_1_for_a_missing_one() -> 
     verdicts = [Verdict(question_id=str(i), outcome=outcome, reason="") for i, outcome in enumerate(OUTCOMES)]
     lost = points_lost([None, "not_used", "over_abstained", "unparseable", "failed"], verdicts)
     assert {name: n for name, n in lost.items() if n} == {
-        "failed": 1, "unparseable": 1, "over_abstained": 1, "not_used": 2,
-    }  # fmt: skip
+        "failed": 1,
+        "unparseable": 1,
+        "over_abstained": 1,
+        "not_used": 2,
+    }
 
 
 def test_lines_name_the_largest_cause_first_and_ties_in_order_of_precedence() -> None:
@@ -169,8 +204,11 @@ def test_the_table_of_the_documentation_is_what_the_code_does() -> None:
     for outcome, flag, evidence, cited, expected in rows:
         passages = {"none": (), "evidence": (OTHER, HELD), "other": (OTHER,)}[cited]
         found = cause(
-            outcome, EVIDENCE if evidence == "yes" else NONE, *passages, flags=(flag,) if flag else ()  # type: ignore[arg-type]
-        )  # fmt: skip
+            outcome,
+            EVIDENCE if evidence == "yes" else NONE,
+            *passages,
+            flags=(flag,) if flag else (),  # type: ignore[arg-type]
+        )
         assert (found or "-") == expected, (outcome, flag, evidence, cited)
 
 

@@ -40,9 +40,11 @@ def test_predictions_of_another_version_of_the_system_are_told_but_are_no_error(
 ) -> None:
     folder = predictions.parents[2]
     commands = [
-        ("check", folder, "--dataset", tiny.folder), ("check", predictions),
-        ("score", folder, "--dataset", tiny.folder), ("explain", folder, "--dataset", tiny.folder),
-    ]  # fmt: skip
+        ("check", folder, "--dataset", tiny.folder),
+        ("check", predictions),
+        ("score", folder, "--dataset", tiny.folder),
+        ("explain", folder, "--dataset", tiny.folder),
+    ]
     assert [call(*command).stderr for command in commands] == [""] * 4
     (folder / "notes.txt").write_text("an edit")
     told = f"{folder}: test.jsonl: {STALE}\n"

@@ -42,9 +42,16 @@ def card_of(slug: str, outcomes: str, **more: Any) -> ScoreCard:
     counts = Counts(**{str(NAME_OF[letter]): outcomes.count(letter) for letter in set(outcomes)})
     facts = SystemFacts(slug=slug, name=slug, team="us")
     values: dict[str, Any] = {
-        "system": facts, "dataset": "tiny@1.0.0#aaaaaaaa", "split": "test", "sample": None, "harness": "test",
-        "answers_rule": "answers-v1", "counts": counts, "outcomes": outcomes, "intervals": {"score": (-0.5, 0.5)},
-    }  # fmt: skip
+        "system": facts,
+        "dataset": "tiny@1.0.0#aaaaaaaa",
+        "split": "test",
+        "sample": None,
+        "harness": "test",
+        "answers_rule": "answers-v1",
+        "counts": counts,
+        "outcomes": outcomes,
+        "intervals": {"score": (-0.5, 0.5)},
+    }
     return ScoreCard(**values | more)
 
 
@@ -56,10 +63,15 @@ def exam_of(n: int, attributes: Callable[[int], tuple[str, tuple[str, ...]]]) ->
         choices = {"a": "true", "b": "false"} if kind == "true_false" else {"a": "x", "b": "y"}
         questions.append(
             Question(
-                question_id=f"q{at:03}", text=f"Question {at}?", choices=choices, kind=kind,  # type: ignore[arg-type]
-                split="test", flags=flags, lesson=f"lesson {at // 10}",
+                question_id=f"q{at:03}",
+                text=f"Question {at}?",
+                choices=choices,
+                kind=kind,  # type: ignore[arg-type]
+                split="test",
+                flags=flags,
+                lesson=f"lesson {at // 10}",
             )
-        )  # fmt: skip
+        )
     support = Support(with_pages=frozenset(), evidence={}, has_pages=False)
     return Exam("tiny@1.0.0#aaaaaaaa", "test", None, questions, {}, support, frozenset(), {})
 
@@ -270,16 +282,19 @@ def test_slices_are_tested_together_and_those_that_cannot_differ_are_not() -> No
     found = slice_differences(exam, first, second, ())
     # n_choices = 2 holds all questions, the flag has five that differ, lessons are units.
     assert [(part.attribute, part.value, part.n) for part in found] == [
-        ("kind", "multiple_choice", 30), ("kind", "true_false", 30),
-    ]  # fmt: skip
+        ("kind", "multiple_choice", 30),
+        ("kind", "true_false", 30),
+    ]
     p = [sign_flip_p([2] * 5 + [0] + [2, -2] * 12), sign_flip_p([2] * 6 + [0] * 24)]
     assert [part.p for part in found] == p
     assert [part.p_holm for part in found] == holm(p)
     assert found[1].difference == pytest.approx(12 / 30)
     sixth = second[:35] + "i" + second[36:]
     assert [part.value for part in slice_differences(exam, first, sixth, ())] == [
-        "meta_choice", "multiple_choice", "true_false",
-    ]  # fmt: skip
+        "meta_choice",
+        "multiple_choice",
+        "true_false",
+    ]
     assert slice_differences(exam_of(3, lambda _: ("true_false", ())), "ccc", "iii", ()) == ()
 
 
@@ -316,8 +331,10 @@ def test_lines_name_the_slices_that_differ() -> None:
 
 
 CARDS = [
-    card_of("one", "c" * 40 + "i" * 10), card_of("two", "c" * 38 + "i" * 12), card_of("two", "i" * 50),
-]  # fmt: skip
+    card_of("one", "c" * 40 + "i" * 10),
+    card_of("two", "c" * 38 + "i" * 12),
+    card_of("two", "i" * 50),
+]
 
 
 def test_a_table_has_all_pairs_after_holm_and_shared_ranks() -> None:

@@ -25,8 +25,9 @@ from harness.confidence import (
 
 STATED = st.lists(
     st.tuples(st.sampled_from([0.0, 1 / 15, 0.2, 0.4, 0.5, 2 / 3, 0.9, 1.0]) | st.floats(0, 1), st.booleans()),
-    min_size=1, max_size=40,
-)  # fmt: skip
+    min_size=1,
+    max_size=40,
+)
 
 
 def sides(rows: Sequence[tuple[Outcome, float | None]]) -> tuple[list[Verdict], dict[str, Prediction]]:
@@ -48,9 +49,15 @@ def test_a_system_that_states_no_confidence_has_no_field_and_no_lines() -> None:
 
 def test_the_worked_example_of_the_page() -> None:
     rows: list[tuple[Outcome, float | None]] = [
-        ("correct", 0.9), ("correct", 0.9), ("incorrect", 0.6), ("correct", 0.6),
-        ("incorrect", 0.3), ("incorrect", None), ("abstained", 0.8), ("unparseable", 0.7),
-    ]  # fmt: skip
+        ("correct", 0.9),
+        ("correct", 0.9),
+        ("incorrect", 0.6),
+        ("correct", 0.6),
+        ("incorrect", 0.3),
+        ("incorrect", None),
+        ("abstained", 0.8),
+        ("unparseable", 0.7),
+    ]
     found = confidence_of(*sides(rows))
     assert found["n"] == 5
     assert found["n_attempted"] == 6

@@ -36,9 +36,11 @@ WriteLines = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def dataset(
-    build_dataset: Callable[..., Dataset], questions: list[Question], gold: dict[str, str],
+    build_dataset: Callable[..., Dataset],
+    questions: list[Question],
+    gold: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     return build_dataset(tmp_path_factory.mktemp("explain") / "dataset", questions, gold, pages=True, leaked=2)
 
 
@@ -142,19 +144,29 @@ def base(text: str, evidence: dict[str, list[tuple[int, int]]], *passages: Passa
     ends = [i + 1 for i, char in enumerate(text) if char == "\n"] + [len(text)]
     starts = [0, *ends[:-1]]
     page = WebPage(
-        page_id=PAGE, url="http://site0.example/page", title="", text=text,
+        page_id=PAGE,
+        url="http://site0.example/page",
+        title="",
+        text=text,
         sentences=tuple(Span(a, b) for a, b in zip(starts, ends, strict=True) if b > a),
-        fetched_at=more.pop("fetched_at"), html_sha256="0" * 64, extractor="t",
-    )  # fmt: skip
-    question = Question(
-        question_id="q", text="?", choices={"a": "1", "b": "2"}, kind="multiple_choice", split="test"
-    )  # fmt: skip
+        fetched_at=more.pop("fetched_at"),
+        html_sha256="0" * 64,
+        extractor="t",
+    )
+    question = Question(question_id="q", text="?", choices={"a": "1", "b": "2"}, kind="multiple_choice", split="test")
     values: dict[str, Any] = {
-        "dataset": "d@1.0.0#0", "system": FACTS, "question": question, "gold": Gold(question_id="q", answer="a"),
+        "dataset": "d@1.0.0#0",
+        "system": FACTS,
+        "question": question,
+        "gold": Gold(question_id="q", answer="a"),
         "prediction": Prediction(question_id="q", answer="b", passages=passages),
-        "verdict": Verdict(question_id="q", outcome="incorrect", reason="label b; gold is a"), "cause": "not_used",
-        "evidence": evidence, "pages": {PAGE: page}, "offered": [PAGE], "leaks": [],
-    }  # fmt: skip
+        "verdict": Verdict(question_id="q", outcome="incorrect", reason="label b; gold is a"),
+        "cause": "not_used",
+        "evidence": evidence,
+        "pages": {PAGE: page},
+        "offered": [PAGE],
+        "leaks": [],
+    }
     return Explanation(**(values | more))
 
 
@@ -194,8 +206,11 @@ def test_missed_evidence_comes_in_the_order_of_the_offered_pages_and_widened_to_
     found = base(text, {"p0": [(9, 11)], **evidence}, Passage(PAGE, 14, 15), fetched_at=when, offered=["p0", PAGE])
     missed = found.missed()
     assert [m.passage for m in missed] == [
-        Passage("p0", 9, 11), Passage(PAGE, 0, 19), Passage(PAGE, 19, 28), Passage(OUTSIDE, 0, 5),
-    ]  # fmt: skip
+        Passage("p0", 9, 11),
+        Passage(PAGE, 0, 19),
+        Passage(PAGE, 19, 28),
+        Passage(OUTSIDE, 0, 5),
+    ]
     assert [m.rank for m in missed] == [None] * 4
     assert marked_text(missed[1]) == "one >>two three<< >>four<<"
     assert marked_text(missed[3]) == "(the dataset has no such page)"
@@ -256,15 +271,35 @@ def test_json_holds_what_the_lines_say(dataset: Dataset, write_lines: WriteLines
     path = write_lines([line("q001", "a", (PAGE, 13, 40)), line("q004", "a")], "mine.jsonl")
     values = json.loads(call(path, "q001", "--dataset", dataset.folder, "--json").stdout)
     assert list(values) == [
-        "dataset", "system", "probe", "question", "gold", "prediction", "verdict", "cause", "cause_means", "remedy",
-        "n_offered", "rank_offered", "n_cited", "rank_cited", "cited", "missed", "leaks",
-    ]  # fmt: skip
+        "dataset",
+        "system",
+        "probe",
+        "question",
+        "gold",
+        "prediction",
+        "verdict",
+        "cause",
+        "cause_means",
+        "remedy",
+        "n_offered",
+        "rank_offered",
+        "n_cited",
+        "rank_cited",
+        "cited",
+        "missed",
+        "leaks",
+    ]
     assert values["cited"] == [
         {
-            "rank": 1, "passage": [PAGE, 13, 40], "url": "http://site0.example/page",
-            "text": "by mitosis. Water boils at ", "is_evidence": True, "evidence": [[13, 24]], "is_leak": True,
+            "rank": 1,
+            "passage": [PAGE, 13, 40],
+            "url": "http://site0.example/page",
+            "text": "by mitosis. Water boils at ",
+            "is_evidence": True,
+            "evidence": [[13, 24]],
+            "is_leak": True,
         }
-    ]  # fmt: skip
+    ]
     assert (values["cause"], values["remedy"]) == ("not_used", REMEDIES["not_used"])
     assert values["cause_means"] == CAUSES["not_used"]
     assert values["verdict"]["points"] == -1
@@ -288,12 +323,16 @@ def mixed(write_lines: WriteLines, gold: dict[str, str], questions: list[Questio
     others = {q.question_id: next(label for label in q.choices if label != gold[q.question_id]) for q in questions}
     return write_lines(
         [
-            *lines, line("q001", others["q001"], (PAGE, 0, 5)), line("q002", others["q002"]),
-            line("q003", None, status="crash"), line("q004", others["q004"], (PAGE, 30, 40)),
-            line("q010", None), line("q007", "zzz"),
+            *lines,
+            line("q001", others["q001"], (PAGE, 0, 5)),
+            line("q002", others["q002"]),
+            line("q003", None, status="crash"),
+            line("q004", others["q004"], (PAGE, 30, 40)),
+            line("q010", None),
+            line("q007", "zzz"),
         ],
         "mixed.jsonl",
-    )  # fmt: skip
+    )
 
 
 def test_without_a_question_every_cause_has_its_questions_and_points(dataset: Dataset, mixed: Path) -> None:
@@ -307,9 +346,14 @@ def test_without_a_question_every_cause_has_its_questions_and_points(dataset: Da
     )
     counts = {words[0]: words[1:3] for words in map(str.split, lines[2:])}
     assert counts == {
-        "failed": ["1", "1"], "flagged_broken": ["0", "0"], "unparseable": ["1", "1"], "no_evidence": ["1", "2"],
-        "over_abstained": ["1", "1"], "not_retrieved": ["1", "2"], "not_used": ["1", "2"],
-    }  # fmt: skip
+        "failed": ["1", "1"],
+        "flagged_broken": ["0", "0"],
+        "unparseable": ["1", "1"],
+        "no_evidence": ["1", "2"],
+        "over_abstained": ["1", "1"],
+        "not_retrieved": ["1", "2"],
+        "not_used": ["1", "2"],
+    }
 
 
 def test_lost_lists_the_questions_of_a_cause_in_order_of_id(dataset: Dataset, write_lines: WriteLines) -> None:
@@ -388,9 +432,15 @@ def test_words_of_the_system_cannot_steer_the_terminal(dataset: Dataset, write_l
 def probed(path: Path, dataset: Dataset, probe: str, seed: int = 3) -> Path:
     limits = Limits()
     record = RunRecord(
-        dataset=dataset.id, split="test", sample=None, system_sha256="0" * 64, harness="t", limits=limits,
-        probe=probe, seed=seed,
-    )  # fmt: skip
+        dataset=dataset.id,
+        split="test",
+        sample=None,
+        system_sha256="0" * 64,
+        harness="t",
+        limits=limits,
+        probe=probe,
+        seed=seed,
+    )
     write_json(record_path(path), record)
     return path
 
@@ -446,10 +496,16 @@ def test_free_text_is_graded_by_the_rules_and_one_they_leave_open_is_one_line(
     asked = [Question(question_id=i, text="Who?", choices={}, kind="free_text", split="test") for i in ("f1", "f2")]
     golds = [Gold(question_id=i, texts=("Marie Curie",)) for i in ("f1", "f2")]
     write_dataset(
-        tmp_path / "free", {"questions": {"test": asked}, "gold": {"test": golds}}, name="free", version="1.0.0",
-        created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64, sources={},
+        tmp_path / "free",
+        {"questions": {"test": asked}, "gold": {"test": golds}},
+        name="free",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
         documents=lambda folder, files: {"README.md": b"# free\n"},
-    )  # fmt: skip
+    )
     path = write_lines([line("f1", "marie curie"), line("f2", "a physicist from Warsaw")])
     told = call(path, "f1", "--dataset", tmp_path / "free").stdout
     assert "gold       Marie Curie" in told

@@ -44,11 +44,18 @@ NOW = datetime(2000, 1, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("first", "second", "group"),
     [
-        ("c", "c", None), ("c", "i", "only_first"), ("c", "a", "only_first"), ("f", "c", "only_second"),
-        ("i", "i", None), ("i", "a", "first_wrong"), ("i", "u", "first_wrong"), ("f", "i", "second_wrong"),
-        ("a", "u", None), ("f", "a", None),
+        ("c", "c", None),
+        ("c", "i", "only_first"),
+        ("c", "a", "only_first"),
+        ("f", "c", "only_second"),
+        ("i", "i", None),
+        ("i", "a", "first_wrong"),
+        ("i", "u", "first_wrong"),
+        ("f", "i", "second_wrong"),
+        ("a", "u", None),
+        ("f", "a", None),
     ],
-)  # fmt: skip
+)
 def test_each_pair_of_outcomes_has_its_group(first: str, second: str, group: str | None) -> None:
     assert group_of(first, second) == group
 
@@ -190,9 +197,11 @@ def test_the_page_has_the_command_the_test_and_every_group(
     assert "first scores 0.525 more than second" in soup.select_one(".lead").text
     table = soup.select("#flips ~ .pair table, section[aria-labelledby=flips] table")[0]
     assert [row.text.split("\n")[0] for row in table.select("tbody tr")] == [
-        "Only first is right30+30", "Only second is right4−4", "first is wrong where second gave no answer5−5",
+        "Only first is right30+30",
+        "Only second is right4−4",
+        "first is wrong where second gave no answer5−5",
         "second is wrong where first gave no answer00",
-    ]  # fmt: skip
+    ]
     five = soup.select("table.crossed")[0]
     rows = [[int(cell.text.replace(",", "")) for cell in row.select("td")] for row in five.select("tbody tr")]
     assert rows == [[0, 0, 30, 0, 0], [0, 0, 5, 0, 0], [4, 0, 1, 0, 0], [0] * 5, [0] * 5]
@@ -272,10 +281,16 @@ def test_a_page_of_a_large_split_where_everything_flips_stays_small(
     from edu_rag.records import Question
 
     questions = [
-        Question(question_id=f"Q{i:06}", text=f"Which of these is number {i}? " * 8, kind="multiple_choice",
-                 choices={"a": "one", "b": "two"}, split="test", lesson=f"lesson {i % 900}")
+        Question(
+            question_id=f"Q{i:06}",
+            text=f"Which of these is number {i}? " * 8,
+            kind="multiple_choice",
+            choices={"a": "one", "b": "two"},
+            split="test",
+            lesson=f"lesson {i % 900}",
+        )
         for i in range(13_693)
-    ]  # fmt: skip
+    ]
     gold = {question.question_id: "ab"[i % 2] for i, question in enumerate(questions)}
     dataset = build_dataset(tmp_path / "large", questions, gold)
     a, b = write_answers(dict.fromkeys(gold, "a"), "a.jsonl"), write_answers(dict.fromkeys(gold, "b"), "b.jsonl")
@@ -295,12 +310,19 @@ def test_free_text_answers_are_told_with_the_accepted_texts(tmp_path: Path, writ
         Question(question_id=f"f{i}", text=f"Who {i}?", choices={}, kind="free_text", split="test") for i in range(3)
     ]
     write_dataset(
-        tmp_path / "free", {
+        tmp_path / "free",
+        {
             "questions": {"test": asked},
             "gold": {"test": [Gold(question_id=q.question_id, texts=("Marie Curie", "Curie")) for q in asked]},
-        }, name="free", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64,
-        sources={}, documents=lambda folder, files: {"README.md": b"# free\n"},
-    )  # fmt: skip
+        },
+        name="free",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda folder, files: {"README.md": b"# free\n"},
+    )
     dataset = Dataset(tmp_path / "free")
     right = write_answers({q.question_id: "Marie Curie" for q in asked}, "right.jsonl")
     none = write_answers({q.question_id: None for q in asked}, "none.jsonl")

@@ -60,9 +60,14 @@ def test_rows_that_are_not_those_of_the_content_hash_are_refused_without_any_boa
 
 
 def test_a_dataset_whose_content_hash_begins_with_the_same_eight_digits_is_refused(
-    trees: Trees, tiny: Dataset, gold: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    build_dataset: Callable[..., Dataset], questions: Any,
-) -> None:  # fmt: skip
+    trees: Trees,
+    tiny: Dataset,
+    gold: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    build_dataset: Callable[..., Dataset],
+    questions: Any,
+) -> None:
     real = identity.content_sha256
 
     def colliding(contents: dict[str, str]) -> str:  # as if a forger had searched 2 ** 32 datasets

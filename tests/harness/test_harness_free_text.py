@@ -80,7 +80,7 @@ from harness.reading.folding import fold_article
         (["nan"], "PLYA", "unjudged"),
         (["invalid question"], "Invalid question", "correct"),
     ],
-)  # fmt: skip
+)
 def test_rules_grade_what_is_exact_and_leave_the_rest(gold: list[str], answer: str, outcome: str) -> None:
     assert grade_by_rules(gold, answer).outcome == outcome
 
@@ -158,25 +158,61 @@ def test_the_rules_are_a_judge_without_a_name_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("0", (Fraction(0), "")), ("7", (Fraction(7), "")), ("-7", (Fraction(-7), "")), ("+7", (Fraction(7), "")),
-        ("1,234,567", (Fraction(1234567), "")), ("1.5 million", (Fraction(1500000), "")),
-        ("1.50 million", (Fraction(1500000), "")), ("2.5", (Fraction(5, 2), "")), ("$2.50", (Fraction(5, 2), "usd")),
-        ("US$5 billion", (Fraction(5 * 10**9), "usd")), ("€3", (Fraction(3), "eur")), ("£3", (Fraction(3), "gbp")),
-        ("-$3", (Fraction(-3), "usd")), ("12%", (Fraction(12), "%")), ("12 per cent", (Fraction(12), "%")),
-        ("12.0 percent.", (Fraction(12), "%")), ("\N{MINUS SIGN}4", (Fraction(-4), "")),
-        ("seven", (Fraction(7), "")), ("zero", (Fraction(0), "")), ("twenty-one", (Fraction(21), "")),
-        ("three hundred and five", (Fraction(305), "")), ("two million", (Fraction(2_000_000), "")),
-        ("one thousand two hundred", (Fraction(1200), "")), ("nineteen hundred", None),
-        ("five hundred thousand", (Fraction(500_000), "")), ("2 hundred", (Fraction(200), "")),
-        ("007", None), ("3.10", None), ("1,23", None), ("12,34,567", None), ("1e5", None), ("$5%", None), ("", None),
-        ("two three", None), ("twenty eleven", None), ("twenty zero", None), ("thousand", None), ("hundred", None),
-        ("and", None), ("million two", None), ("two thousand three million", None), ("twelve hundred", None),
-        ("twenty ten", None), ("one hundred", (Fraction(100), "")), ("ten hundred", None),
-        ("one million two million", None), ("*7*", (Fraction(7), "")),
-        ("7".rjust(60), (Fraction(7), "")), ("7".rjust(61), None),
-        ("two hundred hundred", None), ("five zero", None), ("1" * 70, None), ("\u0663", None),
+        ("0", (Fraction(0), "")),
+        ("7", (Fraction(7), "")),
+        ("-7", (Fraction(-7), "")),
+        ("+7", (Fraction(7), "")),
+        ("1,234,567", (Fraction(1234567), "")),
+        ("1.5 million", (Fraction(1500000), "")),
+        ("1.50 million", (Fraction(1500000), "")),
+        ("2.5", (Fraction(5, 2), "")),
+        ("$2.50", (Fraction(5, 2), "usd")),
+        ("US$5 billion", (Fraction(5 * 10**9), "usd")),
+        ("€3", (Fraction(3), "eur")),
+        ("£3", (Fraction(3), "gbp")),
+        ("-$3", (Fraction(-3), "usd")),
+        ("12%", (Fraction(12), "%")),
+        ("12 per cent", (Fraction(12), "%")),
+        ("12.0 percent.", (Fraction(12), "%")),
+        ("\N{MINUS SIGN}4", (Fraction(-4), "")),
+        ("seven", (Fraction(7), "")),
+        ("zero", (Fraction(0), "")),
+        ("twenty-one", (Fraction(21), "")),
+        ("three hundred and five", (Fraction(305), "")),
+        ("two million", (Fraction(2_000_000), "")),
+        ("one thousand two hundred", (Fraction(1200), "")),
+        ("nineteen hundred", None),
+        ("five hundred thousand", (Fraction(500_000), "")),
+        ("2 hundred", (Fraction(200), "")),
+        ("007", None),
+        ("3.10", None),
+        ("1,23", None),
+        ("12,34,567", None),
+        ("1e5", None),
+        ("$5%", None),
+        ("", None),
+        ("two three", None),
+        ("twenty eleven", None),
+        ("twenty zero", None),
+        ("thousand", None),
+        ("hundred", None),
+        ("and", None),
+        ("million two", None),
+        ("two thousand three million", None),
+        ("twelve hundred", None),
+        ("twenty ten", None),
+        ("one hundred", (Fraction(100), "")),
+        ("ten hundred", None),
+        ("one million two million", None),
+        ("*7*", (Fraction(7), "")),
+        ("7".rjust(60), (Fraction(7), "")),
+        ("7".rjust(61), None),
+        ("two hundred hundred", None),
+        ("five zero", None),
+        ("1" * 70, None),
+        ("\u0663", None),
     ],
-)  # fmt: skip
+)
 def test_numbers_are_read_where_there_is_one_reading(text: str, parts: tuple[object, ...] | None) -> None:
     assert quantity_of(text) == (None if parts is None else Quantity("number", parts))
 
@@ -184,14 +220,29 @@ def test_numbers_are_read_where_there_is_one_reading(text: str, parts: tuple[obj
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("2021-03-05", (2021, 3, 5)), ("March 5, 2021", (2021, 3, 5)), ("march 5th 2021", (2021, 3, 5)),
-        ("5 March 2021", (2021, 3, 5)), ("the 5th of March, 2021", (2021, 3, 5)), ("Mar. 5 2021", (2021, 3, 5)),
-        ("1 Sept 1999", (1999, 9, 1)), ("5 March", (None, 3, 5)), ("March 5", (None, 3, 5)),
-        ("March 2021", (2021, 3, None)), ("March, 2021", (2021, 3, None)), ("29 February", (None, 2, 29)),
-        ("29 February 2021", None), ("31 April", None), ("3/5/2021", None), ("May", None), ("2021-13-01", None),
-        ("2021-3-5", None), ("March 32", None), ("0000-01-01", None), ("may 5 2021 x", None),
+        ("2021-03-05", (2021, 3, 5)),
+        ("March 5, 2021", (2021, 3, 5)),
+        ("march 5th 2021", (2021, 3, 5)),
+        ("5 March 2021", (2021, 3, 5)),
+        ("the 5th of March, 2021", (2021, 3, 5)),
+        ("Mar. 5 2021", (2021, 3, 5)),
+        ("1 Sept 1999", (1999, 9, 1)),
+        ("5 March", (None, 3, 5)),
+        ("March 5", (None, 3, 5)),
+        ("March 2021", (2021, 3, None)),
+        ("March, 2021", (2021, 3, None)),
+        ("29 February", (None, 2, 29)),
+        ("29 February 2021", None),
+        ("31 April", None),
+        ("3/5/2021", None),
+        ("May", None),
+        ("2021-13-01", None),
+        ("2021-3-5", None),
+        ("March 32", None),
+        ("0000-01-01", None),
+        ("may 5 2021 x", None),
     ],
-)  # fmt: skip
+)
 def test_dates_are_read_where_there_is_one_reading(text: str, parts: tuple[object, ...] | None) -> None:
     assert quantity_of(text) == (None if parts is None else Quantity("date", parts))
 
@@ -204,8 +255,20 @@ def test_a_number_is_itself_with_and_without_its_commas(value: int) -> None:
 @given(st.dates())
 def test_a_date_is_itself_in_three_dresses(day: object) -> None:
     iso = quantity_of(f"{day:%Y-%m-%d}".rjust(10, "0"))
-    name = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-            "November", "December"][day.month - 1]  # type: ignore[attr-defined]  # fmt: skip
+    name = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ][day.month - 1]  # type: ignore[attr-defined]
     year, number = f"{day.year:04}", day.day  # type: ignore[attr-defined]
     assert iso is not None
     assert iso == quantity_of(f"{name} {number}, {year}") == quantity_of(f"{number} {name[:3]} {year}")

@@ -50,8 +50,12 @@ def test_each_difference_from_crag_has_its_test() -> None:
 def test_the_numbers_of_the_model_judge_are_those_of_the_code() -> None:
     settings = judge_model.JudgeSettings(base_url="", model="m")
     assert (settings.max_tokens, settings.seed, settings.timeout_s, settings.tries, settings.max_wait_s) == (
-        256, 0, 60, 4, 60,
-    )  # fmt: skip
+        256,
+        0,
+        60,
+        4,
+        60,
+    )
     told = re.search(r"Statuses ([\d, ]+),", SECTION)
     assert told
     assert {int(status) for status in told[1].split(", ")} == judge_model.RETRY_STATUSES

@@ -38,10 +38,16 @@ def free(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     folder = tmp_path_factory.mktemp("free") / "dataset"
     golds = [Gold(question_id=question_id, texts=texts) for question_id, texts in GOLD.items()]
     write_dataset(
-        folder, {"questions": {"test": [_free(q) for q in GOLD]}, "gold": {"test": golds}}, name="free",
-        version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0" * 64, sources={},
+        folder,
+        {"questions": {"test": [_free(q) for q in GOLD]}, "gold": {"test": golds}},
+        name="free",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={},
         documents=lambda folder, files: {"README.md": b"# free\n"},
-    )  # fmt: skip
+    )
     return Dataset(folder)
 
 
@@ -77,8 +83,10 @@ def test_one_unjudged_answer_blocks_the_scorecard_and_is_listed(run: Callable[..
     assert not (tmp_path / "results").exists()
     rows = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
     assert [(row["question_id"], row["outcome"]) for row in rows] == [
-        ("q0", "correct"), ("q1", "correct"), ("q2", "unjudged"),
-    ]  # fmt: skip
+        ("q0", "correct"),
+        ("q1", "correct"),
+        ("q2", "unjudged"),
+    ]
 
 
 def test_scoring_all_names_the_file_whose_answers_are_unjudged(

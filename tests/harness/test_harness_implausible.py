@@ -25,14 +25,20 @@ def counts(right: int, n: int) -> Counts:
 
 def card(
     right: int, n: int, *slices: tuple[str, str, int, int], slug: str = "mine", own: bool = False, blind: bool = False
-) -> ScoreCard:  # fmt: skip
+) -> ScoreCard:
     outcomes = OUTCOME_LETTERS["correct"] * right + OUTCOME_LETTERS["incorrect"] * (n - right)
     return ScoreCard(
-        system=SystemFacts(slug=slug, name=slug, team="t", blind=blind), dataset="d@1.0.0#00000000", split="test",
-        sample=None, harness="h", answers_rule="answers-v1", counts=counts(right, n), outcomes=outcomes,
+        system=SystemFacts(slug=slug, name=slug, team="t", blind=blind),
+        dataset="d@1.0.0#00000000",
+        split="test",
+        sample=None,
+        harness="h",
+        answers_rule="answers-v1",
+        counts=counts(right, n),
+        outcomes=outcomes,
         slices=tuple(Slice(attribute=a, value=v, counts=counts(k, m)) for a, v, k, m in slices),
         rerun={"own": True, "n": n, "n_same": n} if own else {},
-    )  # fmt: skip
+    )
 
 
 def test_all_right_is_a_sign_from_twenty_questions_on() -> None:

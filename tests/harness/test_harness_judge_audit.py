@@ -113,8 +113,12 @@ def test_groups_are_all_then_sets_then_systems_and_shared_answers_count_for_each
     rows = [row("correct", True, system="b+a", set_="Z"), row("incorrect", True, "r", system="a", set_="Y")]
     groups = audit(rows, Reads()).groups
     assert [(g.attribute, g.value, g.judged.n) for g in groups] == [
-        ("all", "", 2), ("set", "Y", 1), ("set", "Z", 1), ("system", "a", 2), ("system", "b", 1),
-    ]  # fmt: skip
+        ("all", "", 2),
+        ("set", "Y", 1),
+        ("set", "Z", 1),
+        ("system", "a", 2),
+        ("system", "b", 1),
+    ]
 
 
 def test_neither_order_nor_repetition_of_the_run_changes_an_audit() -> None:

@@ -17,7 +17,7 @@ from harness.judge_model import (
     ModelJudge,
     read_reply,
     retry_after_s,
-)  # fmt: skip
+)
 from harness.judging.cache import CachedJudge, key_of
 from harness.judging.free_text import Grade
 from harness.judging.judges import Chain, open_judge
@@ -79,8 +79,11 @@ def test_the_request_is_pinned_and_carries_the_key(answering: Any) -> None:
     path, body = script.asked[0]
     assert path == "/v1/chat/completions"
     assert {name: body[name] for name in ("model", "temperature", "seed", "max_tokens")} == {
-        "model": "m", "temperature": 0, "seed": 0, "max_tokens": 256,
-    }  # fmt: skip
+        "model": "m",
+        "temperature": 0,
+        "seed": 0,
+        "max_tokens": 256,
+    }
     assert [turn["role"] for turn in body["messages"]] == ["system", "user"]
     assert body["messages"][0]["content"] == template().system
     assert "<answer_to_grade>Paris it is</answer_to_grade>" in body["messages"][1]["content"]
@@ -199,11 +202,18 @@ def test_a_server_that_is_not_there_leaves_the_answer_unjudged() -> None:
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        (None, None), ("0", 0.0), (" 12 ", 12.0), ("9" * 5000, 999_999_999.0), ("-1", None), ("soon", None),
-        ("Thu, 01 Jan 1970 00:01:00 GMT", 60.0), ("Wed, 31 Dec 1969 00:00:00 GMT", 0.0), ("\u0661", None),
+        (None, None),
+        ("0", 0.0),
+        (" 12 ", 12.0),
+        ("9" * 5000, 999_999_999.0),
+        ("-1", None),
+        ("soon", None),
+        ("Thu, 01 Jan 1970 00:01:00 GMT", 60.0),
+        ("Wed, 31 Dec 1969 00:00:00 GMT", 0.0),
+        ("\u0661", None),
         ("Mon, 99 Foo 2020 00:00:00 GMT", None),
     ],
-)  # fmt: skip
+)
 def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
     assert retry_after_s(value, 0.0) == seconds
 
@@ -257,9 +267,15 @@ def test_facts_pin_model_and_prompt_and_say_nothing_of_the_server(answering: Any
     judge, script, _ = answering(CORRECT)
     form = template()
     assert judge.facts() == {
-        "judge": "model", "name": f"m (judge-v1#{form.sha256[:8]})", "model": "m", "prompt": "judge-v1",
-        "prompt_sha256": form.sha256, "temperature": 0, "seed": 0, "max_tokens": 256,
-    }  # fmt: skip
+        "judge": "model",
+        "name": f"m (judge-v1#{form.sha256[:8]})",
+        "model": "m",
+        "prompt": "judge-v1",
+        "prompt_sha256": form.sha256,
+        "temperature": 0,
+        "seed": 0,
+        "max_tokens": 256,
+    }
     assert script.url not in str(judge.facts())
 
 
@@ -304,8 +320,12 @@ def test_a_torn_last_line_is_dropped_and_a_bad_one_refused(answering: Any, tmp_p
     assert grade(CachedJudge(judge, path)).outcome == "correct"  # type: ignore[arg-type]
     assert path.read_bytes() == whole
     assert len(script.asked) == 1
-    for bad, fault in ((b"{}\n", "missing required field"), (b'["x"]\n', "is no judgement"), (b"\n", "is no judgement"),
-                       (whole.replace(b'"correct"', b'"perfect"'), "unknown outcome 'perfect'")):  # fmt: skip
+    for bad, fault in (
+        (b"{}\n", "missing required field"),
+        (b'["x"]\n', "is no judgement"),
+        (b"\n", "is no judgement"),
+        (whole.replace(b'"correct"', b'"perfect"'), "unknown outcome 'perfect'"),
+    ):
         path.write_bytes(whole + bad)
         with pytest.raises(DataError, match=rf"grades.jsonl:2: .*{fault}"):
             CachedJudge(judge, path)
@@ -337,8 +357,10 @@ def test_a_chain_asks_the_model_only_what_rules_leave(answering: Any) -> None:
 
     chain = Chain([Rules(), judge])
     assert [chain.grade("q", ["Paris"], text).judge for text in ("Paris", "idk", "Paris, France")] == [
-        "rules", "rules", "model",
-    ]  # fmt: skip
+        "rules",
+        "rules",
+        "model",
+    ]
     assert len(script.asked) == 1
     assert chain.facts()["name"] == judge.facts()["name"]
     assert [facts["judge"] for facts in chain.facts()["chain"]] == ["rules", "model"]

@@ -141,9 +141,9 @@ def test_the_prompt_is_pinned_by_its_hash() -> None:
         ("A VERDICT: CORRECT", None),
         ("VERDICT CORRECT", None),
         ("", None),
-        ("{\"score\": 1}", None),
+        ('{"score": 1}', None),
     ],
-)  # fmt: skip
+)
 def test_only_the_last_verdict_line_counts_and_only_the_three_words(reply: str, outcome: str | None) -> None:
     found, why = read_verdict(reply)
     assert found == outcome

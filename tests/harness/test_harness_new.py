@@ -49,11 +49,15 @@ def test_a_folder_for_predictions_has_no_command_and_no_code(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("slug", "said"),
     [
-        ("My System", "call it my-system"), ("template", "is a reserved name"), ("blind-a", "there is a submission"),
-        ("b1ind-a", "could be taken for blind-a"), ("../outside", "is not 3-40"), ("", "is not 3-40"),
+        ("My System", "call it my-system"),
+        ("template", "is a reserved name"),
+        ("blind-a", "there is a submission"),
+        ("b1ind-a", "could be taken for blind-a"),
+        ("../outside", "is not 3-40"),
+        ("", "is not 3-40"),
         ("-" * 41, "is not 3-40"),
     ],
-)  # fmt: skip
+)
 def test_a_slug_that_cannot_be_is_refused_with_a_way_out(tmp_path: Path, slug: str, said: str) -> None:
     with pytest.raises(FaultsError, match=said):
         scaffold(slug, tmp_path / "in", Wishes())

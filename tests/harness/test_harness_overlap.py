@@ -94,11 +94,19 @@ def test_evidence_is_told_by_whose_it_is_over_the_questions_that_were_asked() ->
     first = cited(q1=(A, B), q2=(B,), q3=(A,), q5=(A,))
     second = cited(q1=(B, A), q2=(A,), q3=(), q4=(C,))
     assert overlap_of(first, second, SUPPORT) == {
-        "n_both_cite": 2, "positions_changed": 1.0, "top_1_changed": 1.0,
+        "n_both_cite": 2,
+        "positions_changed": 1.0,
+        "top_1_changed": 1.0,
         "overlap": {"@1": 0.0, "@3": 0.5, "@5": 0.5, "@10": 0.5},
-        "n_evidence_both": 2, "n_evidence_first_only": 1, "n_evidence_second_only": 1, "n_evidence_neither": 2,
-        "n_supported_both": 1, "n_supported_first_only": 1, "n_supported_second_only": 1, "n_supported_neither": 1,
-    }  # fmt: skip
+        "n_evidence_both": 2,
+        "n_evidence_first_only": 1,
+        "n_evidence_second_only": 1,
+        "n_evidence_neither": 2,
+        "n_supported_both": 1,
+        "n_supported_first_only": 1,
+        "n_supported_second_only": 1,
+        "n_supported_neither": 1,
+    }
 
 
 def test_ranks_are_counted_together_and_first_ranks_by_question() -> None:

@@ -35,9 +35,15 @@ TEXT = "Plants make sugar from light. Cells divide by mitosis. Water boils at 10
 
 def page_of(text: str, url: str = "https://site.example/a") -> WebPage:
     return WebPage(
-        page_id=page_id_of(url), url=url, title="A", text=text, sentences=(Span(0, len(text)),),
-        fetched_at=datetime(2000, 1, 1, tzinfo=UTC), html_sha256="0" * 64, extractor="test",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title="A",
+        text=text,
+        sentences=(Span(0, len(text)),),
+        fetched_at=datetime(2000, 1, 1, tzinfo=UTC),
+        html_sha256="0" * 64,
+        extractor="test",
+    )
 
 
 def shown(found: Any) -> list[str]:
@@ -113,8 +119,10 @@ def test_pages_stand_in_order_of_first_citation_then_those_with_evidence_that_we
     cited, missed, n_left = excerpts(
         [Passage(b, 0, 5), Passage(a, 0, 5), Passage(b, 9, 12), Passage(c, 0, 3)],
         {a: [(0, 5)], d: [(0, 5)], e: [(1, 2)]},
-        [Leak(question_id="q", page_id=d, start=10, end=20, kind="leak_key")], pages, LIMITS,
-    )  # fmt: skip
+        [Leak(question_id="q", page_id=d, start=10, end=20, kind="leak_key")],
+        pages,
+        LIMITS,
+    )
     assert [found.page_id for found in cited] == [b, a]
     assert [found.page_id for found in missed] == [d, e]
     assert n_left == 1
@@ -133,8 +141,9 @@ def test_windows_are_pieces_of_the_text_in_order_that_hold_every_span_inside_it(
 ) -> None:
     marks = Marks(
         [(i, start, start + length) for i, (start, length) in enumerate(cited, 1)],
-        [(start, min(start + length, len(text))) for start, length in evidence if start < len(text)], [],
-    )  # fmt: skip
+        [(start, min(start + length, len(text))) for start, length in evidence if start < len(text)],
+        [],
+    )
     found = excerpt("p", page_of(text), marks, Limits(2, 10_000, context))
     at = 0
     for part in shown(found):
@@ -154,11 +163,16 @@ def test_a_hundred_thousand_citations_are_told_in_bounds() -> None:
 @pytest.mark.parametrize(
     ("p", "words"),
     [
-        (1.0, "nearly all"), (0.43, "about 43 of 100"), (0.05, "about 5 of 100"), (0.01, "about 1 of 100"),
-        (0.0034, "about 3 of 1,000"), (0.00021, "about 2 of 10,000"), (0.00009, "fewer than 1 of 10,000"),
+        (1.0, "nearly all"),
+        (0.43, "about 43 of 100"),
+        (0.05, "about 5 of 100"),
+        (0.01, "about 1 of 100"),
+        (0.0034, "about 3 of 1,000"),
+        (0.00021, "about 2 of 10,000"),
+        (0.00009, "fewer than 1 of 10,000"),
         (0.0, "fewer than 1 of 10,000"),
     ],
-)  # fmt: skip
+)
 def test_a_p_value_is_told_as_a_share_of_tests(p: float, words: str) -> None:
     assert chance(p) == words
 
@@ -238,9 +252,16 @@ def test_characters_that_nobody_sees_are_named_and_long_texts_say_how_much_is_le
 
 @pytest.mark.parametrize(
     ("kappa", "word"),
-    [(1.0, "almost perfect"), (0.81, "almost perfect"), (0.8, "substantial"), (0.5, "moderate"), (0.3, "fair"),
-     (0.0, "slight"), (-0.1, "poor")],
-)  # fmt: skip
+    [
+        (1.0, "almost perfect"),
+        (0.81, "almost perfect"),
+        (0.8, "substantial"),
+        (0.5, "moderate"),
+        (0.3, "fair"),
+        (0.0, "slight"),
+        (-0.1, "poor"),
+    ],
+)
 def test_kappa_has_landis_and_kochs_words(kappa: float, word: str) -> None:
     assert band(kappa) == word
 
@@ -251,9 +272,10 @@ def test_figures_stand_side_by_side_by_their_labels_and_lists_stay_in_the_scorec
     assert side_by_side(a, b, {"gone": "Gone", "x y": "Why"}) == [("Why", 1, 2.5)]
     a, b = {"repeat": {"score": 0.1, "positions": [1]}}, {"permuted": {"n": 7, "consistency": 0.8}}
     assert side_by_side(a, b, probe_labels(a, b)) == [
-        ("repeat: score", 0.1, None), ("permuted: questions", None, 7),
+        ("repeat: score", 0.1, None),
+        ("permuted: questions", None, 7),
         ("permuted: share with the same choice", None, 0.8),
-    ]  # fmt: skip
+    ]
     assert len(side_by_side({str(i): i for i in range(500)}, {})) == 60
 
 
@@ -320,8 +342,14 @@ class Kind:
 
 
 def test_the_page_of_an_audit_has_the_confusion_the_sentence_and_the_differences() -> None:
-    verdicts = [human("q1", True, "Curie"), human("q2", False, "Curie 2"), human("q3", False, "Bohr"),
-                human("q4", False, "Curie 3"), human("q5", True, "?"), human("q6", None, "x")]  # fmt: skip
+    verdicts = [
+        human("q1", True, "Curie"),
+        human("q2", False, "Curie 2"),
+        human("q3", False, "Bohr"),
+        human("q4", False, "Curie 3"),
+        human("q5", True, "?"),
+        human("q6", None, "x"),
+    ]
     found = audit(verdicts, Kind(), files=[("h.jsonl", "ab" * 32)])
     soup = BeautifulSoup(judge_page(found, "edu-rag judge audit --human h.jsonl"), "html.parser")
     table = soup.select_one("table.crossed")
@@ -353,8 +381,16 @@ def test_what_an_answer_cost_is_told(tiny: Dataset, write_lines: Callable[..., P
     from harness.pages.explain_page import explain_page
     from harness.target import find_target
 
-    line = {"question_id": "q001", "answer": "b", "confidence": 0.25, "latency_s": 1.5, "input_tokens": 1200,
-            "output_tokens": 7, "cost_usd": 0.00125, "energy_j": 12.25}  # fmt: skip
+    line = {
+        "question_id": "q001",
+        "answer": "b",
+        "confidence": 0.25,
+        "latency_s": 1.5,
+        "input_tokens": 1200,
+        "output_tokens": 7,
+        "cost_usd": 0.00125,
+        "energy_j": 12.25,
+    }
     target = find_target(write_lines([line], "test.jsonl"), tiny.manifest, "test", None)
     soup = BeautifulSoup(explain_page(explain(tiny, "test", target, "q001"), "test", "x"), "html.parser")
     values = [" ".join(d.text.split()) for d in soup.select("dd")]

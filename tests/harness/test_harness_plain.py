@@ -45,18 +45,40 @@ def tarred() -> bytes:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("a.py", None), ("a/b/c/d/e/f/g/h.py", None), ("A_b-c.1", None), ("conduct.md", None), ("common.py", None),
-        (".env", "hidden"), (".git", "git"), (".Git", "git"), ("a b", "odd name"), ("ü.py", "odd name"),
+        ("a.py", None),
+        ("a/b/c/d/e/f/g/h.py", None),
+        ("A_b-c.1", None),
+        ("conduct.md", None),
+        ("common.py", None),
+        (".env", "hidden"),
+        (".git", "git"),
+        (".Git", "git"),
+        ("a b", "odd name"),
+        ("ü.py", "odd name"),
         ("-x", "odd name"),
-        ("a\\b", "odd name"), ("a:b", "odd name"), ("git~1", "odd name"), ("x" * 101, "odd name"), ("con", "reserved"),
-        ("NUL.txt", "reserved"), ("aux.py", "reserved"), ("lpt1", "reserved"), ("data.", "reserved"),
-        ("/".join(["x" * 60] * 4), "long"), ("w.zip", "archive"), ("w.tar.gz", "archive"), ("w.WHL", "archive"),
-        ("w.npz", "archive"), ("w.docx", "archive"), ("predictions/notes.md", "stray"),
+        ("a\\b", "odd name"),
+        ("a:b", "odd name"),
+        ("git~1", "odd name"),
+        ("x" * 101, "odd name"),
+        ("con", "reserved"),
+        ("NUL.txt", "reserved"),
+        ("aux.py", "reserved"),
+        ("lpt1", "reserved"),
+        ("data.", "reserved"),
+        ("/".join(["x" * 60] * 4), "long"),
+        ("w.zip", "archive"),
+        ("w.tar.gz", "archive"),
+        ("w.WHL", "archive"),
+        ("w.npz", "archive"),
+        ("w.docx", "archive"),
+        ("predictions/notes.md", "stray"),
         ("predictions/x.jsonl", "stray"),
-        (f"{RUN}-mine.jsonl", "stray"), (f"{RUN}.jsonl", None), (f"{RUN}-stratified-300-seed-0.run.json", None),
+        (f"{RUN}-mine.jsonl", "stray"),
+        (f"{RUN}.jsonl", None),
+        (f"{RUN}-stratified-300-seed-0.run.json", None),
         ("predictions/tiny-1.0.0/probes/test.no-context.jsonl", None),
     ],
-)  # fmt: skip
+)
 def test_names_are_plain_or_named_with_their_fault(tmp_path: Path, name: str, kind: str | None) -> None:
     put(tmp_path / "folder", name)
     assert kinds(tmp_path / "folder") == ({} if kind is None else {name: kind})
@@ -65,11 +87,18 @@ def test_names_are_plain_or_named_with_their_fault(tmp_path: Path, name: str, ki
 @pytest.mark.parametrize(
     "data",
     [
-        zipped(), tarred(), gzip.compress(b"", mtime=0), b"BZh91AY&SY", b"\xfd7zXZ\0x", b"\x28\xb5\x2f\xfd",
+        zipped(),
+        tarred(),
+        gzip.compress(b"", mtime=0),
+        b"BZh91AY&SY",
+        b"\xfd7zXZ\0x",
+        b"\x28\xb5\x2f\xfd",
         b"7z\xbc\xaf\x27\x1c",
-        b"Rar!\x1a\x07\0", b"MSCF\0", importlib.util.MAGIC_NUMBER + b"\0" * 12,
+        b"Rar!\x1a\x07\0",
+        b"MSCF\0",
+        importlib.util.MAGIC_NUMBER + b"\0" * 12,
     ],
-)  # fmt: skip
+)
 def test_archives_and_compiled_python_are_known_by_their_bytes(tmp_path: Path, data: bytes) -> None:
     put(tmp_path, "innocent.txt", data)
     assert set(kinds(tmp_path).values()) <= {"archive", "compiled"}
@@ -128,12 +157,18 @@ def test_names_that_differ_by_capitals_are_one_name_elsewhere(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "as_shown"),
     [
-        ("a/b-c_d.py", "a/b-c_d.py"), ("::error", "'::error'"), ("a b", "'a b'"), ("", "''"),
+        ("a/b-c_d.py", "a/b-c_d.py"),
+        ("::error", "'::error'"),
+        ("a b", "'a b'"),
+        ("", "''"),
         ("caf\udce9", r"'caf\xe9'"),
-        ("a\nb", r"'a\nb'"), ("\x1b[2J", r"'\x1b[2J'"), ("é", r"'\u{e9}'"), ("a\\nb", r"'a\\nb'"),
+        ("a\nb", r"'a\nb'"),
+        ("\x1b[2J", r"'\x1b[2J'"),
+        ("é", r"'\u{e9}'"),
+        ("a\\nb", r"'a\\nb'"),
         ("x" * 300, "'" + "x" * 200 + "…'"),
     ],
-)  # fmt: skip
+)
 def test_names_are_shown_so_that_none_can_steer_a_terminal_or_a_ci(name: str, as_shown: str) -> None:
     assert shown(name) == as_shown
 
@@ -141,10 +176,16 @@ def test_names_are_shown_so_that_none_can_steer_a_terminal_or_a_ci(name: str, as
 @pytest.mark.parametrize(
     ("one", "other", "alike"),
     [
-        ("old-system", "0ld-system", True), ("model", "modei", True), ("modern", "modem", True), ("a-b-c", "abc", True),
-        ("savvy", "sawy", True), ("b1ind", "blind", True), ("bm25", "bm26", False), ("run-1", "run-2", False),
+        ("old-system", "0ld-system", True),
+        ("model", "modei", True),
+        ("modern", "modem", True),
+        ("a-b-c", "abc", True),
+        ("savvy", "sawy", True),
+        ("b1ind", "blind", True),
+        ("bm25", "bm26", False),
+        ("run-1", "run-2", False),
     ],
-)  # fmt: skip
+)
 def test_slugs_that_can_be_taken_for_each_other(one: str, other: str, alike: bool) -> None:
     assert (look_of(one) == look_of(other)) is alike
     assert (slug_fault(one, [other]) is not None) is alike
@@ -159,11 +200,20 @@ def test_a_suggested_slug_is_one(name: str) -> None:
 @pytest.mark.parametrize(
     ("account", "right"),
     [
-        ("me", True), ("Me-2", True), ("x" * 39, True), ("x" * 40, False), ("-me", False), ("me-", False),
+        ("me", True),
+        ("Me-2", True),
+        ("x" * 39, True),
+        ("x" * 40, False),
+        ("-me", False),
+        ("me-", False),
         ("m--e", False),
-        ("@me", False), ("https://host.example/me", False), ("", False), ("me\n", False), ("mé", False),
+        ("@me", False),
+        ("https://host.example/me", False),
+        ("", False),
+        ("me\n", False),
+        ("mé", False),
     ],
-)  # fmt: skip
+)
 def test_a_login_is_a_user_name_alone(account: str, right: bool) -> None:
     assert is_login(account) is right
 
@@ -223,12 +273,14 @@ def test_a_predictions_file_over_the_limit_is_not_read(write_system: Callable[..
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a." * 49_000 + "a = 1\n", "has a key of more than 16 parts"), ("x = " + "1" * 90_000 + "\n", "not TOML"),
-        ("#" * 100_001, "is over 100,000 bytes"), ("[" * 90_000, "nested deeper"),
+        ("a." * 49_000 + "a = 1\n", "has a key of more than 16 parts"),
+        ("x = " + "1" * 90_000 + "\n", "not TOML"),
+        ("#" * 100_001, "is over 100,000 bytes"),
+        ("[" * 90_000, "nested deeper"),
         ("x = " + "{a=" * 30_000, "nested deeper"),
         ("".join(f"k{number} = 1\n" for number in range(9_000)), "8,980 more unknown fields"),
     ],
-)  # fmt: skip
+)
 def test_settings_that_would_keep_the_parser_or_the_reader_busy_are_bounded(
     write_system: Callable[..., Path], text: str, said: str
 ) -> None:

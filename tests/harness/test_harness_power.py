@@ -61,9 +61,17 @@ def test_the_command_stands_in_the_help_with_an_example() -> None:
 def test_n_alone_gives_the_smallest_detectable_difference_at_the_assumed_spread() -> None:
     found = json.loads(call("--n", "100", "--json").output)
     assert found == {
-        "n": 100, "difference": None, "power": 0.8, "alpha": 0.05, "sd": 1.0, "design_effect": 1.0, "systems": None,
-        "detectable": smallest_detectable_difference(100, 1.0), "n_needed": None, "found": None,
-    }  # fmt: skip
+        "n": 100,
+        "difference": None,
+        "power": 0.8,
+        "alpha": 0.05,
+        "sd": 1.0,
+        "design_effect": 1.0,
+        "systems": None,
+        "detectable": smallest_detectable_difference(100, 1.0),
+        "n_needed": None,
+        "found": None,
+    }
     assert call("--n", "100").output.splitlines() == [
         "standard deviation of the difference a question: 1.000 (assumed: give two systems or --sd)",
         "with n = 100 questions a two-sided paired test at level 0.05 finds "

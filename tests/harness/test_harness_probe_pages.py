@@ -28,18 +28,28 @@ def page(i: int) -> WebPage:
         text += sentence + " "
     url = f"http://site{i}.example/"
     return WebPage(
-        page_id=page_id_of(url), url=url, title=f"Page {i}", text=text, sentences=tuple(spans), fetched_at=WHEN,
-        html_sha256="0" * 64, extractor="test",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title=f"Page {i}",
+        text=text,
+        sentences=tuple(spans),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        extractor="test",
+    )
 
 
 def question(
     i: int, choices: Sequence[str] = ("ice", "fire"), kind: str = "multiple_choice", **more: object
 ) -> Question:
     return Question(
-        question_id=f"q{i:03}", text="What?", choices=dict(zip("abcdefg", choices, strict=False)), kind=kind,  # type: ignore[arg-type]
-        split="test", **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+        question_id=f"q{i:03}",
+        text="What?",
+        choices=dict(zip("abcdefg", choices, strict=False)),
+        kind=kind,  # type: ignore[arg-type]
+        split="test",
+        **more,  # type: ignore[arg-type]
+    )
 
 
 def source(pages: Sequence[Sequence[int]], telling: dict[int, set[int]] | None = None) -> Source:
@@ -59,10 +69,11 @@ def ids(pages: Sequence[WebPage]) -> list[str]:
 
 SOURCES = st.lists(st.lists(st.integers(0, 12), max_size=5, unique=True), min_size=1, max_size=12).flatmap(
     lambda pages: st.builds(
-        source, st.just(pages),
+        source,
+        st.just(pages),
         st.dictionaries(st.integers(0, len(pages) - 1), st.sets(st.integers(0, 12), max_size=3)),
     )
-)  # fmt: skip
+)
 
 
 @settings(max_examples=80, deadline=None)

@@ -45,9 +45,15 @@ def _page(i: int, part: int) -> WebPage:
     url = f"http://site{i}-{part}.example/"
     first = text.index(". ") + 1
     return WebPage(
-        page_id=page_id_of(url), url=url, title="A page", text=text, fetched_at=WHEN, html_sha256="0" * 64,
-        sentences=(Span(0, first), Span(first + 1, len(text))), extractor="test",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title="A page",
+        text=text,
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        sentences=(Span(0, first), Span(first + 1, len(text))),
+        extractor="test",
+    )
 
 
 def _question(i: int) -> Question:
@@ -56,9 +62,13 @@ def _question(i: int) -> Question:
             question_id="q11", text="Thing 11?", choices={"a": "true", "b": "false"}, kind="true_false", split="test"
         )
     return Question(
-        question_id=f"q{i:02}", text=f"Thing {i}?", choices=dict(zip("abcd", WORDS, strict=True)),
-        kind="multiple_choice", split="test", flags=("meta_choice",) if i == 10 else (),
-    )  # fmt: skip
+        question_id=f"q{i:02}",
+        text=f"Thing {i}?",
+        choices=dict(zip("abcd", WORDS, strict=True)),
+        kind="multiple_choice",
+        split="test",
+        flags=("meta_choice",) if i == 10 else (),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +78,17 @@ def colours(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     pages = {(i, part): _page(i, part) for i in range(N) for part in (0, 1)}
     hits = [
         SearchHit(
-            question_id=f"q{i:02}", page_id=page.page_id, url=page.url, rank=part + 1, engine="test", query="q",
-            searched_at=WHEN, outcome="kept",
+            question_id=f"q{i:02}",
+            page_id=page.page_id,
+            url=page.url,
+            rank=part + 1,
+            engine="test",
+            query="q",
+            searched_at=WHEN,
+            outcome="kept",
         )
         for (i, part), page in pages.items()
-    ]  # fmt: skip
+    ]
     evidence = [
         Evidence(
             question_id=f"q{i:02}", page_id=pages[i, 0].page_id, start=29, end=len(pages[i, 0].text), method="test-v1"
@@ -83,14 +99,24 @@ def colours(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     folder = tmp_path_factory.mktemp("colours") / "dataset"
     gold = [Gold(question_id=q.question_id, answer="abcd"[i % 4] if i < 11 else "a") for i, q in enumerate(questions)]
     tables: dict[str, Mapping[str, list[Any]]] = {
-        "questions": {"test": questions}, "gold": {"test": gold}, "hits": {"test": hits},
-        "pages": {"test": list(pages.values())}, "evidence": {"test": evidence}, "leaks": {"test": leaks},
-    }  # fmt: skip
+        "questions": {"test": questions},
+        "gold": {"test": gold},
+        "hits": {"test": hits},
+        "pages": {"test": list(pages.values())},
+        "evidence": {"test": evidence},
+        "leaks": {"test": leaks},
+    }
     write_dataset(
-        folder, tables, name="colours", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="test",
-        config_sha256="0" * 64, sources={"leaks": {"leak_question": 1}},
+        folder,
+        tables,
+        name="colours",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0" * 64,
+        sources={"leaks": {"leak_question": 1}},
         documents=lambda folder, files: {"README.md": b"# colours\n"},
-    )  # fmt: skip
+    )
     return Dataset(folder)
 
 
@@ -135,8 +161,13 @@ def test_a_system_that_reads_rejects_foreign_pages_and_sees_through_noise_and_or
     assert list(found) == ["no-context", "evidence-only", "other-pages", "half-noise", "permuted", "repeat"]
     n = {name: values["n"] for name, values in found.items()}
     assert n == {
-        "no-context": 12, "evidence-only": 10, "other-pages": 12, "half-noise": 12, "permuted": 10, "repeat": 12,
-    }  # fmt: skip
+        "no-context": 12,
+        "evidence-only": 10,
+        "other-pages": 12,
+        "half-noise": 12,
+        "permuted": 10,
+        "repeat": 12,
+    }
     for name in ("no-context", "other-pages"):
         assert found[name]["counts"]["abstained"] == 12
         assert (found[name]["rejection"], found[name]["main_rejection"]) == (1.0, 0.0)
@@ -183,8 +214,10 @@ def test_a_probe_leaves_its_record_and_goes_by_the_rules_of_every_run(reader: Pa
     probe(reader, colours, "other-pages", "repeat", seed=7)
     folder = reader / "predictions" / "colours-1.0.0" / "probes"
     assert sorted(path.name for path in folder.glob("*.jsonl")) == [
-        "test.other-pages.jsonl", "test.repeat-1.jsonl", "test.repeat-2.jsonl",
-    ]  # fmt: skip
+        "test.other-pages.jsonl",
+        "test.repeat-1.jsonl",
+        "test.repeat-2.jsonl",
+    ]
     record = read_run_record(folder / "test.repeat-2.jsonl")
     assert record is not None
     assert (record.probe, record.seed, record.n_asked, record.n_cached) == ("repeat-2", 7, 12, 0)
@@ -487,9 +520,14 @@ def test_probing_what_cannot_be_run_or_has_changed_is_one_line(
 
 def test_uneven_places_mean_nothing_where_every_question_keeps_its_choice_in_another_order() -> None:
     row = {
-        "n": 1, "counts": dict.fromkeys(OUTCOMES, 0), "score": 0.0, "main_score": 0.0, "difference": 0.0,
-        "difference_interval": [0.0, 0.0], "position_p": 0.0164,
-    }  # fmt: skip
+        "n": 1,
+        "counts": dict.fromkeys(OUTCOMES, 0),
+        "score": 0.0,
+        "main_score": 0.0,
+        "difference": 0.0,
+        "difference_interval": [0.0, 0.0],
+        "position_p": 0.0164,
+    }
     same = row | {"consistency": 1.0, "consistency_interval": [0.8, 1.0], "n_compared": 20}
     assert list(probe_lines({"permuted": same}))[-1] == (
         "permuted: places chosen evenly? p = 0.0164, but the same choice on 100 % of the questions in another order: "
@@ -501,20 +539,30 @@ def test_uneven_places_mean_nothing_where_every_question_keeps_its_choice_in_ano
 def test_lines_show_counts_changes_and_what_each_probe_says() -> None:
     counts = {"correct": 3, "incorrect": 1, "abstained": 4, "unparseable": 0, "failed": 2}
     row = {
-        "n": 10, "counts": counts, "score": 0.2, "main_score": 0.5, "difference": -0.3,
+        "n": 10,
+        "counts": counts,
+        "score": 0.2,
+        "main_score": 0.5,
+        "difference": -0.3,
         "difference_interval": (-0.6, 0.0),
-    }  # fmt: skip
+    }
     lines = list(
-        probe_lines({
-            "other-pages": row | {"rejection": 0.4, "rejection_interval": (0.2, 0.7), "main_rejection": 0.1},
-            "half-noise": row | {"supported": {"n": 4, "score": 0.5, "main_score": -0.25}},
-            "permuted": row | {
-                "consistency": 0.9, "consistency_interval": (0.6, 1.0), "n_compared": 9, "position_p": 0.0312,
-                "positions": {"4": [1, 2, 3, 4]},
-            },
-            "repeat": row | {"identical": 0.9, "n_runs": 3, "n_flips": 1, "scores": [0.5, 0.25]},
-        })
-    )  # fmt: skip
+        probe_lines(
+            {
+                "other-pages": row | {"rejection": 0.4, "rejection_interval": (0.2, 0.7), "main_rejection": 0.1},
+                "half-noise": row | {"supported": {"n": 4, "score": 0.5, "main_score": -0.25}},
+                "permuted": row
+                | {
+                    "consistency": 0.9,
+                    "consistency_interval": (0.6, 1.0),
+                    "n_compared": 9,
+                    "position_p": 0.0312,
+                    "positions": {"4": [1, 2, 3, 4]},
+                },
+                "repeat": row | {"identical": 0.9, "n_runs": 3, "n_flips": 1, "scores": [0.5, 0.25]},
+            }
+        )
+    )
     assert [" ".join(line.split()) for line in lines] == [
         "probe n score main change (95 % interval) correct incorrect abstained unparseable failed",
         *(
@@ -538,8 +586,13 @@ def test_intervals_of_shares_are_wilsons(k: int, n: int) -> None:
 def test_stability_counts_readings_outcomes_and_scores() -> None:
     readings = [{"q1": "a", "q2": "b", "q3": "failed"}, {"q1": "a", "q2": "c", "q3": "abstained"}]
     assert stability_of(readings, ["cif", "cia"]) == {
-        "n_runs": 2, "n_identical": 1, "identical": 1 / 3, "n_flips": 1, "scores": [0.0, 0.0], "spread": 0.0,
-    }  # fmt: skip
+        "n_runs": 2,
+        "n_identical": 1,
+        "identical": 1 / 3,
+        "n_flips": 1,
+        "scores": [0.0, 0.0],
+        "spread": 0.0,
+    }
     assert stability_of(readings, ["cci", "cia"])["spread"] == pytest.approx(1 / 3)
 
 

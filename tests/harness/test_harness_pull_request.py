@@ -97,9 +97,15 @@ def test_run_records_and_claimed_numbers_are_not_believed(trees: Trees, tiny: Da
     from harness.submission import Limits
 
     forged = RunRecord(
-        dataset=tiny.id, split="test", sample=None, system_sha256="0" * 64, harness="x", limits=Limits(),
-        predictions_sha256=file_sha256(path), caps={"sandbox": "forged"},
-    )  # fmt: skip
+        dataset=tiny.id,
+        split="test",
+        sample=None,
+        system_sha256="0" * 64,
+        harness="x",
+        limits=Limits(),
+        predictions_sha256=file_sha256(path),
+        caps={"sandbox": "forged"},
+    )
     write_json(path.with_suffix(".run.json"), forged)
     found = judged(base, head, tiny)
     card = found.results[0].card
@@ -333,7 +339,7 @@ def test_without_a_sandbox_predictions_alone_are_scored_and_it_is_said(
     marker = tmp_path / "it-ran"
     hand_in(
         head, "new-one", gold, settings("New team", command=["python", "system.py"]), code=f"open({str(marker)!r}, 'w')"
-    )  # fmt: skip
+    )
     monkeypatch.setenv("PATH", "")
     found = judged(base, head, tiny, choice="auto")
     assert found.accepted

@@ -111,9 +111,22 @@ def test_the_command_writes_the_report_and_exits_1_where_refused(tmp_path: Path,
     base, head = write_base(tmp_path, tiny, gold)
     hand_in(head, "new-one", gold, settings("New team"))
     words = [
-        "pr", "--base", base, "--head", head, "--dataset", tiny.folder, "--author", "me", "--report",
-        tmp_path / "r.md", "--json", tmp_path / "r.json", "--run", "never",
-    ]  # fmt: skip
+        "pr",
+        "--base",
+        base,
+        "--head",
+        head,
+        "--dataset",
+        tiny.folder,
+        "--author",
+        "me",
+        "--report",
+        tmp_path / "r.md",
+        "--json",
+        tmp_path / "r.json",
+        "--run",
+        "never",
+    ]
     done = CliRunner().invoke(root, list(map(str, words)), standalone_mode=False)
     assert done.exception is None
     assert done.output.rstrip() == (tmp_path / "r.md").read_text().rstrip()
@@ -199,8 +212,23 @@ def test_the_sample_of_a_re_run_is_drawn_by_the_job_and_can_be_asked_for_again(
 def test_the_command_repeats_a_sample_by_its_seed(tmp_path: Path, tiny: Dataset, gold: dict[str, str]):
     base, head = write_base(tmp_path, tiny, gold)
     hand_in(head, "new-one", gold, settings("New team", command=["python", "system.py"]), code=ECHO)
-    words = ["pr", "--base", base, "--head", head, "--author", "me", "--dataset", tiny.folder, "--run", "always",
-             "--rerun-sample", 3, "--rerun-seed", 7]  # fmt: skip
+    words = [
+        "pr",
+        "--base",
+        base,
+        "--head",
+        head,
+        "--author",
+        "me",
+        "--dataset",
+        tiny.folder,
+        "--run",
+        "always",
+        "--rerun-sample",
+        3,
+        "--rerun-seed",
+        7,
+    ]
     done = CliRunner().invoke(root, list(map(str, words)))
     assert done.exit_code == 0
     assert "`--sample 3 --seed 7`" in done.stdout

@@ -214,13 +214,28 @@ def test_nothing_of_the_head_is_run_and_no_link_of_it_followed(base: Path, head:
     (head / NEW / "submission.toml").symlink_to(secret)
     os.mkfifo(head / NEW / "pipe")
     log = tmp_path / "calls"
-    code = "import sys; from pathlib import Path; from harness.pulls.changes import judge\n" \
-        "judge(Path(sys.argv[1]), Path(sys.argv[2]), 'me')"  # fmt: skip
+    code = (
+        "import sys; from pathlib import Path; from harness.pulls.changes import judge\n"
+        "judge(Path(sys.argv[1]), Path(sys.argv[2]), 'me')"
+    )
     subprocess.run(
-        ["strace", "-f", "-o", log, "-e", "trace=execve,execveat,open,openat,openat2,fork,vfork", sys.executable, "-c",
-         code, base, head],
-        cwd=ROOT, capture_output=True, check=False,
-    )  # fmt: skip
+        [
+            "strace",
+            "-f",
+            "-o",
+            log,
+            "-e",
+            "trace=execve,execveat,open,openat,openat2,fork,vfork",
+            sys.executable,
+            "-c",
+            code,
+            base,
+            head,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
     calls = log.read_text(errors="replace").splitlines()
     in_head = [call for call in calls if f'"{head}' in call]
     assert len(in_head) > 10

@@ -61,10 +61,16 @@ def test_a_report_goes_from_the_score_to_its_reasons(card: ScoreCard) -> None:
 
 def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> None:
     nothing = ScoreCard(
-        system=FACTS, dataset="d@1.0.0#0", split="test", sample="stratified-1-seed-0", harness="h",
-        answers_rule="answers-v1", counts=Counts(abstained=1), outcomes="a",
+        system=FACTS,
+        dataset="d@1.0.0#0",
+        split="test",
+        sample="stratified-1-seed-0",
+        harness="h",
+        answers_rule="answers-v1",
+        counts=Counts(abstained=1),
+        outcomes="a",
         intervals=dict.fromkeys(("score", "accuracy", "hallucination", "missing"), (0.0, 0.0)),
-    )  # fmt: skip
+    )
     lines = list(card_lines(nothing))
     assert lines[0].endswith("on d@1.0.0#0, test, stratified-1-seed-0")
     assert not any("of these" in line for line in lines)

@@ -39,10 +39,19 @@ from harness.target import find_target
 WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})
 CAPS = {"sandbox": "bubblewrap", "memory_bytes": 1 << 32}
 LINE = Rerun(
-    slug="stranger", dataset="tiny@1.0.0#0123abcd", split="test", sample=None, system_sha256="1" * 64,
-    predictions_sha256="2" * 64, n=40, n_same=39, caps=CAPS, harness="edu-rag-bench 0.1.0",
-    made_at="2026-11-22T08:00:00Z", own=False,
-)  # fmt: skip
+    slug="stranger",
+    dataset="tiny@1.0.0#0123abcd",
+    split="test",
+    sample=None,
+    system_sha256="1" * 64,
+    predictions_sha256="2" * 64,
+    n=40,
+    n_same=39,
+    caps=CAPS,
+    harness="edu-rag-bench 0.1.0",
+    made_at="2026-11-22T08:00:00Z",
+    own=False,
+)
 
 
 class Stranger:
@@ -66,17 +75,27 @@ class Stranger:
 
     def record(self, path: Path, **more: object) -> None:
         values = {
-            "dataset": self.dataset.id, "split": "test", "sample": None, "system_sha256": system_sha256(self.folder),
-            "harness": "h", "limits": {"time_s": 1.0, "start_s": 1.0}, "predictions_sha256": file_sha256(path),
-            "caps": CAPS, "n_questions": 40, "n_asked": 40,
-        }  # fmt: skip
+            "dataset": self.dataset.id,
+            "split": "test",
+            "sample": None,
+            "system_sha256": system_sha256(self.folder),
+            "harness": "h",
+            "limits": {"time_s": 1.0, "start_s": 1.0},
+            "predictions_sha256": file_sha256(path),
+            "caps": CAPS,
+            "n_questions": 40,
+            "n_asked": 40,
+        }
         path.with_suffix(".run.json").write_text(json.dumps(values | more))
 
     def line(self, **more: object) -> Rerun:
         known: dict[str, Any] = {
-            "slug": self.slug, "dataset": self.dataset.id, "system_sha256": system_sha256(self.folder),
-            "predictions_sha256": file_sha256(self.path), **more,
-        }  # fmt: skip
+            "slug": self.slug,
+            "dataset": self.dataset.id,
+            "system_sha256": system_sha256(self.folder),
+            "predictions_sha256": file_sha256(self.path),
+            **more,
+        }
         return replace(LINE, **known)
 
     def card(self, *lines: Rerun) -> ScoreCard:
@@ -129,9 +148,13 @@ def test_a_re_run_is_shown_with_its_caps_and_leaves_the_strangers_own_claims_unb
     card = stranger.card(stranger.line(latency_s={"median": 2.5}))
     assert believed(card) == ("declared", False, False, True)
     assert card.rerun == {
-        "n": 40, "n_same": 39, "made_at": "2026-11-22T08:00:00Z", "caps": CAPS, "own": False,
+        "n": 40,
+        "n_same": 39,
+        "made_at": "2026-11-22T08:00:00Z",
+        "caps": CAPS,
+        "own": False,
         "latency_s": {"median": 2.5},
-    }  # fmt: skip
+    }
 
 
 def test_other_bytes_or_another_slug_are_not_what_a_line_vouches_for(
@@ -243,8 +266,11 @@ def test_lines_are_sorted_and_replaced_whatever_the_order_of_writing(tmp_path: P
         write_rerun(second, line)
     assert first.read_bytes() == second.read_bytes()
     assert [(line.slug, line.predictions_sha256[0]) for line in read_reruns(first)] == [
-        ("aaa", "2"), ("aaa", "3"), ("bbb", "2"), ("bbb", "3"),
-    ]  # fmt: skip
+        ("aaa", "2"),
+        ("aaa", "3"),
+        ("bbb", "2"),
+        ("bbb", "3"),
+    ]
     write_rerun(first, replace(lines[0], n_same=1))
     assert [line.n_same for line in read_reruns(first)] == [39, 39, 39, 1]
 
@@ -310,9 +336,13 @@ def test_only_one_plain_line_that_withdraws_is_left_out_of_a_systems_hash(strang
         settings.write_bytes((line + text).encode())
         assert system_sha256(stranger.folder) == before
     others = (
-        'withdrawn = "x" # seed 7\n', 'withdrawn = "x"\nwithdrawn = "y"\n', '\nwithdrawn = "x"\n',
-        '# withdrawn = "x"\n', 'withdrawn = """x"""\n', "withdrawn = 7\n",
-    )  # fmt: skip
+        'withdrawn = "x" # seed 7\n',
+        'withdrawn = "x"\nwithdrawn = "y"\n',
+        '\nwithdrawn = "x"\n',
+        '# withdrawn = "x"\n',
+        'withdrawn = """x"""\n',
+        "withdrawn = 7\n",
+    )
     for line in others:
         settings.write_bytes((line + text).encode())
         assert system_sha256(stranger.folder) != before

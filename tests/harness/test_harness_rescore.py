@@ -22,9 +22,12 @@ from harness.score import now_utc
 WHEN, LATER = now_utc({"SOURCE_DATE_EPOCH": "946684800"}), now_utc({"SOURCE_DATE_EPOCH": "946684900"})
 
 RUN_RECORD = {
-    "split": "test", "sample": None, "system_sha256": "0" * 64, "harness": "h",
+    "split": "test",
+    "sample": None,
+    "system_sha256": "0" * 64,
+    "harness": "h",
     "limits": {"time_s": 1.0, "start_s": 1.0},
-}  # fmt: skip
+}
 
 
 class Bench:
@@ -183,8 +186,9 @@ def test_another_major_is_kept_and_never_mixed_unless_its_questions_are_known_to
     shutil.rmtree(bench.results)
     both = bench.rescore(bench.dataset("1.0.0"), new_gold)  # the older dataset itself says what its questions were
     assert [(move.dataset.partition("#")[0], move.after) for move in both.moves] == [
-        ("tiny@1.0.0", 1.0), ("tiny@2.0.0", 0.95)
-    ]  # fmt: skip
+        ("tiny@1.0.0", 1.0),
+        ("tiny@2.0.0", 0.95),
+    ]
     reworded = [replace(question, text=f"{question.text} Really?") for question in bench.questions]
     assert bench.rescore(bench.dataset("3.0.0", questions=reworded)).moves == ()
     assert not bench.card("oracle", "3.0.0").exists()
@@ -250,8 +254,9 @@ def test_results_without_predictions_are_kept_and_named(bench: Bench) -> None:
     before = bench.files()
     found = bench.rescore(dataset)
     assert {kept.dataset.partition("@")[0]: kept.why for kept in found.kept} == {
-        "other": "its dataset was not given", "tiny": "its predictions are gone"
-    }  # fmt: skip
+        "other": "its dataset was not given",
+        "tiny": "its predictions are gone",
+    }
     assert bench.files() == before
 
 
@@ -355,9 +360,15 @@ def test_long_lists_of_questions_are_cut_and_say_how_many_more() -> None:
     from harness.moves import Kept, Move
 
     move = Move(
-        system="s", dataset="d@1.0.0#0", split="test", sample="stratified-3-seed-0", causes=("gold changed",),
-        before=0.5, after=0.25, question_ids=tuple(f"q{i}" for i in range(12)),
-    )  # fmt: skip
+        system="s",
+        dataset="d@1.0.0#0",
+        split="test",
+        sample="stratified-3-seed-0",
+        causes=("gold changed",),
+        before=0.5,
+        after=0.25,
+        question_ids=tuple(f"q{i}" for i in range(12)),
+    )
     kept = Kept(scorecard="a/b", dataset="d@2.0.0#0", why="gone")
     found = Rescoring(datasets=("d@1.0.0#0",), n_unchanged=3, moves=(move,), kept=(kept,), faults=())
     assert list(rescoring_lines(found, limit=2)) == [
@@ -422,9 +433,11 @@ def test_a_sample_that_a_version_cannot_have_costs_that_version_alone(bench: Ben
     write_scorecard(
         bench.results / "tiny-0.9.0" / "test-stratified-50-seed-0" / "older" / "scorecard.json",
         replace(
-            read_scorecard(bench.card("oracle")), dataset="tiny@0.9.0#00000000", sample="stratified-50-seed-0",
+            read_scorecard(bench.card("oracle")),
+            dataset="tiny@0.9.0#00000000",
+            sample="stratified-50-seed-0",
         ),
-    )  # fmt: skip
+    )
     found = bench.rescore(bench.dataset("1.0.0"))
     assert found.n_unchanged == 1
     assert len(found.faults) == 2

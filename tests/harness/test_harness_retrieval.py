@@ -85,9 +85,15 @@ MORE_CUTOFFS = (2, 3, 7, 23, 2000)
 
 @pytest.mark.parametrize(("expected", "qrels", "run", "level", "complete", "deepest", "n_values"), TREC_CALLS)
 def test_every_expected_file_of_trec_eval_is_met_to_the_printed_digits(
-    shared_data: Path, expected: str, qrels: str, run: str, level: int, complete: bool, deepest: int | None,
+    shared_data: Path,
+    expected: str,
+    qrels: str,
+    run: str,
+    level: int,
+    complete: bool,
+    deepest: int | None,
     n_values: int,
-) -> None:  # fmt: skip
+) -> None:
     folder = shared_data / "ir" / "trec_eval"
     judged, ranked = qrels_in(folder / qrels), ranked_in(folder / run, deepest)
     relevant = {
@@ -282,9 +288,16 @@ def test_what_was_cited_is_counted_over_all_supported_questions_and_never_fewer(
     found = retrieval_of(CITED, VERDICTS, SUPPORT)
     metrics, intervals = found.pop("metrics"), found.pop("intervals")
     assert found == {
-        "n_citing": 4, "n_passages_mean": 1.25, "n_characters_mean": 5.75, "n_supported": 4, "n_answered_supported": 3,
-        "n_grounded": 1, "n_lucky": 1, "evidence_cited": 0.6666666666666666, "n_evidence_mean": 2.0,
-    }  # fmt: skip
+        "n_citing": 4,
+        "n_passages_mean": 1.25,
+        "n_characters_mean": 5.75,
+        "n_supported": 4,
+        "n_answered_supported": 3,
+        "n_grounded": 1,
+        "n_lucky": 1,
+        "evidence_cited": 0.6666666666666666,
+        "n_evidence_mean": 2.0,
+    }
     assert (metrics["MRR"], metrics["P@1"], metrics["success@3"], metrics["R@10"]) == (0.375, 0.25, 0.5, 0.25)
     assert metrics["MAP@3"] == (1 / 4 + 1 / 2) / 4
     gain = (1 / math.log2(3) + 1) / (1 + 1 / math.log2(3))

@@ -186,8 +186,13 @@ print(pipe[1].recv())
 """
     unsupported = "Address family not supported by protocol"
     assert python(uncounted, code).splitlines() == [
-        unsupported, unsupported, "True", "Operation not permitted", "asyncio works", "and multiprocessing",
-    ]  # fmt: skip
+        unsupported,
+        unsupported,
+        "True",
+        "Operation not permitted",
+        "asyncio works",
+        "and multiprocessing",
+    ]
 
 
 def test_what_takes_from_the_machine_s_quotas_is_absent_so_that_libraries_do_without(sandbox: Sandbox) -> None:
@@ -257,8 +262,12 @@ print(call(16, 0, 0x5412, 0), call(16, 0, 1 << 32 | 0x5412, 0))
         pytest.skip("NOT RUN: the numbers of calls are those of x86-64")
     lines = python(sandbox, code).splitlines()
     assert lines == [
-        str(["EPERM"] * 13), "ENOSYS ENOSYS ENOSYS", "EPERM EPERM EPERM EPERM", "EPERM None", "EPERM EPERM",
-    ]  # fmt: skip
+        str(["EPERM"] * 13),
+        "ENOSYS ENOSYS ENOSYS",
+        "EPERM EPERM EPERM EPERM",
+        "EPERM None",
+        "EPERM EPERM",
+    ]
 
 
 def test_a_call_of_another_architecture_kills(sandbox: Sandbox) -> None:
@@ -410,14 +419,18 @@ ONE_SHOT = [
     ("os.write(1, b'\\xff\\xfe\\n'); continue", "protocol", "no JSON"),
     ("os.write(1, b'\\0\\n'); continue", "protocol", "no JSON"),
     ("say(id=q['id'], answer='b', confidence=float('nan')); continue", "protocol", "no JSON"),
-    ("print(json.dumps({'id': q['id'], 'answer': 'b', 'cost_usd': 7})[:-2] + '9' * 5000 + '}', flush=True); continue",
-     "protocol", ""),
+    (
+        "print(json.dumps({'id': q['id'], 'answer': 'b', 'cost_usd': 7})[:-2] + '9' * 5000 + '}', flush=True); "
+        "continue",
+        "protocol",
+        "",
+    ),
     ("os.write(1, b'[' * 100_000 + b'\\n'); continue", "protocol", "no JSON"),
     ("say(id='x' * 16, answer='b'); continue", "protocol", "not that of a question"),
     ("os.close(1); time.sleep(600)", "crash", "closed its output"),
     ("os.close(0); os._exit(0)", "crash", "exit code 0"),
     ("x = [bytearray(8 << 20) for _ in range(1000)]", "crash", "memory" if os.geteuid() == 0 else ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("code", "status", "reason"), ONE_SHOT)

@@ -27,19 +27,26 @@ CAUSES = {
         "signal 25 (a file grew beyond its cap)",
     ),
     "too many processes": (
-        "[os.fork() or (time.sleep(600), os._exit(0)) for _ in range(99)]", "Resource temporarily unavailable",
+        "[os.fork() or (time.sleep(600), os._exit(0)) for _ in range(99)]",
+        "Resource temporarily unavailable",
     ),
     "too many threads": (
-        "[threading.Thread(target=time.sleep, args=(600,)).start() for _ in range(99)]", "can't start new thread",
+        "[threading.Thread(target=time.sleep, args=(600,)).start() for _ in range(99)]",
+        "can't start new thread",
     ),
     "a missing module": ("import flux_capacitor", "No module named 'flux_capacitor'"),
-}  # fmt: skip
+}
 
 
 def reasons(
-    write_system: Callable[..., Path], dataset: Dataset, code: str, *, slug: str = "fails", caps: Caps | None = CAPS,
+    write_system: Callable[..., Path],
+    dataset: Dataset,
+    code: str,
+    *,
+    slug: str = "fails",
+    caps: Caps | None = CAPS,
     passed: Mapping[str, str] | None = None,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     folder = write_system(
         f"""
 import json, os, signal, sys, threading, time

@@ -192,9 +192,13 @@ def test_a_dataset_without_pages_has_no_slices_about_pages(
 
 @pytest.mark.parametrize(("leaked", "told"), [(None, {}), (0, {"clean": 40}), (7, {"clean": 33, "leaked": 7})])
 def test_leaked_and_clean_are_told_apart_where_leaks_were_looked_for(
-    build_dataset: Callable[..., Dataset], questions: list[Question], gold: dict[str, str], tmp_path: Path,
-    leaked: int | None, told: dict[str, int],
-) -> None:  # fmt: skip
+    build_dataset: Callable[..., Dataset],
+    questions: list[Question],
+    gold: dict[str, str],
+    tmp_path: Path,
+    leaked: int | None,
+    told: dict[str, int],
+) -> None:
     exam = open_exam(build_dataset(tmp_path / "d", questions, gold, pages=True, leaked=leaked), "test", None)
     card = card_of(exam, gold)
     assert {part.value: part.counts.n for part in card.slices if part.attribute == "leak"} == told
@@ -349,8 +353,11 @@ def test_all_faults_of_a_scorecard_are_told_at_once(exam: Exam, gold: dict[str, 
     write_scorecard(path, card_of(exam, gold))
     values = json.loads(path.read_text())
     spoilt = values | {
-        "outcomes": "c" * 39, "lessons": [7] * 3, "attribution": {"failed": -1}, "intervals": {"score": [1, -1]},
-    }  # fmt: skip
+        "outcomes": "c" * 39,
+        "lessons": [7] * 3,
+        "attribution": {"failed": -1},
+        "intervals": {"score": [1, -1]},
+    }
     path.write_text(json.dumps(spoilt))
     with pytest.raises(FaultsError) as caught:
         read_scorecard(path)

@@ -46,9 +46,14 @@ def test_the_comparisons_of_the_page() -> None:
         d, m = s.paired(first, second, numbers(lessons)), s.mcnemar(first, second, numbers(lessons))
         strict = s.strict_points_of(first).mean() - s.strict_points_of(second).mean()
         assert cells == [
-            str(d.n_units), repr(d.difference), f"{d.low!r} … {d.high!r}", f"{d.p:.12g}",
-            f"{m.n_first_only} / {m.n_second_only}", f"{m.p:.12g}", cells[-1],
-        ]  # fmt: skip
+            str(d.n_units),
+            repr(d.difference),
+            f"{d.low!r} … {d.high!r}",
+            f"{d.p:.12g}",
+            f"{m.n_first_only} / {m.n_second_only}",
+            f"{m.p:.12g}",
+            cells[-1],
+        ]
         assert float(cells[-1]) == pytest.approx(float(strict), abs=1e-15)
     assert len(rows) == 5
 
@@ -69,8 +74,10 @@ def test_the_confidence_of_the_page() -> None:
     found = confidence_of(verdicts, predictions)
     assert set(found) == {name.strip(" `") for names, _ in fields for name in names.split(",")}
     assert cells == [
-        str(found["n"]), str(found["n_attempted"]),
+        str(found["n"]),
+        str(found["n_attempted"]),
         "; ".join(f"{point['coverage']:g}, {point['risk']:g}" for point in found["curve"]),
         *(f"{found[name]:.12g}" for name in ("aurc", "e_aurc", "ece", "brier")),
-        f"{found['best']['score']:g}", f"{found['best']['threshold']:g}",
-    ]  # fmt: skip
+        f"{found['best']['score']:g}",
+        f"{found['best']['threshold']:g}",
+    ]

@@ -58,7 +58,7 @@ def test_a_program_that_can_be_found_is_right(write_system: Callable[..., Path],
         ('["sh", "../other/run.sh"]', ["'../other/run.sh' is not in the folder"]),
         ('["nod", "x.js"]', ["'nod' is no program", "'x.js' is not in the folder"]),
     ],
-)  # fmt: skip
+)
 def test_a_word_of_the_command_that_names_nothing_is_a_fault(
     write_system: Callable[..., Path], command: str, faults: list[str]
 ) -> None:
@@ -76,9 +76,7 @@ def test_a_path_of_this_machine_is_a_fault_since_the_folder_lies_elsewhere_in_th
     folder = write_system("")
     (folder / "start").touch(0o755)
     script, program = folder / "system.py", folder / "start"
-    assert commanded(folder, f'["python", "{script}"]') == [
-        f"'{script}' is a path of this machine: write 'system.py'"
-    ]  # fmt: skip
+    assert commanded(folder, f'["python", "{script}"]') == [f"'{script}' is a path of this machine: write 'system.py'"]
     assert commanded(folder, f'["{program}"]') == [f"'{program}' is a path of this machine: write './start'"]
     assert commanded(folder, f'["{shutil.which("sh")}", "system.py"]') == []
 

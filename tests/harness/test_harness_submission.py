@@ -25,9 +25,13 @@ def put(folder: Path, name: str, text: str = "") -> Path:
 
 def manifest(version: str) -> Manifest:
     return Manifest(
-        name="tiny", version=version, created_at="2000-01-01T00:00:00Z", builder="test", config_sha256="0",
+        name="tiny",
+        version=version,
+        created_at="2000-01-01T00:00:00Z",
+        builder="test",
+        config_sha256="0",
         content_sha256="0" * 64,
-    )  # fmt: skip
+    )
 
 
 def test_settings_become_the_facts_of_the_scorecard(write_system: Callable[..., Path]) -> None:

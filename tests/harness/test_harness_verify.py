@@ -75,8 +75,11 @@ def test_a_board_that_nobody_touched_is_the_same_and_nothing_is_written(board: B
 
 def test_who_answered_the_whole_split_stands_in_the_tables_of_samples_and_is_verified_there(board: Board) -> None:
     assert set(board.statuses()) == {
-        "test/oracle", "test/always-b", "test-stratified-12-seed-3/oracle", "test-stratified-12-seed-3/always-b",
-    }  # fmt: skip
+        "test/oracle",
+        "test/always-b",
+        "test-stratified-12-seed-3/oracle",
+        "test-stratified-12-seed-3/always-b",
+    }
     assert read_scorecard(board.card(table="test-stratified-12-seed-3")).counts.correct == 12
 
 
@@ -212,9 +215,13 @@ def test_json_names_every_scorecard_and_every_difference(board: Board) -> None:
     found = json.loads(board.verify("--json").stdout)
     assert found["format"] == "edu-rag-verification-v1"
     assert found["n"] == {
-        "same": 3, "differs": 1, "cannot be made again": 0, "superseded": 0, "not given": 0,
+        "same": 3,
+        "differs": 1,
+        "cannot be made again": 0,
+        "superseded": 0,
+        "not given": 0,
         "not on the board": 0,
-    }  # fmt: skip
+    }
     (bad,) = [one for one in found["findings"] if one["status"] != "same"]
     assert bad["differences"] == [{"field": "answers_rule", "stored": "answers-v9", "remade": "answers-v1"}]
 
@@ -258,9 +265,10 @@ def test_a_site_with_changed_added_or_lost_files_is_told(board: Board, site: Pat
     done = board.verify("--site", site)
     assert done.exit_code == 1
     for told in (
-        "index.html: differs: is not what site.json says", "extra.html: differs: is not in site.json",
+        "index.html: differs: is not what site.json says",
+        "extra.html: differs: is not in site.json",
         "board.csv: differs: site.json names it, but it is not there",
-    ):  # fmt: skip
+    ):
         assert f"site/{told}" in done.stdout
 
 
@@ -282,11 +290,18 @@ def test_a_site_whose_board_or_scorecards_say_more_than_the_results_is_told(boar
 @pytest.mark.parametrize(
     ("field", "said"),
     [
-        ("rerun_own", True), ("rerun_n", 20), ("rerun_same", 20), ("runnable", True), ("blind", True),
-        ("withdrawn", "why"), ("overlap_declared", 1), ("predictions_sha256", "0" * 64), ("system_sha256", "0" * 64),
+        ("rerun_own", True),
+        ("rerun_n", 20),
+        ("rerun_same", 20),
+        ("runnable", True),
+        ("blind", True),
+        ("withdrawn", "why"),
+        ("overlap_declared", 1),
+        ("predictions_sha256", "0" * 64),
+        ("system_sha256", "0" * 64),
         ("interval_method", "another"),
     ],
-)  # fmt: skip
+)
 def test_a_board_whose_rows_claim_more_than_their_scorecards_is_told(
     board: Board, site: Path, field: str, said: object
 ) -> None:

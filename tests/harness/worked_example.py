@@ -78,11 +78,17 @@ def make(folder: Path) -> None:
         golds.append(Gold(question_id=question_id, answer=row["gold"]))
         hits += [
             SearchHit(
-                question_id=question_id, page_id=page.page_id, url=page.url, rank=rank, engine="example", query="q",
-                searched_at=AT, outcome="kept",
+                question_id=question_id,
+                page_id=page.page_id,
+                url=page.url,
+                rank=rank,
+                engine="example",
+                query="q",
+                searched_at=AT,
+                outcome="kept",
             )
             for rank, page in enumerate(web, 1)
-        ]  # fmt: skip
+        ]
         if row["evidence"] != "-":
             page_id, start, end = _at(urls, row["evidence"])
             evidence.append(
@@ -91,12 +97,20 @@ def make(folder: Path) -> None:
     write_dataset(
         folder / "dataset",
         {
-            "questions": {"test": questions}, "gold": {"test": golds}, "pages": {"test": web}, "hits": {"test": hits},
+            "questions": {"test": questions},
+            "gold": {"test": golds},
+            "pages": {"test": web},
+            "hits": {"test": hits},
             "evidence": {"test": evidence},
         },
-        name="example", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="docs", config_sha256="0" * 64,
-        sources={}, documents=lambda folder, files: {"README.md": b"# example\n"},
-    )  # fmt: skip
+        name="example",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="docs",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda folder, files: {"README.md": b"# example\n"},
+    )
     for slug, rows in (("first", first), ("second", second)):
         _submission(folder / "submissions" / slug, slug, rows, urls)
 

@@ -21,8 +21,13 @@ SYSTEMS: tuple[tuple[str, str, str, tuple[float, ...], bool, bool, float | None]
     ("llama3-rag", "Llama 3 8B + RAG", "EDU-RAG authors", (74.3, 25.7, 0, 0, 0), False, True, 0.84),
     ("llama3", "Llama 3 8B", "EDU-RAG authors", (70.1, 29.9, 0, 0, 0), False, True, 0.31),
     (
-        "self-rag-7b", "Self-RAG 7B, adaptive retrieval and critique tokens", "Asai et al., re-run by us",
-        (62, 25, 9, 3.5, 0.5), False, True, 3.7,
+        "self-rag-7b",
+        "Self-RAG 7B, adaptive retrieval and critique tokens",
+        "Asai et al., re-run by us",
+        (62, 25, 9, 3.5, 0.5),
+        False,
+        True,
+        3.7,
     ),
     ("llama2-rag", "Llama 2 7B + RAG", "EDU-RAG authors", (52.0, 40.6, 5.4, 1.5, 0.5), False, True, 0.92),
     ("sbert-overlap", "S-BERT passages, word overlap", "EDU-RAG baselines", (49, 46, 5, 0, 0), False, True, 0.06),
@@ -33,7 +38,7 @@ SYSTEMS: tuple[tuple[str, str, str, tuple[float, ...], bool, bool, float | None]
     ("blind-a", "Always a", "EDU-RAG baselines", (28, 72, 0, 0, 0), True, True, 0.0001),
     ("blind-random", "Random choice", "EDU-RAG baselines", (33.6, 66.4, 0, 0, 0), True, True, 0.0001),
     ("blind-abstain", "Always abstain", "EDU-RAG baselines", (0, 0, 100, 0, 0), True, True, None),
-)  # fmt: skip
+)
 
 
 def outcomes_of(shares: tuple[float, ...], n: int, seed: int) -> str:
@@ -72,10 +77,18 @@ def card_of(slug: str = "my-system", outcomes: str = "ccciiaauf", **changes: Any
     facts = {"slug": slug, "name": slug, "team": "a team"}
     intervals, method = rate_intervals(outcomes)
     values: dict[str, Any] = {
-        "dataset": DATASET, "split": "val", "sample": None, "harness": "edu-rag 0.1.0", "answers_rule": "answers-v1",
-        "counts": counts_of(outcomes), "outcomes": outcomes, "slices": slices_of(outcomes), "intervals": intervals,
-        "interval_method": method, "scored_at": "2026-11-20T09:30:00Z",
-    }  # fmt: skip
+        "dataset": DATASET,
+        "split": "val",
+        "sample": None,
+        "harness": "edu-rag 0.1.0",
+        "answers_rule": "answers-v1",
+        "counts": counts_of(outcomes),
+        "outcomes": outcomes,
+        "slices": slices_of(outcomes),
+        "intervals": intervals,
+        "interval_method": method,
+        "scored_at": "2026-11-20T09:30:00Z",
+    }
     for name, value in changes.items():
         (facts if name in SystemFacts.__dataclass_fields__ else values)[name] = value
     return ScoreCard(system=SystemFacts(**facts), **values)
@@ -93,9 +106,17 @@ def overlap_of(n: int, seed: int, share: float) -> str:
 
 
 CAPS: dict[str, Any] = {
-    "sandbox": "bubblewrap", "memory_bytes": 6 << 30, "n_processes": 256, "file_bytes": 1 << 30, "n_files": 1024,
-    "tmp_bytes": 1 << 30, "shm_bytes": 64 << 20, "cpu_s": 240.0, "version": "bubblewrap 0.8.0", "gaps": [],
-}  # fmt: skip
+    "sandbox": "bubblewrap",
+    "memory_bytes": 6 << 30,
+    "n_processes": 256,
+    "file_bytes": 1 << 30,
+    "n_files": 1024,
+    "tmp_bytes": 1 << 30,
+    "shm_bytes": 64 << 20,
+    "cpu_s": 240.0,
+    "version": "bubblewrap 0.8.0",
+    "gaps": [],
+}
 RERUN = {"n": 20, "n_same": 20, "made_at": "2026-11-20T10:00:00Z", "caps": CAPS, "own": False}
 FURTHER: dict[str, dict[str, Any]] = {
     "gpt-4o-rag": {"withdrawn": "We found the test questions in our prompt’s examples."},
@@ -141,7 +162,13 @@ def write_board(results: Path) -> list[ScoreCard]:
             )
             changes = {"team": team} | further(slug, n, number)
             card = card_of(
-                slug, outcomes, name=name, blind=blind, runnable=runnable, split=split, sample=sample,
+                slug,
+                outcomes,
+                name=name,
+                blind=blind,
+                runnable=runnable,
+                split=split,
+                sample=sample,
                 models=("meta-llama/Llama-2-7b-chat-hf",) if "llama2" in slug else (),
                 description=f"{name}, as the paper describes it.",
                 links=("https://example.org/" + slug,) if number % 3 == 0 else (),
@@ -149,8 +176,9 @@ def write_board(results: Path) -> list[ScoreCard]:
                 retrieval={} if blind else {"recall@10": 0.41, "ndcg@10": 0.333},
                 scored_at=f"2026-11-{10 + number % 9:02d}T09:30:00Z",
                 predictions_sha256=hashlib.sha256(predictions).hexdigest(),
-                system_sha256=hashlib.sha256(slug.encode()).hexdigest(), **changes,
-            )  # fmt: skip
+                system_sha256=hashlib.sha256(slug.encode()).hexdigest(),
+                **changes,
+            )
             cards.append(card)
             write_card(results, card, predictions)
     return cards

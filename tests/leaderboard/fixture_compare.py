@@ -34,18 +34,28 @@ WRONG = {"i": "a", "a": None, "u": "some <i>other</i> words"}
 def _question(number: int) -> Question:
     choices = {"a": "true", "b": "false <b>", "c": "neither"} if number % 2 else {"a": "true", "b": "false <b>"}
     return Question(
-        question_id=f"q{number:03d}", text=f"{HOSTILE} ({number})", choices=choices, split="val",
-        kind="true_false" if number % 3 == 0 else "multiple_choice", lesson=f"Lesson {number // PER_LESSON:02d}",
+        question_id=f"q{number:03d}",
+        text=f"{HOSTILE} ({number})",
+        choices=choices,
+        split="val",
+        kind="true_false" if number % 3 == 0 else "multiple_choice",
+        lesson=f"Lesson {number // PER_LESSON:02d}",
         flags=("truncated",) if number in (1, 4) else (),
-    )  # fmt: skip
+    )
 
 
 def _page(number: int) -> WebPage:
     url = f"https://example.org/rocks/{number}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title=f"Rocks <script>{number}", text=TEXT, sentences=(Span(0, len(FIRST)),),
-        fetched_at=WHEN, html_sha256="0" * 64, extractor="x-v1",
-    )  # fmt: skip
+        page_id=page_id_of(url),
+        url=url,
+        title=f"Rocks <script>{number}",
+        text=TEXT,
+        sentences=(Span(0, len(FIRST)),),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        extractor="x-v1",
+    )
 
 
 def _spans(number: int) -> list[tuple[int, int]]:
@@ -61,11 +71,17 @@ def write_exam(folder: Path) -> Dataset:
     questions, pages = [_question(number) for number in numbers], {number: _page(number) for number in paged}
     hits = [
         SearchHit(
-            question_id=f"q{number:03d}", page_id=page.page_id, url=page.url, rank=1, outcome="kept", engine="x",
-            query="q", searched_at=WHEN,
+            question_id=f"q{number:03d}",
+            page_id=page.page_id,
+            url=page.url,
+            rank=1,
+            outcome="kept",
+            engine="x",
+            query="q",
+            searched_at=WHEN,
         )
         for number, page in pages.items()
-    ]  # fmt: skip
+    ]
     evidence = [
         Evidence(question_id=f"q{number:03d}", page_id=page.page_id, start=start, end=end, method="made-v1")
         for number, page in pages.items()
@@ -85,9 +101,16 @@ def write_exam(folder: Path) -> Dataset:
         },
     }
     write_dataset(
-        folder, tables, name="tqa", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="x",
-        config_sha256="0" * 64, sources={"leaks": {}}, documents=lambda *_: {},
-    )  # fmt: skip
+        folder,
+        tables,
+        name="tqa",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="x",
+        config_sha256="0" * 64,
+        sources={"leaks": {}},
+        documents=lambda *_: {},
+    )
     return Dataset(folder)
 
 

@@ -48,9 +48,13 @@ def _question(number: int, split: str) -> Question:
     kinds = (("true_false", 2), ("multiple_choice", 3), ("multiple_choice", 4))
     kind, n = kinds[number % 3]
     return Question(
-        question_id=f"{split}_{number:03}", text=f"What is thing {number} of {split}?", kind=kind, split=split,
-        choices={"abcd"[at]: f"choice {at}" for at in range(n)}, flags=FLAGS[number % 5 : number % 5 + 1],
-    )  # fmt: skip
+        question_id=f"{split}_{number:03}",
+        text=f"What is thing {number} of {split}?",
+        kind=kind,
+        split=split,
+        choices={"abcd"[at]: f"choice {at}" for at in range(n)},
+        flags=FLAGS[number % 5 : number % 5 + 1],
+    )
 
 
 def page_of(number: int, **more: Any) -> WebPage:
@@ -58,14 +62,22 @@ def page_of(number: int, **more: Any) -> WebPage:
     url = f"https://host-{number % 25:02}.example/{number}"
     text = "A thing is a thing. " * (1 + number * number)
     values: dict[str, Any] = {
-        "url": url, "license": LICENCES[number % 3], "extractor": EXTRACTORS[number % 2],
-        "language": None if number % 10 == 9 else "en", "flags": PAGE_FLAGS[number % 9 : number % 9 + 1],
-    }  # fmt: skip
+        "url": url,
+        "license": LICENCES[number % 3],
+        "extractor": EXTRACTORS[number % 2],
+        "language": None if number % 10 == 9 else "en",
+        "flags": PAGE_FLAGS[number % 9 : number % 9 + 1],
+    }
     values |= more
     return WebPage(
-        page_id=page_id_of(values["url"]), title="Things", text=text, sentences=(Span(0, 19),), fetched_at=WHEN,
-        html_sha256="0" * 64, **values,
-    )  # fmt: skip
+        page_id=page_id_of(values["url"]),
+        title="Things",
+        text=text,
+        sentences=(Span(0, 19),),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        **values,
+    )
 
 
 def _hits(question: Question, number: int, pages: list[WebPage]) -> list[SearchHit]:
@@ -77,10 +89,16 @@ def _hits(question: Question, number: int, pages: list[WebPage]) -> list[SearchH
         dropped = HIT_OUTCOMES[1 + (number * rank) % (len(HIT_OUTCOMES) - 1)]
         found.append(
             SearchHit(
-                question_id=question.question_id, page_id=page.page_id if kept else None, url=page.url, rank=rank,
-                engine="x", query="q", searched_at=WHEN, outcome="kept" if kept else dropped,
+                question_id=question.question_id,
+                page_id=page.page_id if kept else None,
+                url=page.url,
+                rank=rank,
+                engine="x",
+                query="q",
+                searched_at=WHEN,
+                outcome="kept" if kept else dropped,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -97,14 +115,19 @@ def tables_of(**more: Any) -> dict[str, dict[str, list[Any]]]:
     ids = [question.question_id for question in found["questions"]["val"]]
     page_id = found["pages"]["val"][0].page_id
     found["gold"] = {"val": [Gold(question_id=one, answer="a") for one in ids]}
-    found["evidence"] = {"val": [
-        Evidence(question_id=one, page_id=page_id, start=0, end=7, method=method)
-        for method, step in (("made-v1", 4), ("other-v1", 6)) for one in ids[::step]
-    ]}  # fmt: skip
-    found["leaks"] = {"val": [
-        Leak(question_id=one, page_id=page_id, start=0, end=7, kind=("leak_question", "leak_key")[at % 2])
-        for at, one in enumerate(ids[::11])
-    ]}  # fmt: skip
+    found["evidence"] = {
+        "val": [
+            Evidence(question_id=one, page_id=page_id, start=0, end=7, method=method)
+            for method, step in (("made-v1", 4), ("other-v1", 6))
+            for one in ids[::step]
+        ]
+    }
+    found["leaks"] = {
+        "val": [
+            Leak(question_id=one, page_id=page_id, start=0, end=7, kind=("leak_question", "leak_key")[at % 2])
+            for at, one in enumerate(ids[::11])
+        ]
+    }
     return found
 
 
@@ -125,9 +148,16 @@ def write_lab(folder: Path) -> Dataset:
         return {**card(at, files), "CHANGES.md": CHANGES}
 
     write_dataset(
-        folder, tables, name=NAME, version=VERSION, created_at=WHEN.isoformat(), builder="edu-rag-bench 0.1.0",
-        config_sha256="0" * 64, sources=sources, documents=documents,
-    )  # fmt: skip
+        folder,
+        tables,
+        name=NAME,
+        version=VERSION,
+        created_at=WHEN.isoformat(),
+        builder="edu-rag-bench 0.1.0",
+        config_sha256="0" * 64,
+        sources=sources,
+        documents=documents,
+    )
     return Dataset(folder)
 
 
@@ -139,9 +169,16 @@ def write_hostile_lab(folder: Path, text: str, bare: bool = False) -> Dataset:
     changes = f"# Changes\n\n## 2.1.0 {text}\n\n- **{text}\n  - {text}\n```\n{text}\n"
     files = {} if bare else {"README.md": body.encode(), "CHANGES.md": changes.encode() + b"\xff\x00"}
     write_dataset(
-        folder, tables, name=NAME, version=VERSION, created_at=WHEN.isoformat(), builder=plain,
-        config_sha256="0" * 64, sources={plain: {plain: [plain]}}, documents=lambda *_: files,
-    )  # fmt: skip
+        folder,
+        tables,
+        name=NAME,
+        version=VERSION,
+        created_at=WHEN.isoformat(),
+        builder=plain,
+        config_sha256="0" * 64,
+        sources={plain: {plain: [plain]}},
+        documents=lambda *_: files,
+    )
     return Dataset(folder)
 
 
@@ -150,9 +187,12 @@ def write_results(results: Path, dataset: Dataset) -> None:
     outcomes = ("c" * 20 + "i" * 30 + "a" * 10)[:N_VAL]
     before = f"{NAME}@2.0.0#0123abcd"
     for slug, on in (
-        ("alpha", dataset.id), ("beta", dataset.id), ("beta", before), ("gamma", before),
+        ("alpha", dataset.id),
+        ("beta", dataset.id),
+        ("beta", before),
+        ("gamma", before),
         ("delta", "other@3.0.0#9c9c9c9c"),
-    ):  # fmt: skip
+    ):
         card = made.card_of(slug, outcomes, dataset=on, name=slug)
         made.write_card(results / on.split("#")[1], card)
 

@@ -19,9 +19,15 @@ from leaderboard.plots.words import shown
 from leaderboard.rank import Rank
 
 NAMES = (
-    "Llama 3 8B + RAG", "BM25 passages, word overlap", "Self-RAG 7B, adaptive retrieval and critique tokens",
-    "SmolLM2 360M + RAG", "GPT-4o", "S-BERT passages, word overlap", "Qwen2.5 1.5B, two passages", "HyPA-RAG (mid)",
-)  # fmt: skip
+    "Llama 3 8B + RAG",
+    "BM25 passages, word overlap",
+    "Self-RAG 7B, adaptive retrieval and critique tokens",
+    "SmolLM2 360M + RAG",
+    "GPT-4o",
+    "S-BERT passages, word overlap",
+    "Qwen2.5 1.5B, two passages",
+    "HyPA-RAG (mid)",
+)
 
 
 def probes_of(score: float, n: int, chance: random.Random) -> dict[str, Any]:
@@ -30,13 +36,19 @@ def probes_of(score: float, n: int, chance: random.Random) -> dict[str, Any]:
     correct = round(n * (fed + (1 - fed) * chance.random() * 0.5))
     return {
         "no-context": {
-            "n": 2 * n, "score": bare, "main_score": score, "supported": {"n": n, "score": bare, "main_score": score},
+            "n": 2 * n,
+            "score": bare,
+            "main_score": score,
+            "supported": {"n": n, "score": bare, "main_score": score},
         },
         "evidence-only": {
-            "n": n, "score": fed, "main_score": score, "interval": [fed - 0.05, fed + 0.05],
+            "n": n,
+            "score": fed,
+            "main_score": score,
+            "interval": [fed - 0.05, fed + 0.05],
             "counts": {outcome: correct if outcome == "correct" else 0 for outcome in OUTCOMES},
         },
-    }  # fmt: skip
+    }
 
 
 def confidence(outcomes: str, chance: random.Random, worth: float) -> dict[str, Any]:
@@ -77,13 +89,16 @@ def cards(n_systems: int, n: int = 400) -> list[ScoreCard]:
         dollars = None if blind else 10 ** (3 * chance.random() - 5)
         found.append(
             made.card_of(
-                f"system-{at:03d}", outcomes, name=f"{NAMES[at % len(NAMES)]} {at}", blind=blind,
+                f"system-{at:03d}",
+                outcomes,
+                name=f"{NAMES[at % len(NAMES)]} {at}",
+                blind=blind,
                 slices=(*made.slices_of(outcomes), *few),
                 cost={} if at % 9 == 8 else cost(seconds, at % 3 > 0, tokens, dollars),
                 confidence=confidence(outcomes, chance, 0.6 * chance.random()) if at % 2 else {},
                 probes={} if blind or at % 5 == 4 else probes_of(score, 120, chance),
             )
-        )  # fmt: skip
+        )
     return found
 
 

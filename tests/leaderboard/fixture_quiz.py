@@ -30,8 +30,13 @@ FOLDER = "questions/quiz-v1-val"
 SAMPLE = "stratified-30-seed-0"
 REPOSITORY = "https://code.example/edu-rag/bench"
 LESSONS: tuple[tuple[str | None, int], ...] = (
-    ("Cells", 55), ("Cells!", 2), ("Index", 2), ("Volcanoes", 6), ("ячейки", 1), (None, 27),
-)  # fmt: skip
+    ("Cells", 55),
+    ("Cells!", 2),
+    ("Index", 2),
+    ("Volcanoes", 6),
+    ("ячейки", 1),
+    (None, 27),
+)
 SENTENCE = "Mitosis is how a cell divides."
 
 
@@ -41,17 +46,27 @@ def _question(number: int, lesson: str | None) -> Question:
     flags = ("truncated",) if number % 10 == 3 else ()
     what = "a volcano erupts" if lesson == "Volcanoes" else "a cell divides"
     return Question(
-        question_id=f"Q_{number:04}", text=f"What is it called when {what}, in case {number}?", choices=choices,
-        kind="true_false" if true_false else "multiple_choice", split="val", lesson=lesson, flags=flags,
-    )  # fmt: skip
+        question_id=f"Q_{number:04}",
+        text=f"What is it called when {what}, in case {number}?",
+        choices=choices,
+        kind="true_false" if true_false else "multiple_choice",
+        split="val",
+        lesson=lesson,
+        flags=flags,
+    )
 
 
 def _hostile(number: int, text: str) -> Question:
     text = text.replace("\x00", "").strip() or "blank"
     return Question(
-        question_id=f"Z<b>{number:02}'\"&</b>", text=text, choices={"a": text, "b": "mitosis"},
-        kind="multiple_choice", split="val", lesson=text, flags=("context_bound",),
-    )  # fmt: skip
+        question_id=f"Z<b>{number:02}'\"&</b>",
+        text=text,
+        choices={"a": text, "b": "mitosis"},
+        kind="multiple_choice",
+        split="val",
+        lesson=text,
+        flags=("context_bound",),
+    )
 
 
 def questions_of(*, hostile: bool) -> list[Question]:
@@ -64,10 +79,16 @@ def _page(question: Question) -> WebPage:
     url = f"https://pages.example/{hashlib.sha256(question.question_id.encode()).hexdigest()[:8]}"
     text = f"{SENTENCE} {question.text[:500]}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title=f"About {question.text[:300]}", text=text,
-        sentences=(Span(0, len(SENTENCE)),), fetched_at=WHEN, html_sha256="0" * 64, extractor="x-v1",
+        page_id=page_id_of(url),
+        url=url,
+        title=f"About {question.text[:300]}",
+        text=text,
+        sentences=(Span(0, len(SENTENCE)),),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        extractor="x-v1",
         flags=("leak_question",),
-    )  # fmt: skip
+    )
 
 
 def write_exam(folder: Path, *, hostile: bool = False) -> Dataset:
@@ -79,21 +100,43 @@ def write_exam(folder: Path, *, hostile: bool = False) -> Dataset:
         "questions": {"val": questions},
         "gold": {"val": [Gold(question_id=q.question_id, answer="b") for q in questions]},
         "pages": {"val": [page for _, page in both]},
-        "hits": {"val": [
-            *(SearchHit(question_id=q.question_id, page_id=p.page_id, url=p.url, rank=1, outcome="kept", **hit)
-              for q, p in both),
-            *(SearchHit(question_id=q.question_id, page_id=None, url="https://x.example/", rank=2, outcome="robots",
-                        **hit) for q in questions),
-        ]},
-        "evidence": {"val": [
-            Evidence(question_id=q.question_id, page_id=p.page_id, start=0, end=len(SENTENCE), method="made-v1")
-            for q, p in both
-        ]},
-    }  # fmt: skip
+        "hits": {
+            "val": [
+                *(
+                    SearchHit(question_id=q.question_id, page_id=p.page_id, url=p.url, rank=1, outcome="kept", **hit)
+                    for q, p in both
+                ),
+                *(
+                    SearchHit(
+                        question_id=q.question_id,
+                        page_id=None,
+                        url="https://x.example/",
+                        rank=2,
+                        outcome="robots",
+                        **hit,
+                    )
+                    for q in questions
+                ),
+            ]
+        },
+        "evidence": {
+            "val": [
+                Evidence(question_id=q.question_id, page_id=p.page_id, start=0, end=len(SENTENCE), method="made-v1")
+                for q, p in both
+            ]
+        },
+    }
     write_dataset(
-        folder, tables, name="quiz", version="1.0.0", created_at="2000-01-01T00:00:00Z", builder="x",
-        config_sha256="0" * 64, sources={}, documents=lambda *_: {},
-    )  # fmt: skip
+        folder,
+        tables,
+        name="quiz",
+        version="1.0.0",
+        created_at="2000-01-01T00:00:00Z",
+        builder="x",
+        config_sha256="0" * 64,
+        sources={},
+        documents=lambda *_: {},
+    )
     return Dataset(folder)
 
 
@@ -114,10 +157,13 @@ def letter_of(answer: str | None) -> str:
 def _line(question: Question, answer: str | None) -> bytes:
     page = _page(question)
     values = {
-        "question_id": question.question_id, "answer": answer, "response": "who knows?" if answer is None else answer,
-        "confidence": 0.5, "latency_s": 1.0,
+        "question_id": question.question_id,
+        "answer": answer,
+        "response": "who knows?" if answer is None else answer,
+        "confidence": 0.5,
+        "latency_s": 1.0,
         "passages": [[page.page_id, 0, 7], [page.page_id, 0, 10**9], ["pffffffffffffffff", 0, 5]],
-    }  # fmt: skip
+    }
     return json.dumps(values).encode() + b"\n"
 
 
@@ -127,16 +173,22 @@ def write_results(results: Path, dataset: Dataset) -> None:
     chosen = choose(every, sample_of(SAMPLE))
     numbers = {question.question_id: number for number, question in enumerate(every)}
     for slug, sample, questions in (
-        ("alpha", None, every), ("beta", None, every), ("gamma", None, every),
-        ("alpha", SAMPLE, chosen), ("delta", SAMPLE, chosen),
-    ):  # fmt: skip
+        ("alpha", None, every),
+        ("beta", None, every),
+        ("gamma", None, every),
+        ("alpha", SAMPLE, chosen),
+        ("delta", SAMPLE, chosen),
+    ):
         answers = [answer_of(slug, numbers[question.question_id], question) for question in questions]
         lines = b"".join(_line(question, answer) for question, answer in zip(questions, answers, strict=True))
         card = made.card_of(
-            slug, "".join(map(letter_of, answers)), dataset=dataset.id, sample=sample,
+            slug,
+            "".join(map(letter_of, answers)),
+            dataset=dataset.id,
+            sample=sample,
             name="<script>window.harmed=1</script>" if slug == "beta" else slug,
             predictions_sha256=hashlib.sha256(lines).hexdigest(),
-        )  # fmt: skip
+        )
         made.write_card(results, card, None if slug == "gamma" else lines)
 
 

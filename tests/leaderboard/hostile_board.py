@@ -30,11 +30,22 @@ HOSTILE = (
     " ",
 )
 LINKS = (
-    "javascript:window.harmed=1", "JaVaScRiPt:alert(1)", "java\nscript:alert(1)", " javascript:alert(1)",
-    "data:text/html,<script>window.harmed=1</script>", "vbscript:x", "file:///etc/passwd", "//evil.example/x",
-    "https://ok.example/\"onclick=\"x", "https://user:pass@evil.example/", "https://exаmple.org/", "\x01javascript:x",
-    "https://good.example/paper", "mailto:a@good.example", "https://" + "a" * 9_000 + ".example",
-)  # fmt: skip
+    "javascript:window.harmed=1",
+    "JaVaScRiPt:alert(1)",
+    "java\nscript:alert(1)",
+    " javascript:alert(1)",
+    "data:text/html,<script>window.harmed=1</script>",
+    "vbscript:x",
+    "file:///etc/passwd",
+    "//evil.example/x",
+    'https://ok.example/"onclick="x',
+    "https://user:pass@evil.example/",
+    "https://exаmple.org/",
+    "\x01javascript:x",
+    "https://good.example/paper",
+    "mailto:a@good.example",
+    "https://" + "a" * 9_000 + ".example",
+)
 
 
 STRANGE: tuple[Callable[[str], dict[str, Any]], ...] = (
@@ -56,13 +67,28 @@ def write_hostile(results: Path) -> None:
     """A board of one system a string, the string in every declared field at once."""
     for number, text in enumerate(HOSTILE):
         card = made.card_of(
-            f"hostile-{number:02d}", made.outcomes_of((40, 30, 20, 5, 5), 200, number), name=text, team=text,
-            description=text, contact=text, licence=text, models=(text, text), outside_knowledge=text, tqa_overlap=text,
-            links=(text, *LINKS), harness=text, interval_method=text,
-            confidence={text: [text, 1]}, judges={text: {text: 1}},
-            blind=True, slices=(made.Slice(attribute=text, value=text, counts=made.Counts(correct=3, incorrect=1)),),
-            cost={text: {text: text}, "latency_s": {"median": text}}, retrieval={text: [text]}, probes={"x": text},
-            withdrawn=text, overlap=made.overlap_of(200, number, number / 18),
+            f"hostile-{number:02d}",
+            made.outcomes_of((40, 30, 20, 5, 5), 200, number),
+            name=text,
+            team=text,
+            description=text,
+            contact=text,
+            licence=text,
+            models=(text, text),
+            outside_knowledge=text,
+            tqa_overlap=text,
+            links=(text, *LINKS),
+            harness=text,
+            interval_method=text,
+            confidence={text: [text, 1]},
+            judges={text: {text: 1}},
+            blind=True,
+            slices=(made.Slice(attribute=text, value=text, counts=made.Counts(correct=3, incorrect=1)),),
+            cost={text: {text: text}, "latency_s": {"median": text}},
+            retrieval={text: [text]},
+            probes={"x": text},
+            withdrawn=text,
+            overlap=made.overlap_of(200, number, number / 18),
             **dict(STRANGE[number % len(STRANGE)](text)),
-        )  # fmt: skip
+        )
         made.write_card(results, card, b'{"question_id": "q", "answer": null}\n')

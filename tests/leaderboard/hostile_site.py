@@ -30,39 +30,119 @@ PAYLOADS = (
 )
 CONTEXTS = (
     # elements with a script in them
-    "<script>{}</script>", "<ScRiPt/x>{}</sCrIpT >", "<<script>{}//<</script>", "<svg><script>{}</script></svg>",
-    "<math><mtext><script>{}</script></mtext></math>", "<template><script>{}</script></template>",
-    '<script type="module">{}</script>', '<script src="data:text/javascript,{}"></script>',
+    "<script>{}</script>",
+    "<ScRiPt/x>{}</sCrIpT >",
+    "<<script>{}//<</script>",
+    "<svg><script>{}</script></svg>",
+    "<math><mtext><script>{}</script></mtext></math>",
+    "<template><script>{}</script></template>",
+    '<script type="module">{}</script>',
+    '<script src="data:text/javascript,{}"></script>',
     # handlers, of elements that need no click
-    '<img src=x onerror="{}">', "<svg/onload={}>", '<body onload="{}">', '<details open ontoggle="{}">x</details>',
-    '<input autofocus onfocus="{}">', '<video><source onerror="{}"></video>', '<audio src=x onerror="{}">',
-    '<svg><animate onbegin="{}" attributeName=x dur=1s>', '<marquee onstart="{}">x</marquee>',
-    '<style onload="{}"></style>', '<iframe onload="{}"></iframe>', '<xss style="animation:x" onanimationstart="{}">',
+    '<img src=x onerror="{}">',
+    "<svg/onload={}>",
+    '<body onload="{}">',
+    '<details open ontoggle="{}">x</details>',
+    '<input autofocus onfocus="{}">',
+    '<video><source onerror="{}"></video>',
+    '<audio src=x onerror="{}">',
+    '<svg><animate onbegin="{}" attributeName=x dur=1s>',
+    '<marquee onstart="{}">x</marquee>',
+    '<style onload="{}"></style>',
+    '<iframe onload="{}"></iframe>',
+    '<xss style="animation:x" onanimationstart="{}">',
     # addresses that are scripts
-    '<iframe src="javascript:{}"></iframe>', "<iframe srcdoc='<script>{}</script>'></iframe>",
-    '<a href="javascript:{}" autofocus>x</a>', '<object data="javascript:{}"></object>', '<embed src="javascript:{}">',
-    '<form action="javascript:{}"><button autofocus>x</button></form>', '<base href="javascript:{}//">',
-    '<meta http-equiv=refresh content="0;url=javascript:{}">', '<svg><use href="data:image/svg+xml,<svg onload={}>"/>',
+    '<iframe src="javascript:{}"></iframe>',
+    "<iframe srcdoc='<script>{}</script>'></iframe>",
+    '<a href="javascript:{}" autofocus>x</a>',
+    '<object data="javascript:{}"></object>',
+    '<embed src="javascript:{}">',
+    '<form action="javascript:{}"><button autofocus>x</button></form>',
+    '<base href="javascript:{}//">',
+    '<meta http-equiv=refresh content="0;url=javascript:{}">',
+    '<svg><use href="data:image/svg+xml,<svg onload={}>"/>',
     '<svg><a xlink:href="javascript:{}"><rect width=99 height=99 /></a></svg>',
-    "javascript:{}", "JaVa\tScRiPt:{}", "\x01javascript:{}", "data:text/html,<script>{}</script>", "vbscript:{}",
+    "javascript:{}",
+    "JaVa\tScRiPt:{}",
+    "\x01javascript:{}",
+    "data:text/html,<script>{}</script>",
+    "vbscript:{}",
     # ways out of what a text may stand in
-    '"><script>{}</script>', "'><img src=x onerror={}>", '" autofocus onfocus="{}" x="', "' onmouseover='{}",
-    "</title><script>{}</script>", "</textarea></style></noscript><img src=x onerror={}>", "--><script>{}</script>",
-    "]]><script>{}</script>", '<noscript><p title="</noscript><img src=x onerror={}>">', "</script><script>{}</script>",
-    '"}}];{}//', "\\\";{}//", "*/{}/*", "\u2028{}\u2029", "`${{{}}}`", "{{{{constructor.constructor('{}')()}}}}",
+    '"><script>{}</script>',
+    "'><img src=x onerror={}>",
+    '" autofocus onfocus="{}" x="',
+    "' onmouseover='{}",
+    "</title><script>{}</script>",
+    "</textarea></style></noscript><img src=x onerror={}>",
+    "--><script>{}</script>",
+    "]]><script>{}</script>",
+    '<noscript><p title="</noscript><img src=x onerror={}>">',
+    "</script><script>{}</script>",
+    '"}}];{}//',
+    '\\";{}//',
+    "*/{}/*",
+    "\u2028{}\u2029",
+    "`${{{}}}`",
+    "{{{{constructor.constructor('{}')()}}}}",
     # what is decoded once too often
-    "&lt;script&gt;{}&lt;/script&gt;", "%3Cscript%3E{}%3C/script%3E", "\\u003cscript\\u003e{}\\u003c/script\\u003e",
-    "\uff1cscript\uff1e{}\uff1c/script\uff1e", "<scr\x00ipt>{}</scr\x00ipt>", "+ADw-script+AD4-{}+ADw-/script+AD4-",
-)  # fmt: skip
+    "&lt;script&gt;{}&lt;/script&gt;",
+    "%3Cscript%3E{}%3C/script%3E",
+    "\\u003cscript\\u003e{}\\u003c/script\\u003e",
+    "\uff1cscript\uff1e{}\uff1c/script\uff1e",
+    "<scr\x00ipt>{}</scr\x00ipt>",
+    "+ADw-script+AD4-{}+ADw-/script+AD4-",
+)
 NAUGHTY = (
     *HOSTILE,
-    "-1+1", "@SUM(A1)", "\r=1+1", "\n+1", ";=1+1", '"=1+1"', "=cmd|'/C calc'!A1", "%0A=1+1", "'=1+1",  # formulas
-    "ΕDU-RАG аuthоrs", "Alwауs a", "rn\u200b\u200d\u2060m", "ﬁne", "ⒶⓁⓅⒽⒶ", "\u00adal\u00adpha",  # look-alikes
-    "null", "undefined", "NaN", "-0", "1e400", "true", "__proto__", "constructor", "toString", "../../etc/passwd",
-    "CON", ".", "..", "a/b\\c", "?q=1#x", "%00", "%", "\ufeffbom", "\ufffe\uffff", "\u0085\u00a0\u3000", "\U000e0041",
-    "﷽" * 50, "ﷺ" * 300, "\u0e47" * 500, "\U0001f1e6" * 99, "¯\\_(ツ)_/¯", "́" * 900, "-" * 3_000, "\u00ad" * 3_000,
-    "https://" + "a." * 2_000 + "example", "<b>" * 3_000, "&" * 3_000, "\"'" * 1_000,
-)  # fmt: skip
+    "-1+1",
+    "@SUM(A1)",
+    "\r=1+1",
+    "\n+1",
+    ";=1+1",
+    '"=1+1"',
+    "=cmd|'/C calc'!A1",
+    "%0A=1+1",
+    "'=1+1",  # formulas
+    "ΕDU-RАG аuthоrs",
+    "Alwауs a",
+    "rn\u200b\u200d\u2060m",
+    "ﬁne",
+    "ⒶⓁⓅⒽⒶ",
+    "\u00adal\u00adpha",  # look-alikes
+    "null",
+    "undefined",
+    "NaN",
+    "-0",
+    "1e400",
+    "true",
+    "__proto__",
+    "constructor",
+    "toString",
+    "../../etc/passwd",
+    "CON",
+    ".",
+    "..",
+    "a/b\\c",
+    "?q=1#x",
+    "%00",
+    "%",
+    "\ufeffbom",
+    "\ufffe\uffff",
+    "\u0085\u00a0\u3000",
+    "\U000e0041",
+    "﷽" * 50,
+    "ﷺ" * 300,
+    "\u0e47" * 500,
+    "\U0001f1e6" * 99,
+    "¯\\_(ツ)_/¯",
+    "́" * 900,
+    "-" * 3_000,
+    "\u00ad" * 3_000,
+    "https://" + "a." * 2_000 + "example",
+    "<b>" * 3_000,
+    "&" * 3_000,
+    "\"'" * 1_000,
+)
 GROUPS = (
     *(tuple(context.format(payload) for payload in PAYLOADS) for context in CONTEXTS),
     *((text,) for text in NAUGHTY),
@@ -94,21 +174,33 @@ def all_at(number: int) -> str:
 
 def _question(number: int) -> Question:
     return Question(
-        question_id=f"q{number:04}<b>\"'&", text=all_at(number),
+        question_id=f"q{number:04}<b>\"'&",
+        text=all_at(number),
         choices={"a": text_at(number), "b": all_at(number + 1)},
-        kind="multiple_choice", split=SPLIT, lesson=text_at(number - number % 6),
+        kind="multiple_choice",
+        split=SPLIT,
+        lesson=text_at(number - number % 6),
         flags=(QUESTION_FLAGS[number % len(QUESTION_FLAGS)],),
-    )  # fmt: skip
+    )
 
 
 def _page(number: int) -> WebPage:
     text = all_at(number)
     url = (*LINKS, *VECTORS)[number % (len(LINKS) + len(VECTORS))] + f"#{number}"
     return WebPage(
-        page_id=page_id_of(url), url=url, title=text, text=f"{text} and more", sentences=(Span(0, len(text)),),
-        fetched_at=WHEN, html_sha256="0" * 64, extractor=text[:200], language=text[:50], license=text, author=text,
+        page_id=page_id_of(url),
+        url=url,
+        title=text,
+        text=f"{text} and more",
+        sentences=(Span(0, len(text)),),
+        fetched_at=WHEN,
+        html_sha256="0" * 64,
+        extractor=text[:200],
+        language=text[:50],
+        license=text,
+        author=text,
         flags=("injection",),
-    )  # fmt: skip
+    )
 
 
 def _documents(*_: object) -> Mapping[str, bytes]:
@@ -128,32 +220,53 @@ def write_exam(folder: Path) -> Dataset:
     both = [(question, _page(number)) for number, question in enumerate(questions)]
     kept = [
         SearchHit(
-            question_id=q.question_id, page_id=p.page_id, url=p.url, rank=1, engine=q.text[:100], query=q.text,
-            searched_at=WHEN, outcome="kept",
+            question_id=q.question_id,
+            page_id=p.page_id,
+            url=p.url,
+            rank=1,
+            engine=q.text[:100],
+            query=q.text,
+            searched_at=WHEN,
+            outcome="kept",
         )
         for q, p in both
-    ]  # fmt: skip
+    ]
     dropped = [
         SearchHit(
-            question_id=q.question_id, page_id=None, url=q.text, rank=2, engine=q.text[:100], query=q.text,
-            searched_at=WHEN, outcome="robots",
+            question_id=q.question_id,
+            page_id=None,
+            url=q.text,
+            rank=2,
+            engine=q.text[:100],
+            query=q.text,
+            searched_at=WHEN,
+            outcome="robots",
         )
         for q in questions
-    ]  # fmt: skip
+    ]
     tables: dict[str, dict[str, Any]] = {
         "questions": {SPLIT: questions},
         "gold": {SPLIT: [Gold(question_id=q.question_id, answer="b") for q in questions]},
         "pages": {SPLIT: [page for _, page in both]},
         "hits": {SPLIT: kept + dropped},
-        "evidence": {SPLIT: [
-            Evidence(question_id=q.question_id, page_id=p.page_id, start=0, end=p.sentences[0].end, method=q.text)
-            for q, p in both
-        ]},
-    }  # fmt: skip
+        "evidence": {
+            SPLIT: [
+                Evidence(question_id=q.question_id, page_id=p.page_id, start=0, end=p.sentences[0].end, method=q.text)
+                for q, p in both
+            ]
+        },
+    }
     write_dataset(
-        folder, tables, name="hostile", version="1.0.0", created_at="2026-01-01T00:00:00Z", builder=VECTORS[0],
-        config_sha256="0" * 64, sources={text: {text: [text]} for text in VECTORS}, documents=_documents,
-    )  # fmt: skip
+        folder,
+        tables,
+        name="hostile",
+        version="1.0.0",
+        created_at="2026-01-01T00:00:00Z",
+        builder=VECTORS[0],
+        config_sha256="0" * 64,
+        sources={text: {text: [text]} for text in VECTORS},
+        documents=_documents,
+    )
     return Dataset(folder)
 
 
@@ -161,10 +274,15 @@ def _predictions(questions: Sequence[Question], shift: int) -> bytes:
     lines = []
     for number, question in enumerate(questions):
         page, text = _page(number), text_at(number + shift)
-        lines.append({
-            "question_id": question.question_id, "answer": text, "response": text, "confidence": 0.5,
-            "passages": [[page.page_id, 0, 9], [text, 0, 5]],
-        })  # fmt: skip
+        lines.append(
+            {
+                "question_id": question.question_id,
+                "answer": text,
+                "response": text,
+                "confidence": 0.5,
+                "passages": [[page.page_id, 0, 9], [text, 0, 5]],
+            }
+        )
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
@@ -173,12 +291,28 @@ def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> m
     text, every, group = text_at(number), all_at(number), group_at(number)
     counts = made.Counts(correct=3, incorrect=1)
     return made.card_of(
-        f"hostile-{number:03d}", made.outcomes_of((40, 30, 20, 5, 5), n, number), dataset=dataset.id, split=SPLIT,
-        name=text, team=text, contact=text, licence=text, harness=text, interval_method=text,
-        description=every, outside_knowledge=every, tqa_overlap=every, models=group, links=(*group, *LINKS),
-        withdrawn=f"{every} {all_at(number - 1)}" if number % 2 else "", blind=number % 5 == 0,
-        runnable=number % 3 == 0, confidence={text: list(group)},
-        judges={text: {text: 1}}, probes={text: every}, exam={"questions": text},
+        f"hostile-{number:03d}",
+        made.outcomes_of((40, 30, 20, 5, 5), n, number),
+        dataset=dataset.id,
+        split=SPLIT,
+        name=text,
+        team=text,
+        contact=text,
+        licence=text,
+        harness=text,
+        interval_method=text,
+        description=every,
+        outside_knowledge=every,
+        tqa_overlap=every,
+        models=group,
+        links=(*group, *LINKS),
+        withdrawn=f"{every} {all_at(number - 1)}" if number % 2 else "",
+        blind=number % 5 == 0,
+        runnable=number % 3 == 0,
+        confidence={text: list(group)},
+        judges={text: {text: 1}},
+        probes={text: every},
+        exam={"questions": text},
         cost={"latency_s": {"median": 0.1 + number, "source": text}} | {one: {one: one} for one in group},
         retrieval={one: [one] for one in group} | {"recall@10": 0.3},
         overlap=made.overlap_of(n, number, number % 7 / 8),
@@ -187,7 +321,7 @@ def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> m
         ),
         predictions_sha256="" if predictions is None else hashlib.sha256(predictions).hexdigest(),
         **dict(STRANGE[number % len(STRANGE)](text)),
-    )  # fmt: skip
+    )
 
 
 def write_results(results: Path, dataset: Dataset) -> None:

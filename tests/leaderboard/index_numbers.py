@@ -67,9 +67,7 @@ def _name(table: Mapping[str, Card]) -> str:
     return f"{dataset} v{version[0]} {card['split']} {card['sample'] or ''}"
 
 
-def _section(
-    ledger: Ledger, section: Tag, table: Mapping[str, Card], cards: Sequence[Card], places: Places
-) -> None:  # fmt: skip
+def _section(ledger: Ledger, section: Tag, table: Mapping[str, Card], cards: Sequence[Card], places: Places) -> None:
     first = next(iter(table.values()))
     (dataset, version), n = dataset_of(first), counted(first["counts"]).n
     ledger.takes(section.h2, f"{dataset} v{version[0]}", first["split"], f"{n:,}" if first["sample"] else "")
@@ -162,9 +160,13 @@ class Line:
         """What the columns are sorted by."""
         c = self.counts
         found = {
-            "score": c.correct - c.incorrect, "accuracy": c.correct, "hallucination": c.incorrect,
-            "missing": c.missing, "n": c.n, "strict_score": c.correct - c.incorrect - c.unparseable - c.failed,
-        }  # fmt: skip
+            "score": c.correct - c.incorrect,
+            "accuracy": c.correct,
+            "hallucination": c.incorrect,
+            "missing": c.missing,
+            "n": c.n,
+            "strict_score": c.correct - c.incorrect - c.unparseable - c.failed,
+        }
         for name, value in found.items():
             self.ledger.value(self.cells[name], value)
         given = rates_of(c)["accuracy_given_attempted"]
@@ -201,6 +203,7 @@ class Line:
         """The different predictions of the team on the dataset."""
         dataset, team = dataset_of(self.card)[0], self.system["team"]
         return {
-            card["predictions_sha256"] for card in self.cards
+            card["predictions_sha256"]
+            for card in self.cards
             if dataset_of(card)[0] == dataset and card["system"]["team"] == team
-        }  # fmt: skip
+        }

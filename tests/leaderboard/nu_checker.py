@@ -40,9 +40,17 @@ def checker() -> list[str]:
     jar = Path(str(vnu.__file__)).with_name("vnu.jar")
     # Started once for some seconds: the fast compiler alone, and one thread.
     return [
-        "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-jar", str(jar), "--format", "json",
-        "--also-check-css", "--also-check-svg", "--stdout",
-    ]  # fmt: skip
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-jar",
+        str(jar),
+        "--format",
+        "json",
+        "--also-check-css",
+        "--also-check-svg",
+        "--stdout",
+    ]
 
 
 def complaints(files: Sequence[Path], site: Path) -> list[str]:

@@ -111,9 +111,14 @@ def size(n: int) -> str:
 def caps_of(caps: Card) -> list[str]:
     """The caps that a page tells, in its order."""
     order = (
-        ("memory_bytes", size), ("n_processes", "{:,}".format), ("cpu_s", lambda n: f"{math.ceil(n):,}"),
-        ("file_bytes", size), ("n_files", "{:,}".format), ("tmp_bytes", size), ("shm_bytes", size),
-    )  # fmt: skip
+        ("memory_bytes", size),
+        ("n_processes", "{:,}".format),
+        ("cpu_s", lambda n: f"{math.ceil(n):,}"),
+        ("file_bytes", size),
+        ("n_files", "{:,}".format),
+        ("tmp_bytes", size),
+        ("shm_bytes", size),
+    )
     return [words(caps[name]) for name, words in order if caps.get(name) is not None]
 
 

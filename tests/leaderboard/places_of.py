@@ -76,9 +76,15 @@ class Places:
         scores = {mark: _score(card["outcomes"], overlap, mark) for mark in "10"}
         ranges = {mark: "" if part is None else between(*part.interval) for mark, part in parts.items()}
         return CleanPart(
-            n, overlap.count("1"), scores["0"], scores["1"], ranges["0"], ranges["1"], rank,
+            n,
+            overlap.count("1"),
+            scores["0"],
+            scores["1"],
+            ranges["0"],
+            ranges["1"],
+            rank,
             is_lower(parts["1"], parts["0"]) if parts["1"] is not None else False,
-        )  # fmt: skip
+        )
 
     def _clean_rank(self, slug: str, overlap: str) -> str:
         """Tested with every system on the questions that this one does not declare; never earlier than on all."""

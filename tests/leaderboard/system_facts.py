@@ -116,16 +116,26 @@ class SystemFactsPage:
         told = [rerun["made_at"][:10]] if rerun else []
         told += [f"{rerun['n']:,} {rerun['n_same']:,}"] if rerun and not rerun["own"] else []
         expected = {
-            "Name": system["name"], "Short name": system["slug"], "Description": system["description"],
-            "Models": " ".join(system["models"]), "Outside knowledge": system["outside_knowledge"],
-            "Known overlap with TQA": system["tqa_overlap"], "Licence": system["licence"],
-            "Links": " ".join(system["links"]), "Contact": system["contact"], "Handed in as": "",
-            "Dataset": card["dataset"], "Harness": card["harness"], "Reading of answers": card["answers_rule"],
-            "Answered on": card.get("made_on", ""), "Scored": day(card),
-            "Sandbox": " ".join(caps_of(card.get("caps") or {})), "Re-run": " ".join(told),
+            "Name": system["name"],
+            "Short name": system["slug"],
+            "Description": system["description"],
+            "Models": " ".join(system["models"]),
+            "Outside knowledge": system["outside_knowledge"],
+            "Known overlap with TQA": system["tqa_overlap"],
+            "Licence": system["licence"],
+            "Links": " ".join(system["links"]),
+            "Contact": system["contact"],
+            "Handed in as": "",
+            "Dataset": card["dataset"],
+            "Harness": card["harness"],
+            "Reading of answers": card["answers_rule"],
+            "Answered on": card.get("made_on", ""),
+            "Scored": day(card),
+            "Sandbox": " ".join(caps_of(card.get("caps") or {})),
+            "Re-run": " ".join(told),
             "SHA-256 of the submission": card.get("system_sha256", ""),
             "SHA-256 of the predictions": card["predictions_sha256"],
-        }  # fmt: skip
+        }
         for term in self.page.select("section:not([aria-labelledby=first-heading]) dl.facts dt"):
             self.ledger.takes(term, term.text if "SHA-256" in term.text else "")
             self.ledger.takes(term.find_next_sibling("dd"), expected[term.text])
@@ -158,9 +168,16 @@ class SystemFactsPage:
             moved = counted(card["counts"]).score - counted(max(before, key=age_of)["counts"]).score if before else None
             shown = [counted(card["counts"]).score, moved]
             self.ledger.takes(
-                row, card["dataset"], card["split"], card["sample"] or "", f"{counted(card['counts']).n:,}",
-                score(shown[0]), between(*card["intervals"]["score"]), "" if moved is None else score(moved), day(card),
-            )  # fmt: skip
+                row,
+                card["dataset"],
+                card["split"],
+                card["sample"] or "",
+                f"{counted(card['counts']).n:,}",
+                score(shown[0]),
+                between(*card["intervals"]["score"]),
+                "" if moved is None else score(moved),
+                day(card),
+            )
 
     def runs(self) -> None:
         section, team = self.page.select_one("#runs"), self.own_team()
@@ -174,7 +191,7 @@ class SystemFactsPage:
         named = {
             (card["system"]["slug"], card["dataset"].split("#")[0], card["split"], card["sample"]): card
             for card in team
-        }  # fmt: skip
+        }
         for row in section.select("tbody tr"):
             slug, dataset = row.th.text.removesuffix(" (this)"), row.select("td")[0].text
             split, _, sample = row.select("td")[1].text.partition(", ")

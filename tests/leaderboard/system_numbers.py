@@ -145,10 +145,14 @@ class SystemPage(SystemFactsPage):
 def rates_of(c: Counted) -> dict[str, float | None]:
     attempted = c.correct + c.incorrect
     return {
-        "score": c.score, "accuracy": c.correct / c.n, "hallucination": c.incorrect / c.n, "missing": c.missing / c.n,
-        "accuracy_given_attempted": c.correct / attempted if attempted else None, "attempt_rate": attempted / c.n,
+        "score": c.score,
+        "accuracy": c.correct / c.n,
+        "hallucination": c.incorrect / c.n,
+        "missing": c.missing / c.n,
+        "accuracy_given_attempted": c.correct / attempted if attempted else None,
+        "attempt_rate": attempted / c.n,
         "strict_score": c.strict,
-    }  # fmt: skip
+    }
 
 
 def _flat(values: Any, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -155,8 +155,12 @@ def test_names_that_look_like_those_of_other_teams_are_flagged_and_a_team_s_own_
     rows = rows_of(site)
     flagged = {slug: "resembles" in row.text for slug, row in rows.items()}
     assert flagged == {
-        "science-rag": True, "best-reader": True, "science-reg": True, "good-reader": False, "good-reeder": False,
-    }  # fmt: skip
+        "science-rag": True,
+        "best-reader": True,
+        "science-reg": True,
+        "good-reader": False,
+        "good-reeder": False,
+    }
     assert "“ОpenAl”" in rows["science-rag"].text
     assert "science-reg" in page_of(site, "science-rag").select_one("dl.facts").text
     (table,) = json.loads((site / "board.json").read_bytes())["tables"]
@@ -182,9 +186,7 @@ def test_a_system_page_names_every_hash_and_version_and_what_was_run(tmp_path: P
         ),
     ],
 )
-def test_a_page_does_not_call_a_maintainers_run_handed_in(
-    tmp_path: Path, changes: dict[str, Any], said: str
-) -> None:  # fmt: skip
+def test_a_page_does_not_call_a_maintainers_run_handed_in(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
     made.write_card(tmp_path / "results", made.card_of("one", **changes))
     assert said in " ".join(page_of(build(tmp_path), "one").get_text(" ").split())
 

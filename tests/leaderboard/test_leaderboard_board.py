@@ -229,27 +229,36 @@ def test_results_under_different_rules_never_share_a_table(tmp_path: Path) -> No
 
 def test_a_system_page_shows_every_further_field_under_human_names(tmp_path: Path) -> None:
     card = made.card_of(
-        "one", "cccii", attribution={"no_evidence": 2, "not_used": 0}, probes={"no-context": {"n": 5, "on": True}},
+        "one",
+        "cccii",
+        attribution={"no_evidence": 2, "not_used": 0},
+        probes={"no-context": {"n": 5, "on": True}},
         retrieval={
-            "n_citing": 1234, "metrics": {"P@5": 0.25, "MRR": None},
+            "n_citing": 1234,
+            "metrics": {"P@5": 0.25, "MRR": None},
             "intervals": {"P@5": [0.125, 0.5], "R@5": [0.5, 0.75]},
         },
-        confidence={"ece": 0.1, "bins": [{"n": 1}]}, made_on="tqa@0.9.0",
-    )  # fmt: skip
+        confidence={"ece": 0.1, "bins": [{"n": 1}]},
+        made_on="tqa@0.9.0",
+    )
     made.write_card(tmp_path / "results", card)
     build(tmp_path / "results", tmp_path / "site")
     page = soup_of(tmp_path / "site/systems/tqa.v1.val/one.html")
     section = page.select_one("section[aria-labelledby=details-heading]")
     rows = [(row.th.text, row.td.text) for row in section.select("tbody tr")]
     assert rows == [
-        ("answers that cite", "1,234"), ("MRR", "none"), ("95 % interval · Recall at 5", "0.5 … 0.75"),
-        ("no-context · questions", "5"), ("no-context · on", "True"), ("calibration error (ECE)", "0.1"),
-    ]  # fmt: skip
+        ("answers that cite", "1,234"),
+        ("MRR", "none"),
+        ("95 % interval · Recall at 5", "0.5 … 0.75"),
+        ("no-context · questions", "5"),
+        ("no-context · on", "True"),
+        ("calibration error (ECE)", "0.1"),
+    ]
     causes = [(row.code.text, row.select_one(".under").text, row.td.text) for row in page.select("#losses tbody tr")]
     assert causes == [
         ("no_evidence", "the dataset has no evidence for it", "2"),
         ("not_used", "evidence was cited, and the answer is wrong", "0"),
-    ]  # fmt: skip
+    ]
     (metric,) = page.select("table.retrieved tbody tr")
     assert " ".join(metric.get_text(" ").split()).startswith("Precision share of the first k passages")
     assert " ".join(metric.td.get_text(" ").split()) == "0.250 [0.125, 0.500]"

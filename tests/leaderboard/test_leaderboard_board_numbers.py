@@ -16,9 +16,23 @@ from edu_rag.results import OUTCOMES, Counts, ScoreCard
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?")
 POINTS = {"c": 1, "i": -1}
 SEEN = (
-    "rank", "system", "team", "score", "axis", "outcomes", "accuracy", "hallucination", "missing",
-    "accuracy_given_attempted", "strict_score", "n", "cost", "median_latency_s", "scored_at", "links",
-)  # fmt: skip
+    "rank",
+    "system",
+    "team",
+    "score",
+    "axis",
+    "outcomes",
+    "accuracy",
+    "hallucination",
+    "missing",
+    "accuracy_given_attempted",
+    "strict_score",
+    "n",
+    "cost",
+    "median_latency_s",
+    "scored_at",
+    "links",
+)
 COSTS = {
     "dear": {"cost_usd": {"mean": 0.01234, "total": 3.7, "n": 60, "source": "declared"}},
     "cheap": {"cost_usd": {"mean": 0.00089, "total": 0.05, "n": 60, "source": "declared"}, "input_tokens": {"mean": 9}},
@@ -142,8 +156,12 @@ def test_cost_is_dollars_where_they_are_declared_else_tokens(
     rows = soup_of(built[0] / "index.html").select("[id='tqa.v1.dev'] tbody tr")
     costs = {row.th.a.text.split()[0].lower(): row.select_one("[data-column=cost]") for row in rows}
     assert {slug: cell.get_text(" ") for slug, cell in costs.items()} == {
-        "dear": "$0.012", "cheap": "$0.0009", "wordy": "1,713 tokens", "quick": "–", "odd": "–",
-    }  # fmt: skip
+        "dear": "$0.012",
+        "cheap": "$0.0009",
+        "wordy": "1,713 tokens",
+        "quick": "–",
+        "odd": "–",
+    }
 
 
 def test_the_sentence_under_a_table_has_the_blind_systems_scores(

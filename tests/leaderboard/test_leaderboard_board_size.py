@@ -33,16 +33,25 @@ def write_many(results: Path) -> None:
         counts = made.counts_of(outcomes)
         half = chance.uniform(0.01, 0.05)
         facts = replace(
-            base.system, name=f"{name}, variant {chance.randrange(10**6):x}", blind=blind, runnable=runnable,
-            team=f"{team.split(',')[0]} {chance.randrange(90)}", licence=chance.choice(["", "MIT"]),
-            models=(f"model-{chance.randrange(150)}B-Instruct",), links=(f"https://example.org/{number}",),
-        )  # fmt: skip
+            base.system,
+            name=f"{name}, variant {chance.randrange(10**6):x}",
+            blind=blind,
+            runnable=runnable,
+            team=f"{team.split(',')[0]} {chance.randrange(90)}",
+            licence=chance.choice(["", "MIT"]),
+            models=(f"model-{chance.randrange(150)}B-Instruct",),
+            links=(f"https://example.org/{number}",),
+        )
         card = replace(
-            base, system=facts, outcomes=outcomes, counts=counts, slices=(),
+            base,
+            system=facts,
+            outcomes=outcomes,
+            counts=counts,
+            slices=(),
             intervals={"score": (max(-1, counts.score - half), min(1, counts.score + half))},
             cost=made.latency_cost(latency or 0.1, 2524, measured=runnable) | {"input_tokens": {"mean": 700 + number}},
             scored_at=f"2026-{chance.randrange(1, 12):02d}-10T09:30:00Z",
-        )  # fmt: skip
+        )
         made.write_card(results, card)
 
 

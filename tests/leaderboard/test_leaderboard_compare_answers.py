@@ -109,8 +109,9 @@ def test_both_answers_stand_side_by_side(browser: Any, base: str) -> None:
     assert first.locator(".asked").inner_text() == f"{made.HOSTILE} ({number})"
     outcomes = {"i": "incorrect", "a": "abstained", "u": "unparseable", "f": "failed"}
     assert [text.split() for text in first.locator(".side h4").all_inner_texts()] == [
-        ["system-1:", outcomes[A[number]]], ["system-4:", "correct"],
-    ]  # fmt: skip
+        ["system-1:", outcomes[A[number]]],
+        ["system-4:", "correct"],
+    ]
     assert first.locator(".choices .chosen").all_inner_texts()[-1] == "system-4"
     assert first.locator(".side").nth(1).locator("p").inner_text() == "b false <b> · confidence 0.5"
     assert first.locator("h3 a").get_attribute("href").startswith(f"{FOLDER}/lesson-")
@@ -164,11 +165,14 @@ MARKS = """([start, end, text], spans) => compareMarks.marked(
         ((4, 27, "sentence. Two sentences"), [(0, 13, "One sentence.")], "[sentence.] Two sentences"),
         ((0, 22, "One sentence. Two sent…"), [(14, 27, "Two sentences")], "One sentence. [Two sent]…"),
         ((0, 90, "One sentence…"), [(60, 70, "Far away.")], "One sentence… [Far away.] …"),
-        ((0, 27, "One sentence. Two sentences"), [(0, 20, "One sentence. Two se"), (4, 27, "sentence. Two sentences")],
-         "[One sentence. Two se][ntences]"),
+        (
+            (0, 27, "One sentence. Two sentences"),
+            [(0, 20, "One sentence. Two se"), (4, 27, "sentence. Two sentences")],
+            "[One sentence. Two se][ntences]",
+        ),
         ((0, 27, "One sentence. Two sentences"), [(27, 40, "Two sentences")], "One sentence. Two sentences"),
     ],
-)  # fmt: skip
+)
 def test_marks_know_evidence_by_its_place_and_its_words(
     browser: Any, base: str, quote: Any, spans: Any, expected: str
 ) -> None:
@@ -186,8 +190,9 @@ def test_questions_are_chosen_by_group_and_slice_and_the_address_keeps_both(brow
     page.reload()
     page.wait_for_selector("article.flip")
     assert (page.locator("#show").input_value(), page.locator("#among").input_value()) == (
-        "only_second", "kind: true_false",
-    )  # fmt: skip
+        "only_second",
+        "kind: true_false",
+    )
     query = parse_qs(urlsplit(page.url).query)
     assert (query["show"], query["among"]) == (["only_second"], ["kind: true_false"])
     assert troubles == []

@@ -97,15 +97,42 @@ def test_what_is_established_for_a_pair_alone_is_not_said_to_be_so_among_all(bro
 
 def test_numbers_are_written_as_python_writes_them(browser: Any, base: str) -> None:
     page, _ = opened(browser, f"{base}plain/compare.html")
-    values = [0.0, 1.0, 0.5, 0.125, 0.0625, 0.1875, 0.99609375, 0.995, 0.095, 0.0999, 1e-4, 9.95e-5, 1.25e-5, 3e-07,
-              2.0**-100, 7 / 16, 1 / 3, 0.0005, 0.0015, 2e-310, 0.046875, 0.15, 0.25, 0.375, 0.9995]  # fmt: skip
+    values = [
+        0.0,
+        1.0,
+        0.5,
+        0.125,
+        0.0625,
+        0.1875,
+        0.99609375,
+        0.995,
+        0.095,
+        0.0999,
+        1e-4,
+        9.95e-5,
+        1.25e-5,
+        3e-07,
+        2.0**-100,
+        7 / 16,
+        1 / 3,
+        0.0005,
+        0.0015,
+        2e-310,
+        0.046875,
+        0.15,
+        0.25,
+        0.375,
+        0.9995,
+    ]
     found = page.evaluate("values => values.map(v => [compareWords.general(v), compareWords.signed(v)])", values)
     assert found == [[f"{value:.2g}", signed(value)] for value in values]
     found = page.evaluate("values => values.map(v => compareWords.percent(v))", values)
     assert found == [f"{value * 100:.1f}" for value in values]
     assert page.evaluate("[compareWords.signed(-0.0001), compareWords.delta(-0.25), compareWords.delta(0)]") == [
-        "0.000", "\u22120.250", "0.000",
-    ]  # fmt: skip
+        "0.000",
+        "\u22120.250",
+        "0.000",
+    ]
 
 
 def test_the_address_says_the_pair_and_back_leads_to_the_one_before(browser: Any, base: str) -> None:
@@ -137,21 +164,32 @@ SYSTEM_0, OTHER_0 = "“system-0”", "“other-0”"
     ("asked", "told", "left"),
     [
         ("?table=../../x&a=system-0&b=system-1", "There is no table “../../x” here.", (TABLE, "system-0", "")),
-        (f"?table={TABLE}&a=system-1&b=%3Cimg src=x onerror=window.harmed=1%3E",
-         "There is no system “<img src=x onerror=window.harmed=1>” here.", (TABLE, "system-1", "")),
+        (
+            f"?table={TABLE}&a=system-1&b=%3Cimg src=x onerror=window.harmed=1%3E",
+            "There is no system “<img src=x onerror=window.harmed=1>” here.",
+            (TABLE, "system-1", ""),
+        ),
         ("?a=__proto__&b=system-1", "There is no system “__proto__” here.", (TABLE, "", "system-1")),
         (f"?table={TABLE}&a=system-1&b=system-1", "A and B are the same system.", (TABLE, "system-1", "")),
-        (f"?table={TABLE}&a=system-0&b=other-0",
-         f"{OTHER_0} answered other questions (tqa v1 · test) than those of this table (tqa v1 · val).",
-         (TABLE, "system-0", "")),
-        ("?a=system-0&b=other-0",
-         f"These two never answered the same questions: {SYSTEM_0} those of tqa v1 · val, {OTHER_0} those of "
-         "tqa v1 · test.", ("tqa.v1.test", "", "other-0")),
+        (
+            f"?table={TABLE}&a=system-0&b=other-0",
+            f"{OTHER_0} answered other questions (tqa v1 · test) than those of this table (tqa v1 · val).",
+            (TABLE, "system-0", ""),
+        ),
+        (
+            "?a=system-0&b=other-0",
+            f"These two never answered the same questions: {SYSTEM_0} those of tqa v1 · val, {OTHER_0} those of "
+            "tqa v1 · test.",
+            ("tqa.v1.test", "", "other-0"),
+        ),
         (f"?table={TABLE}&a=&b=%00%E2%80%AE{'w' * 5000}", "There is no system “” here.", (TABLE, "", "")),
-        (f"?table={TABLE}&a=system-2&b=%00%E2%80%AE{'w' * 5000}",
-         f"There is no system “\ufffd\ufffd{'w' * 57}…” here.", (TABLE, "system-2", "")),
+        (
+            f"?table={TABLE}&a=system-2&b=%00%E2%80%AE{'w' * 5000}",
+            f"There is no system “\ufffd\ufffd{'w' * 57}…” here.",
+            (TABLE, "system-2", ""),
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_address_that_cannot_be_shown_has_one_reason(
     browser: Any, base: str, asked: str, told: str, left: tuple[str, str, str]
 ) -> None:

@@ -262,8 +262,11 @@ def test_the_python_of_a_page_runs_as_it_stands(page: Any, dataset: Dataset, tmp
         "assert len(questions) == 60 and hits['val_001'][0].rank == 1 and len(pages) > 5",
     )
     own = os.environ | {
-        "HF_HOME": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "PYTHONPATH": str(ROOT)
-    }  # fmt: skip
+        "HF_HOME": str(tmp_path / "hub"),
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        "PYTHONPATH": str(ROOT),
+    }
     for program, tell in zip(programs, tells, strict=True):
         code = f"{program.text_content()}\n{tell}\n"
         found = subprocess.run(
@@ -364,17 +367,23 @@ def test_what_the_builder_escaped_is_read_back_as_it_was(text: str) -> None:
 
 def test_marks_become_spans_and_nothing_else_does() -> None:
     assert spans_of("**a b** and *c*: `d * e`") == (
-        Span("a b", "strong"), Span(" and ", ""), Span("c", "em"), Span(": ", ""), Span("d * e", "code"),
-    )  # fmt: skip
+        Span("a b", "strong"),
+        Span(" and ", ""),
+        Span("c", "em"),
+        Span(": ", ""),
+        Span("d * e", "code"),
+    )
     assert shown("[x](javascript:y) <img src=x> ![z](q)") == "[x](javascript:y) <img src=x> ![z](q)"
 
 
 def test_paragraphs_and_items_are_told_apart() -> None:
     lines = ["one", "goes on", "", "- item", "  of two lines", "  - inner", "", "two"]
     assert blocks_of(lines) == [
-        Block((Span("one goes on"),)), Block((Span("item of two lines"),), 1), Block((Span("inner"),), 2),
+        Block((Span("one goes on"),)),
+        Block((Span("item of two lines"),), 1),
+        Block((Span("inner"),), 2),
         Block((Span("two"),)),
-    ]  # fmt: skip
+    ]
 
 
 @given(st.text(max_size=400))

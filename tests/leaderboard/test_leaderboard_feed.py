@@ -173,8 +173,11 @@ def test_an_address_that_is_none_is_refused(results: Path, tmp_path: Path, url: 
 
 
 def test_every_page_leads_to_the_feed_from_where_it_stands(whole: Path) -> None:
-    for name, link in (("index.html", "feed.xml"), ("history/tqa-1.0.0.html", "../feed.xml"),
-                       ("systems/tqa.v1.val/mover.html", "../../feed.xml")):  # fmt: skip
+    for name, link in (
+        ("index.html", "feed.xml"),
+        ("history/tqa-1.0.0.html", "../feed.xml"),
+        ("systems/tqa.v1.val/mover.html", "../../feed.xml"),
+    ):
         text = (whole / name).read_text(encoding="utf-8")
         assert re.search(rf'<link rel="alternate" type="application/atom\+xml" title="[^"]+" href="{link}">', text), (
             name

@@ -43,8 +43,15 @@ def build(folder: Path, dataset: Dataset) -> tuple[Path, str]:
         copy.write_bytes(path.read_bytes())
         if path.parent.name == "beta":
             path.unlink()  # found among the submissions alone
-    arguments = [str(folder / "results"), "--submissions", str(folder / "submissions"), "--dataset",
-                 str(dataset.folder), "--out", str(folder / "site")]  # fmt: skip
+    arguments = [
+        str(folder / "results"),
+        "--submissions",
+        str(folder / "submissions"),
+        "--dataset",
+        str(dataset.folder),
+        "--out",
+        str(folder / "site"),
+    ]
     done = CliRunner().invoke(board, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return folder / "site", done.output

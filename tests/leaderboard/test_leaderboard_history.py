@@ -48,10 +48,16 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     write_hostile(folder / "results")
     errata = [
-        Erratum(id=f"entry-{at}", date=date(2026, 11, 1 + at), fault=text[:2000] + ".", done=text[:2000] + ".",
-                page=text[:200] + ".", question=text[:200])
+        Erratum(
+            id=f"entry-{at}",
+            date=date(2026, 11, 1 + at),
+            fault=text[:2000] + ".",
+            done=text[:2000] + ".",
+            page=text[:200] + ".",
+            question=text[:200],
+        )
         for at, text in enumerate(HOSTILE)
-    ]  # fmt: skip
+    ]
     return build_some(folder / "results", folder / "site", KINDS, errata=errata)
 
 
@@ -70,8 +76,10 @@ def test_a_version_s_board_has_its_own_results_and_ranks(results: Path) -> None:
     old = versions_of(groups)[2]
     (table,) = tables_on(old, groups, board)
     assert [(row.result.card.system.slug, row.rank.text) for row in table.rows] == [
-        ("gone", "1"), ("mover", "2"), ("same", "3"),
-    ]  # fmt: skip
+        ("gone", "1"),
+        ("mover", "2"),
+        ("same", "3"),
+    ]
     assert {row.result.dataset.version for row in table.rows} == {(1, 0, 0)}
     kept = {row.result.card.system.slug: row.scorecard for row in table.rows}
     assert kept["mover"] == "data/tqa.v1.val/mover/earlier/1.0.0/scorecard.json"  # replaced by 1.1.0's

@@ -17,12 +17,60 @@ from leaderboard.commands import board as command
 
 OURS = frozenset(
     {
-        "html", "head", "meta", "title", "link", "script", "body", "a", "header", "h1", "h2", "p", "strong", "nav",
-        "ul", "li", "main", "details", "summary", "section", "span", "code", "div", "svg", "rect", "line", "label",
-        "input", "table", "caption", "thead", "tr", "th", "small", "tbody", "td", "time", "bdi", "dl", "dt", "dd",
-        "pre", "footer", "br", "ol", "em", "select", "option", "fieldset", "legend", "button", "noscript",
+        "html",
+        "head",
+        "meta",
+        "title",
+        "link",
+        "script",
+        "body",
+        "a",
+        "header",
+        "h1",
+        "h2",
+        "p",
+        "strong",
+        "nav",
+        "ul",
+        "li",
+        "main",
+        "details",
+        "summary",
+        "section",
+        "span",
+        "code",
+        "div",
+        "svg",
+        "rect",
+        "line",
+        "label",
+        "input",
+        "table",
+        "caption",
+        "thead",
+        "tr",
+        "th",
+        "small",
+        "tbody",
+        "td",
+        "time",
+        "bdi",
+        "dl",
+        "dt",
+        "dd",
+        "pre",
+        "footer",
+        "br",
+        "ol",
+        "em",
+        "select",
+        "option",
+        "fieldset",
+        "legend",
+        "button",
+        "noscript",
     }
-)  # fmt: skip
+)
 ALLOWED = {"https://good.example/paper", "mailto:a@good.example"}
 
 
@@ -92,9 +140,15 @@ def test_no_cell_of_the_csv_starts_a_formula_or_a_line(site: Path) -> None:
     rows = list(csv.reader(io.StringIO(raw.decode("utf-8"), newline="")))
     assert len(rows) == len(HOSTILE) + 1
     numbers = {
-        "score", "score_low", "score_high", "strict_score", "clean_score", "clean_score_low", "clean_score_high",
+        "score",
+        "score_low",
+        "score_high",
+        "strict_score",
+        "clean_score",
+        "clean_score_low",
+        "clean_score_high",
         "declared_score",
-    }  # fmt: skip
+    }
     for row in rows[1:]:
         for column, value in zip(rows[0], row, strict=True):
             if column in numbers:

@@ -19,24 +19,49 @@ from system_numbers import SystemPage
 
 REAL = Path(__file__).resolve().parents[2] / "leaderboard" / "results"
 KEPT = (
-    "edu-rag-mini-1.0.0/test", "tqa-val-2.0.0/val-stratified-300-seed-0", "tqa-val-2.1.0/val-stratified-300-seed-0",
+    "edu-rag-mini-1.0.0/test",
+    "tqa-val-2.0.0/val-stratified-300-seed-0",
+    "tqa-val-2.1.0/val-stratified-300-seed-0",
     "tqa-val-2.1.0/val",
-)  # fmt: skip
+)
 SYSTEMS = (
-    "house", "huo-self-check-rag", "edu-rag-paper-smollm2-letter", "sbert-overlap", "blind-abstain", "blind-a",
-    "edu-rag-paper-smollm2", "bm25-overlap",
-)  # fmt: skip
+    "house",
+    "huo-self-check-rag",
+    "edu-rag-paper-smollm2-letter",
+    "sbert-overlap",
+    "blind-abstain",
+    "blind-a",
+    "edu-rag-paper-smollm2",
+    "bm25-overlap",
+)
 PROBES = {
     "no-context": {
-        "n": 1255, "sample": None, "seed": 0, "counts": {"correct": 400, "incorrect": 855}, "score": -0.3625,
-        "interval": [-0.4, -0.31], "main_score": 0.1, "difference": -0.4625, "difference_interval": [-0.5, -0.41],
-        "p": 0.004, "rejection": 0.25, "rejection_interval": [0.2, 0.31], "main_rejection": 0.03125,
+        "n": 1255,
+        "sample": None,
+        "seed": 0,
+        "counts": {"correct": 400, "incorrect": 855},
+        "score": -0.3625,
+        "interval": [-0.4, -0.31],
+        "main_score": 0.1,
+        "difference": -0.4625,
+        "difference_interval": [-0.5, -0.41],
+        "p": 0.004,
+        "rejection": 0.25,
+        "rejection_interval": [0.2, 0.31],
+        "main_rejection": 0.03125,
     },
     "repeat": {
-        "n": 60, "score": 0.5, "interval": [0.25, 0.7], "main_score": 0.5, "difference": 0.0,
-        "difference_interval": [-0.05, 0.05], "p": 1.0, "n_identical": 58, "scores": [0.5, 0.5, 0.5],
+        "n": 60,
+        "score": 0.5,
+        "interval": [0.25, 0.7],
+        "main_score": 0.5,
+        "difference": 0.0,
+        "difference_interval": [-0.05, 0.05],
+        "p": 1.0,
+        "n_identical": 58,
+        "scores": [0.5, 0.5, 0.5],
     },
-}  # fmt: skip
+}
 COST = {"cost_usd": {"mean": 0.01234, "total": 3.7, "n": 300, "source": "declared"}, "energy_j": {"mean": 12.5}}
 
 
@@ -62,10 +87,18 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
     folder = tmp_path_factory.mktemp("numbers")
     made.write_board(folder / "made/results")
     further = made.card_of(
-        "probed", made.outcomes_of((50, 30, 10, 5, 5), 1255, 99), name="Probed 3.5", probes=PROBES, cost=COST,
-        made_on="tqa@0.9.0", models=("Model 70B, 4 bit",), description="Version 2.5 of 7 parts. " * 40,
-        attribution={}, dataset="tqa@1.1.0#99999999", predictions_sha256="ab" * 32,
-    )  # fmt: skip
+        "probed",
+        made.outcomes_of((50, 30, 10, 5, 5), 1255, 99),
+        name="Probed 3.5",
+        probes=PROBES,
+        cost=COST,
+        made_on="tqa@0.9.0",
+        models=("Model 70B, 4 bit",),
+        description="Version 2.5 of 7 parts. " * 40,
+        attribution={},
+        dataset="tqa@1.1.0#99999999",
+        predictions_sha256="ab" * 32,
+    )
     made.write_card(folder / "made/results", further)
     for name in KEPT:
         for slug in SYSTEMS:
@@ -134,9 +167,12 @@ def test_one_changed_digit_of_the_board_is_found(boards: dict[str, Built]) -> No
 
 @pytest.mark.parametrize(
     ("name", "table", "slug"),
-    [("real", "tqa-val.v2.val.stratified-300-seed-0", "house"), ("made", "tqa.v1.val", "probed"),
-     ("made", "tqa.v1.val", "gpt-4o")],
-)  # fmt: skip
+    [
+        ("real", "tqa-val.v2.val.stratified-300-seed-0", "house"),
+        ("made", "tqa.v1.val", "probed"),
+        ("made", "tqa.v1.val", "gpt-4o"),
+    ],
+)
 def test_one_changed_digit_of_a_system_page_is_found(
     boards: dict[str, Built], name: str, table: str, slug: str
 ) -> None:
@@ -149,8 +185,10 @@ def test_a_changed_sort_key_label_or_title_is_found(boards: dict[str, Built]) ->
     board = boards["real"]
     page = read(board.site / "index.html")
     for selector, name in (
-        ("td[data-column=accuracy]", "data-value"), ("td[data-column=links] a", "aria-label"), (".badge.good", "title"),
-    ):  # fmt: skip
+        ("td[data-column=accuracy]", "data-value"),
+        ("td[data-column=links] a", "aria-label"),
+        (".badge.good", "title"),
+    ):
         tag = next(tag for tag in page.select(selector) if NUMBER.search(tag[name]))
         before, at = tag[name], NUMBER.search(tag[name]).end() - 1
         tag[name] = f"{before[:at]}{(int(before[at]) + 1) % 10}{before[at + 1 :]}"

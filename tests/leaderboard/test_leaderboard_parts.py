@@ -57,7 +57,7 @@ CHANGES: dict[str, Change] = {
     "the same team on a sample": lambda results: made.write_card(
         results, made.card_of("one", "ci" * 5, sample="stratified-10-seed-0", predictions_sha256=OTHER, team="team one")
     ),
-}  # fmt: skip
+}
 
 
 def build(results: Path, site: Path, **given: Any) -> Written:

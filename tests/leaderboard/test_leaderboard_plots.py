@@ -107,9 +107,16 @@ def test_an_axis_of_scores_holds_every_value_between_its_ticks(values: list[floa
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(3.01, "3.01 s"), (120, "120 s"), (0.0017, "1.7 ms"), (1e-3, "1 ms"), (2e-6, "2 µs"), (1e-9, "0.001 µs"),
-     (1234, "1,230 s")],
-)  # fmt: skip
+    [
+        (3.01, "3.01 s"),
+        (120, "120 s"),
+        (0.0017, "1.7 ms"),
+        (1e-3, "1 ms"),
+        (2e-6, "2 µs"),
+        (1e-9, "0.001 µs"),
+        (1234, "1,230 s"),
+    ],
+)
 def test_seconds_are_said_in_the_unit_that_fits(value: float, words: str) -> None:
     assert seconds_words(value) == words
 
@@ -240,7 +247,9 @@ def test_every_number_on_the_page_is_the_scorecards(results: Path, site: Path) -
         told = {name: table.get(slug, {}) for name, table in tables.items()}
         low, high = card.intervals["score"]
         expected: dict[tuple[str, str], float | None] = {
-            ("scores", "Score"): card.counts.score, ("scores", "From"): low, ("scores", "To"): high,
+            ("scores", "Score"): card.counts.score,
+            ("scores", "From"): low,
+            ("scores", "To"): high,
             ("outcomes", "Accuracy %"): card.counts.accuracy,
             ("outcomes", "Hallucination %"): card.counts.hallucination,
             ("outcomes", "Missing %"): card.counts.missing,
@@ -250,7 +259,7 @@ def test_every_number_on_the_page_is_the_scorecards(results: Path, site: Path) -
             ("coverage", "Best score by abstaining"): card.confidence.get("best", {}).get("score"),
             ("ladder", "Evidence only"): card.probes.get("evidence-only", {}).get("score"),
             ("ladder", "No context"): card.probes.get("no-context", {}).get("supported", {}).get("score"),
-        }  # fmt: skip
+        }
         for (name, column), value in expected.items():
             assert told[name].get(column, "") == ("" if value is None else str(value)), (slug, name, column)
         if "input_tokens" in card.cost:
@@ -350,14 +359,15 @@ def test_a_table_of_withdrawn_systems_draws_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        {"curve": "x", "aurc": 0.1, "n": 5}, {"curve": [{"coverage": 0.5, "risk": 2}], "aurc": 0.1, "n": 5},
+        {"curve": "x", "aurc": 0.1, "n": 5},
+        {"curve": [{"coverage": 0.5, "risk": 2}], "aurc": 0.1, "n": 5},
         {"curve": [{"coverage": 0.5, "risk": 0.1}, {"coverage": 0.4, "risk": 0.1}], "aurc": 0.1, "n": 5},
         {"curve": [{"coverage": 0.5, "risk": 0.1}], "aurc": True, "n": 5},
         {"curve": [[0.1, 0.2]], "aurc": 0.1, "n": 5},
         {"curve": [{"coverage": 0.5, "risk": 0.1}], "aurc": 0.1, "n": 10**9},
         {"curve": [None], "aurc": None, "n": None},
     ],
-)  # fmt: skip
+)
 def test_what_is_no_curve_is_not_drawn(told: dict[str, Any]) -> None:
     assert curve_of(system(1, 0.5, confidence=told)) is None
 
@@ -365,12 +375,14 @@ def test_what_is_no_curve_is_not_drawn(told: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        {"no-context": "x", "evidence-only": ["y"]}, {"evidence-only": {"n": 1.5, "score": 0, "main_score": 0}},
+        {"no-context": "x", "evidence-only": ["y"]},
+        {"evidence-only": {"n": 1.5, "score": 0, "main_score": 0}},
         {"evidence-only": {"n": 5, "score": 7, "main_score": 0}},
         {"no-context": {"n": True, "score": 0.1, "main_score": 0.2}},
-        {"evidence-only": nested("x")}, {"no-context": {"n": 10**30, "score": 0.1, "main_score": 0.1}},
+        {"evidence-only": nested("x")},
+        {"no-context": {"n": 10**30, "score": 0.1, "main_score": 0.1}},
     ],
-)  # fmt: skip
+)
 def test_what_is_no_probe_is_no_ladder(told: dict[str, Any]) -> None:
     assert ladder_of(system(1, 0.5, probes=told)) is None
 

@@ -195,11 +195,20 @@ CHOICES = {"a": "true", "b": "false", "c": "False"}
 @pytest.mark.parametrize(
     ("answer", "response", "said"),
     [
-        ("b", None, "b"), ("B", None, "b"), ("(b)", None, "b"), ("a.", None, "a"), ("True ", None, "a"),
-        ("false", None, "false"), ("z", None, "z"), (None, None, None), (None, " ", None), (None, "a", "a"),
-        ("x" * 500, None, "x" * 119 + "…"), (None, "I do not\n know", "I do not know"),
+        ("b", None, "b"),
+        ("B", None, "b"),
+        ("(b)", None, "b"),
+        ("a.", None, "a"),
+        ("True ", None, "a"),
+        ("false", None, "false"),
+        ("z", None, "z"),
+        (None, None, None),
+        (None, " ", None),
+        (None, "a", "a"),
+        ("x" * 500, None, "x" * 119 + "…"),
+        (None, "I do not\n know", "I do not know"),
     ],
-)  # fmt: skip
+)
 def test_an_answer_is_shown_as_the_label_it_names_or_in_its_own_words(
     answer: str | None, response: str | None, said: str | None
 ) -> None:

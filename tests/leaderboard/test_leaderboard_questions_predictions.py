@@ -87,8 +87,15 @@ def test_one_command_makes_a_site_that_shows_what_was_said(tmp_path: Path) -> No
     for path in sorted((tmp_path / "results").rglob("predictions.jsonl")):
         lay(tmp_path / "submissions", path.parent.name, f"quiz-1.0.0/{path.parents[1].name}.jsonl", path.read_bytes())
         path.unlink()
-    arguments = [str(tmp_path / "results"), "--submissions", str(tmp_path / "submissions"), "--dataset",
-                 str(dataset.folder), "--out", str(tmp_path / "site")]  # fmt: skip
+    arguments = [
+        str(tmp_path / "results"),
+        "--submissions",
+        str(tmp_path / "submissions"),
+        "--dataset",
+        str(dataset.folder),
+        "--out",
+        str(tmp_path / "site"),
+    ]
     done = CliRunner().invoke(board, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     # gamma's stand nowhere.

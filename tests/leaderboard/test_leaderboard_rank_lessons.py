@@ -16,9 +16,15 @@ LESSONS = tuple(at // 10 for at in range(60))
 def card(slug: str, outcomes: str) -> ScoreCard:
     counts = Counts(correct=outcomes.count("c"), incorrect=outcomes.count("i"), abstained=outcomes.count("a"))
     return ScoreCard(
-        system=SystemFacts(slug=slug, name=slug, team="us"), dataset="tiny@1.0.0#aaaaaaaa", split="test", sample=None,
-        harness="test", answers_rule="answers-v1", counts=counts, outcomes=outcomes,
-    )  # fmt: skip
+        system=SystemFacts(slug=slug, name=slug, team="us"),
+        dataset="tiny@1.0.0#aaaaaaaa",
+        split="test",
+        sample=None,
+        harness="test",
+        answers_rule="answers-v1",
+        counts=counts,
+        outcomes=outcomes,
+    )
 
 
 PLAIN = [card("better", "c" * 20 + "a" * 40), card("silent", "a" * 60)]

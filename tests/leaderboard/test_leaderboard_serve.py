@@ -79,12 +79,18 @@ def asked(port: int, path: str, method: str = "GET", **headers: str) -> tuple[in
 
 def test_types_are_those_of_a_static_host_and_the_same_on_every_machine(site: Path) -> None:
     wanted = {
-        "/": "text/html; charset=utf-8", "/icon.svg": "image/svg+xml", "/data/a.wasm": "application/wasm",
-        "/data/a.parquet": "application/vnd.apache.parquet", "/data/a.pagefind": "application/octet-stream",
-        "/data/a.js": "text/javascript; charset=utf-8", "/data/a.json": "application/json",
-        "/data/feed.xml": "application/xml", "/data/llms.txt": "text/plain; charset=utf-8",
-        "/data/board.csv": "text/csv; charset=utf-8", "/data/a.jsonl": "application/jsonl",
-    }  # fmt: skip
+        "/": "text/html; charset=utf-8",
+        "/icon.svg": "image/svg+xml",
+        "/data/a.wasm": "application/wasm",
+        "/data/a.parquet": "application/vnd.apache.parquet",
+        "/data/a.pagefind": "application/octet-stream",
+        "/data/a.js": "text/javascript; charset=utf-8",
+        "/data/a.json": "application/json",
+        "/data/feed.xml": "application/xml",
+        "/data/llms.txt": "text/plain; charset=utf-8",
+        "/data/board.csv": "text/csv; charset=utf-8",
+        "/data/a.jsonl": "application/jsonl",
+    }
     with listening(site) as port:
         for path, kind in wanted.items():
             status, headers, body = asked(port, path)
@@ -101,9 +107,21 @@ def test_types_are_those_of_a_static_host_and_the_same_on_every_machine(site: Pa
 
 @pytest.mark.parametrize(
     "path",
-    ["/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt", "/data/../../secret.txt", "/data/link.txt", "/data/",
-     "//etc/passwd", "/etc/passwd", "/a%00b", "/" + "a" * 5_000, "/..\\secret.txt", "/nothing.html"],
-)  # fmt: skip
+    [
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "/data/../../secret.txt",
+        "/data/link.txt",
+        "/data/",
+        "//etc/passwd",
+        "/etc/passwd",
+        "/a%00b",
+        "/" + "a" * 5_000,
+        "/..\\secret.txt",
+        "/nothing.html",
+    ],
+)
 def test_nothing_outside_of_the_folder_and_no_list_of_files_is_served(site: Path, path: str) -> None:
     with listening(site) as port:
         status, headers, body = asked(port, path)
@@ -153,9 +171,13 @@ def test_a_watch_takes_the_options_of_the_board() -> None:
 def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process of its own, and the address that it prints."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "edu_rag", "serve", *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        [sys.executable, "-m", "edu_rag", "serve", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert process.stdout is not None
     try:
         yield process, process.stdout.readline().strip()
@@ -312,9 +334,14 @@ def test_a_changed_result_is_built_and_shown_and_nothing_is_left_behind(browser:
 def test_results_that_cannot_be_built_end_it_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "results").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "edu_rag", "serve", "--watch", str(tmp_path / "results")], cwd=ROOT,
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-m", "edu_rag", "serve", "--watch", str(tmp_path / "results")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=300,
+    )
     assert done.returncode == 1
     assert "holds no scorecard.json" in done.stderr
     assert "Traceback" not in done.stderr

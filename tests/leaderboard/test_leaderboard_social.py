@@ -88,9 +88,14 @@ def test_hostile_names_neither_crash_nor_warn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("检索增强问答系统", "my-system"), ("Z\u0300\u0301\u0302 system", "Z\u0300 system"), ("a\u202eb\x00c", "a b c"),
-     ("naïve RAG 7B", "naïve RAG 7B"), ("Mixed 模 name here", "Mixed □ name here")],
-)  # fmt: skip
+    [
+        ("检索增强问答系统", "my-system"),
+        ("Z\u0300\u0301\u0302 system", "Z\u0300 system"),
+        ("a\u202eb\x00c", "a b c"),
+        ("naïve RAG 7B", "naïve RAG 7B"),
+        ("Mixed 模 name here", "Mixed □ name here"),
+    ],
+)
 def test_letters_that_the_font_lacks_become_boxes_and_a_name_of_boxes_the_slug(
     tmp_path: Path, name: str, shown: str
 ) -> None:

@@ -20,9 +20,15 @@ from leaderboard.probes import ASKED, probes_of
 from leaderboard.retrieved import retrieved_of
 
 PROBE = {
-    "n": 9, "score": 0.5, "interval": [0.1, 0.9], "main_score": 0.25, "difference": 0.25,
-    "difference_interval": [-0.5, 1.0], "p": 0.4, "rejection": 0.1,
-}  # fmt: skip
+    "n": 9,
+    "score": 0.5,
+    "interval": [0.1, 0.9],
+    "main_score": 0.25,
+    "difference": 0.25,
+    "difference_interval": [-0.5, 1.0],
+    "p": 0.4,
+    "rejection": 0.1,
+}
 
 
 def page_of(tmp_path: Path, *cards: Any, slug: str = "one", table: str = "tqa.v1.val") -> BeautifulSoup:
@@ -39,8 +45,10 @@ def test_the_points_of_all_causes_are_those_that_the_score_lacks() -> None:
     assert losses is not None
     assert losses.points == card.counts.n * (1 - card.counts.score) == 8
     assert [(loss.cause, loss.n, loss.width) for loss in losses.rows] == [
-        ("no_evidence", 4, "100"), ("not_used", 1, "25"), ("a new cause", 1, "25"),
-    ]  # fmt: skip
+        ("no_evidence", 4, "100"),
+        ("not_used", 1, "25"),
+        ("a new cause", 1, "25"),
+    ]
     assert losses.rows[2].meaning == ""
     assert losses_of(made.card_of("two", "cc")) is None
 
@@ -54,17 +62,21 @@ def test_causes_without_number_do_not_fill_a_page() -> None:
 
 def test_metrics_stand_in_a_table_by_depth_and_strange_ones_below_it() -> None:
     retrieval = {
-        "n_citing": 7, "metrics": {"P@5": 0.25, "P@1": 0.5, "MRR": 0.75, "R@1": "many", "P@0": 0.5, "odd": 3},
+        "n_citing": 7,
+        "metrics": {"P@5": 0.25, "P@1": 0.5, "MRR": 0.75, "R@1": "many", "P@0": 0.5, "odd": 3},
         "intervals": {"P@5": [0.1, 0.4], "MRR": [0.9], "R@9": [0, 1]},
-    }  # fmt: skip
+    }
     found = retrieved_of(retrieval)
     assert found.depths == [1, 5, 0]
     assert [(row.words, [one and tuple(one) for one in row.values]) for row in found.rows] == [
-        ("Precision", [(0.5, None), (0.25, (0.1, 0.4)), None]), ("MRR", [None, None, (0.75, None)]),
-    ]  # fmt: skip
+        ("Precision", [(0.5, None), (0.25, (0.1, 0.4)), None]),
+        ("MRR", [None, None, (0.75, None)]),
+    ]
     assert found.rest == {
-        "n_citing": 7, "metrics": {"R@1": "many", "P@0": 0.5, "odd": 3}, "intervals": {"MRR": [0.9], "R@9": [0, 1]},
-    }  # fmt: skip
+        "n_citing": 7,
+        "metrics": {"R@1": "many", "P@0": 0.5, "odd": 3},
+        "intervals": {"MRR": [0.9], "R@9": [0, 1]},
+    }
 
 
 def test_metrics_at_very_many_depths_are_no_table() -> None:
@@ -77,9 +89,11 @@ def test_probes_stand_in_the_harness_s_order_and_what_makes_no_sense_below_them(
     found = probes_of({"permuted": PROBE, "no-context": PROBE | {"p": "small"}, "half-noise": {"n": 3}, "mine": 7})
     assert [(probe.name, probe.n, probe.p) for probe in found.rows] == [("no-context", 9, None), ("permuted", 9, 0.4)]
     assert found.rest == {
-        "permuted": {"rejection": 0.1}, "no-context": {"p": "small", "rejection": 0.1}, "half-noise": {"n": 3},
+        "permuted": {"rejection": 0.1},
+        "no-context": {"p": "small", "rejection": 0.1},
+        "half-noise": {"n": 3},
         "mine": 7,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -123,8 +137,12 @@ def test_every_result_of_a_system_is_listed_newest_first_with_what_moved_it(tmp_
     page = page_of(tmp_path, old, new, newest, sampled, elsewhere, made.card_of("two", "ciaca"))
     rows = [" ".join(row.get_text(" ").split()) for row in page.select("#history tbody tr")]
     assert [row.split()[0] for row in rows] == [
-        "tqa@2.0.0#88888888", "tqa@1.1.0#99999999", "tqa@1.0.0#0a1b2c3d", "tqa@1.0.0#0a1b2c3d", "other@3.0.0#77777777",
-    ]  # fmt: skip
+        "tqa@2.0.0#88888888",
+        "tqa@1.1.0#99999999",
+        "tqa@1.0.0#0a1b2c3d",
+        "tqa@1.0.0#0a1b2c3d",
+        "other@3.0.0#77777777",
+    ]
     assert "0.400 other questions or gold" in rows[0]
     assert rows[0].endswith("page")
     assert "0.800 the same answers, scored again" in rows[1]
@@ -141,12 +159,14 @@ def test_a_page_leads_to_its_neighbours_in_rank_and_to_its_table_as_data(tmp_pat
     ]
     page = page_of(tmp_path, *cards, slug="two")
     assert [" ".join(line.text.split()) for line in page.select("nav.on li")][:2] == [
-        "Compare with one (above)", "Compare with three (below)",
-    ]  # fmt: skip
+        "Compare with one (above)",
+        "Compare with three (below)",
+    ]
     assert [a["href"] for a in page.select("nav.on li a")][:3] == [
-        "../../compare.html?table=tqa.v1.val&a=two&b=one", "../../compare.html?table=tqa.v1.val&a=two&b=three",
+        "../../compare.html?table=tqa.v1.val&a=two&b=one",
+        "../../compare.html?table=tqa.v1.val&a=two&b=three",
         "../../plots/tqa.v1.val.html",
-    ]  # fmt: skip
+    ]
     first = BeautifulSoup((tmp_path / "site/systems/tqa.v1.val/one.html").read_text(encoding="utf-8"), "html.parser")
     assert " ".join(first.select_one("nav.on li").text.split()) == "Compare with two (below)"
     for link in page.select("#downloads a[download]"):

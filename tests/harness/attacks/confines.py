@@ -14,9 +14,12 @@ from attack import attack, call, name_of
 
 F_SETLEASE, CACHESTAT = 1024, 451
 RARE = (
-    (socket.SOCK_STREAM, 262), (socket.SOCK_DGRAM, 136), (socket.SOCK_SEQPACKET, 132), (6, 33),
+    (socket.SOCK_STREAM, 262),
+    (socket.SOCK_DGRAM, 136),
+    (socket.SOCK_SEQPACKET, 132),
+    (6, 33),
     (socket.SOCK_STREAM, 256),
-)  # fmt: skip
+)
 """MPTCP, UDP-Lite, SCTP, DCCP and SMC: kernels load their modules for whoever asks."""
 
 

@@ -214,8 +214,16 @@ def _writable(paths: list[str]) -> str | None:
 
 @attack
 def kernel_settings() -> str | None:
-    names = ("kernel/hostname", "kernel/domainname", "vm/overcommit_memory", "net/ipv4/ip_forward", "fs/file-max",
-             "kernel/pid_max", "kernel/shmmax", "kernel/modprobe")  # fmt: skip
+    names = (
+        "kernel/hostname",
+        "kernel/domainname",
+        "vm/overcommit_memory",
+        "net/ipv4/ip_forward",
+        "fs/file-max",
+        "kernel/pid_max",
+        "kernel/shmmax",
+        "kernel/modprobe",
+    )
     return _writable([f"/proc/sys/{name}" for name in names])
 
 
@@ -253,11 +261,46 @@ def memory_of_the_kernel() -> str | None:
 
 
 _DEVICES = (
-    "sda", "sda1", "vda", "nvme0n1", "dm-0", "loop0", "loop-control", "mapper/control", "zram0", "mem", "kmem", "kmsg",
-    "port", "fuse", "kvm", "net/tun", "vhost-net", "vhost-vsock", "vsock", "userfaultfd", "autofs", "btrfs-control",
-    "cpu_dma_latency", "hwrng", "input/event0", "snapshot", "ttyS0", "tty0", "tty1", "vcs", "vga_arbiter", "fb0",
-    "dri/card0", "nvidiactl", "console", "rtc0", "hugepages", "mqueue", "bus/usb/001/001",
-)  # fmt: skip
+    "sda",
+    "sda1",
+    "vda",
+    "nvme0n1",
+    "dm-0",
+    "loop0",
+    "loop-control",
+    "mapper/control",
+    "zram0",
+    "mem",
+    "kmem",
+    "kmsg",
+    "port",
+    "fuse",
+    "kvm",
+    "net/tun",
+    "vhost-net",
+    "vhost-vsock",
+    "vsock",
+    "userfaultfd",
+    "autofs",
+    "btrfs-control",
+    "cpu_dma_latency",
+    "hwrng",
+    "input/event0",
+    "snapshot",
+    "ttyS0",
+    "tty0",
+    "tty1",
+    "vcs",
+    "vga_arbiter",
+    "fb0",
+    "dri/card0",
+    "nvidiactl",
+    "console",
+    "rtc0",
+    "hugepages",
+    "mqueue",
+    "bus/usb/001/001",
+)
 
 
 @attack

@@ -85,8 +85,15 @@ def unix_socket_by_path() -> str | None:
 @attack
 def sockets_of_services() -> str | None:
     """Docker's, D-Bus's, systemd's: whoever reaches one has the machine. Only looked for, never spoken to."""
-    for path in ("/var/run/docker.sock", "/run/dbus/system_bus_socket", "/run/systemd/private", "/run/containerd",
-                 "/run/user", "/tmp/.X11-unix", "/run/nscd/socket"):  # fmt: skip
+    for path in (
+        "/var/run/docker.sock",
+        "/run/dbus/system_bus_socket",
+        "/run/systemd/private",
+        "/run/containerd",
+        "/run/user",
+        "/tmp/.X11-unix",
+        "/run/nscd/socket",
+    ):
         if os.path.exists(path) and os.access(path, os.R_OK | os.W_OK):
             return path
     return None

@@ -236,8 +236,9 @@ def files_of_the_host_behind_mount_points() -> str | None:
     """Every place that the mount table names is looked into."""
     with open("/proc/self/mountinfo") as table:
         places = {words[4] for words in map(str.split, table)} - {"/", "/proc", "/sys"}
-    found = (canary_of_file(Path(place, name)) for place in sorted(places) if os.path.isdir(place)
-             for name in _names(place))  # fmt: skip
+    found = (
+        canary_of_file(Path(place, name)) for place in sorted(places) if os.path.isdir(place) for name in _names(place)
+    )
     return first(found)
 
 
