@@ -28,7 +28,7 @@ format: .venv/.ready-dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: .venv/.ready-dev ## the versions and hashes that the workflows install, again from constraints.txt
+lock: .venv/.ready-dev ## write the hashes that CI installs by, from constraints.txt
 	.ci/lock
 
 ci: ## what CI runs
@@ -40,7 +40,7 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-demo: pyproject.toml constraints.txt .ci/environment
 	.ci/environment demo
 
-.venv/.ready-dev: pyproject.toml constraints.txt .ci/environment
+.venv/.ready-dev: pyproject.toml constraints.txt .ci/locked-dev.txt .ci/environment
 	.ci/environment dev
 
 .PHONY: help demo site test lint format lock ci clean
