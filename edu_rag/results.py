@@ -242,17 +242,23 @@ class ScoreCard:
 
         Neither did the harness make them (`caps`), nor did a maintainers' run give the same ones (`rerun`).
         """
-        return not self.caps and not _agrees(self.rerun)
+        return not self.caps and not confirms(self.rerun, self.counts.n)
 
 
-def _agrees(rerun: Mapping[str, Any]) -> bool:
-    """Whether a maintainers' run is the source of the predictions, or gave each answer that it was held against."""
+def confirms(rerun: Mapping[str, Any], n_questions: int) -> bool:
+    """Whether a maintainers' run made the predictions, or gave the same answer to every question of a large enough sample.
+
+    Large enough is `MIN_RERUN` questions, or all questions of the result if it has fewer.
+    """
     n, n_same = rerun.get("n"), rerun.get("n_same")
     # A file may hold anything in their place: `True == 1 == 1.0`.
-    alike = type(n) is int and type(n_same) is int and 0 < n == n_same <= _MOST_QUESTIONS
-    return rerun.get("own") is True or alike
+    if type(n) is int and type(n_same) is int and n == n_same and max(1, min(MIN_RERUN, n_questions)) <= n:
+        return n <= _MOST_QUESTIONS
+    return rerun.get("own") is True
 
 
+MIN_RERUN = 50
+"""With 50 of 50 answers the same, Wilson's 95 % interval for the share of equal answers begins at 0.93."""
 _MOST_QUESTIONS = 10**9
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edu_rag.look.texts import clip, signed
-from edu_rag.results import ScoreCard
+from edu_rag.results import ScoreCard, confirms
 from leaderboard.clean import Clean
 
 MAX_COUNT = 10**9
@@ -80,8 +80,9 @@ def is_sandboxed(caps: Mapping[str, Any]) -> bool:
     return bool(caps) and caps.get("sandbox") != "none"
 
 
-def rerun_badge(rerun: Mapping[str, Any]) -> Badge | None:
-    """How a maintainers' run compares, in words; None where there was none, or what is told makes no sense."""
+def rerun_badge(card: ScoreCard) -> Badge | None:
+    """How a maintainers' run compares, in words; None if there was none, or if the record makes no sense."""
+    rerun = card.rerun
     n, n_same = count_of(rerun.get("n")), count_of(rerun.get("n_same"))
     made_at = rerun.get("made_at")
     day = _DAY.match(made_at) if isinstance(made_at, str) else None
@@ -93,7 +94,7 @@ def rerun_badge(rerun: Mapping[str, Any]) -> Badge | None:
         return None
     title = f"The maintainers ran this system again{when}, on {n:,} questions: {n_same:,} answers were those handed in"
     same = f"re-run: {n_same:,} of {n:,}"
-    if n == n_same:
+    if confirms(rerun, card.counts.n):
         return Badge(f"{same} answers agree", title, "good", VERIFIED)
     return Badge(f"{same} answers agree", title, "warn", f"{same} agree")
 
@@ -114,7 +115,7 @@ def _origin(card: ScoreCard) -> Iterator[Badge]:
         yield Badge(text, f"{title}: {'; '.join(words)}" if words else title, on_row=False)
     elif card.caps:
         yield Badge("not sandboxed", "The harness made these answers without a sandbox: no cap was in force", "warn")
-    rerun = rerun_badge(card.rerun)
+    rerun = rerun_badge(card)
     if rerun is not None:
         yield rerun
     if card.reported:

@@ -71,13 +71,13 @@ def test_what_the_scorecard_does_not_hold_has_no_badge() -> None:
 
 
 def test_a_rerun_that_disagrees_is_a_caution_and_one_that_agrees_is_none() -> None:
-    manners = [rerun_badge(made.RERUN | {"n_same": n}) for n in (20, 19)]
+    manners = [rerun_badge(made.card_of(rerun=made.RERUN | {"n_same": n})) for n in (20, 19)]
     assert [badge and badge.manner for badge in manners] == ["good", "warn"]
 
 
 @given(st.dictionaries(st.sampled_from(["n", "n_same", "made_at", "caps", "own"]), JSON))
 def test_a_rerun_of_any_json_never_breaks_nor_claims_more_than_it_holds(rerun: dict[str, Any]) -> None:
-    badge = rerun_badge(rerun)
+    badge = rerun_badge(made.card_of(rerun=rerun))
     if badge is not None and rerun.get("own") is not True:
         assert 0 <= rerun["n_same"] <= rerun["n"]
         assert len(badge.title) < 200
@@ -228,13 +228,14 @@ def test_badges_of_hostile_names_are_well_formed_and_hold_our_elements_alone(tmp
 
 def test_reported_results_are_marked_and_come_after_verified_ones_of_their_tie_group(tmp_path: Path) -> None:
     best, own, again, part, here = ("c" * n + "i" * (40 - n) for n in (30, 29, 28, 27, 26))
+    whole = {"n": 40, "n_same": 40}
     cards = {
         "handed-in": made.card_of("handed-in", best),
         "own-run": made.card_of("own-run", own, rerun={"own": True, "n": 40, "n_same": 40}, runnable=True),
-        "run-again": made.card_of("run-again", again, rerun=made.RERUN, runnable=True),
-        "run-in-part": made.card_of("run-in-part", part, rerun=made.RERUN | {"n_same": 19}, runnable=True),
+        "run-again": made.card_of("run-again", again, rerun=made.RERUN | whole, runnable=True),
+        "run-in-part": made.card_of("run-in-part", part, rerun=made.RERUN | whole | {"n_same": 39}, runnable=True),
         "made-here": made.card_of("made-here", here, caps=made.CAPS, runnable=True),
-        "far-below": made.card_of("far-below", "i" * 40, rerun=made.RERUN),
+        "far-below": made.card_of("far-below", "i" * 40, rerun=made.RERUN | whole),
     }
     assert {slug for slug, card in cards.items() if card.reported} == {"handed-in", "run-in-part"}
     assert "reported" in badges(cards["handed-in"])
@@ -255,5 +256,18 @@ def test_reported_results_are_marked_and_come_after_verified_ones_of_their_tie_g
 @given(st.dictionaries(st.sampled_from(["own", "n", "n_same", "made_at"]), JSON))
 def test_whatever_a_scorecard_says_of_a_rerun_it_is_reported_or_verified(rerun: dict[str, Any]) -> None:
     card = made.card_of(rerun=rerun)
-    badge = rerun_badge(rerun)
+    badge = rerun_badge(card)
     assert card.reported == (badge is None or badge.short != VERIFIED)
+
+
+@pytest.mark.parametrize(
+    ("n_questions", "n_again", "confirmed"),
+    [(300, 50, True), (300, 49, False), (300, 1, False), (20, 20, True), (20, 19, False), (50, 50, True), (1, 1, True)],
+)
+def test_a_rerun_confirms_a_result_by_fifty_questions_or_by_all(n_questions: int, n_again: int, confirmed: bool) -> None:
+    card = made.card_of("one", "c" * n_questions, rerun=made.RERUN | {"n": n_again, "n_same": n_again})
+    assert card.reported != confirmed
+    badge = rerun_badge(card)
+    assert badge is not None
+    assert (badge.short == VERIFIED) == confirmed
+    assert f"{n_again} of {n_again} answers agree" in badge.text
