@@ -287,7 +287,7 @@ def test_an_unjudged_scoring_says_how_many_which_and_what_to_do() -> None:
         "add --judge model (`edu-rag score --help`); --verdicts FILE lists them"
     )
     failed = UnjudgedError([Unjudged("q2", "the judge gave no reply: HTTP status 401")], [], 5)
-    assert failed.remedy == "mend that and run again: grades are kept; --verdicts FILE lists them"
+    assert failed.remedy == "fix that and run the command again: finished grades are kept; --verdicts FILE lists them"
     judged = [Verdict(question_id=name, outcome="correct", reason="r") for name in ("q4", "q1")]
     assert UnjudgedError([Unjudged("q2", "no judge"), Unjudged("q3", "cut")], judged, 5).rows() == [
         {"question_id": "q1", "outcome": "correct", "reason": "r"},
