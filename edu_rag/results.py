@@ -246,7 +246,7 @@ class ScoreCard:
 
 
 def confirms(rerun: Mapping[str, Any], n_questions: int) -> bool:
-    """Whether a maintainers' run made the predictions, or gave the same answer to every question of a large enough sample.
+    """Whether a maintainers' run made the predictions, or gave the same answers to a large enough sample of questions.
 
     Large enough is `MIN_RERUN` questions, or all questions of the result if it has fewer.
     """

@@ -1,7 +1,7 @@
 """The datasets that the board's file pins: a folder or a scorecard of other content is refused.
 
-A folder is compared by its full hashes. A scorecard holds eight digits of the content hash, so these eight are compared.
-That is enough for what it is for: the scorecards of a board are made by the maintainers' own runs, which check the folder.
+A folder is compared by its full hashes. A scorecard holds only eight digits of the content hash, so these are compared.
+That is enough here: the scorecards of a board come from the maintainers' own runs, which check the whole folder.
 """
 
 from __future__ import annotations

@@ -248,6 +248,12 @@ def n_rows(index: sqlite3.Connection) -> dict[str, int]:
     return {table: index.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("searches", "fetches")}  # noqa: S608
 
 
+def n_unwritten(index: sqlite3.Connection) -> int:
+    """How many rows have no batch: they came from an earlier version and are not in the WARC file yet."""
+    found = (index.execute(f"SELECT count(*) FROM {table} WHERE batch < 0") for table in ("searches", "fetches"))  # noqa: S608
+    return sum(rows.fetchone()[0] for rows in found)
+
+
 def _upsert(table: str, key: str, columns: str) -> str:
     names = columns.split(", ")
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key.split(", "))

@@ -49,6 +49,18 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     return sqlite3.connect(f"file:{place}?{options}", uri=True, check_same_thread=False)
 
 
+def copied(path: Path, into: Path) -> sqlite3.Connection:
+    """A copy of an index and its journals in another folder, open for writing. Raises sqlite3.Error or DataError."""
+    target = into / INDEX_FILE
+    try:
+        for ending in ("", *JOURNALS):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{ending}", f"{target}{ending}")
+    except OSError as error:
+        raise file_fault(target, error, "written") from None
+    return _connect(target, "mode=rw")
+
+
 class ReadIndex:
     """The index of a store, open for reading. `is_live`: a build is writing it. Raises sqlite3.Error or DataError."""
 
@@ -96,14 +108,7 @@ class ReadIndex:
     def _copied(self) -> sqlite3.Connection:
         """A private copy with its journals, into which SQLite may write."""
         self._copy = tempfile.TemporaryDirectory(prefix="edu-rag-index-")
-        target = Path(self._copy.name) / INDEX_FILE
-        try:
-            for ending in ("", *JOURNALS):
-                with suppress(FileNotFoundError):
-                    shutil.copyfile(f"{self._path}{ending}", f"{target}{ending}")
-        except OSError as error:
-            raise file_fault(target, error, "written") from None
-        return _connect(target, "mode=rw")
+        return copied(self._path, Path(self._copy.name))
 
     def _release(self) -> None:
         if self._lock is not None:

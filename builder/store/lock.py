@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from builder.store.index_files import INDEX_FILE, LOCK_FILE, WARC_FILE
-from builder.store.takedowns import TAKEDOWNS_FILE
+from builder.store.takedowns import TAKEDOWNS_FILE, add_takedown, read_takedowns
 from edu_rag.errors import DataError
 
 _FILES = (WARC_FILE, INDEX_FILE, LOCK_FILE)
@@ -51,12 +51,21 @@ def _old(folder: Path) -> Path:
 
 
 def bring_back_takedowns(folder: Path) -> None:
-    """Move the take-down list of a forgotten store into the folder, made where it is missing, if there is one."""
+    """Move the take-down list of a forgotten store into the folder, or add it to the list that is there by now.
+
+    The folder is made if it is missing. Raises DataError if one of two lists cannot be read.
+    """
     kept = _old(folder) / TAKEDOWNS_FILE
-    if kept.is_file() and not (folder / TAKEDOWNS_FILE).exists():
-        _make(folder)
+    if not kept.is_file():
+        return
+    _make(folder)
+    if (folder / TAKEDOWNS_FILE).exists():
+        for entry in read_takedowns(kept.parent).entries:
+            add_takedown(folder, entry)
+        kept.unlink()
+    else:
         kept.rename(folder / TAKEDOWNS_FILE)
-        sync_folder(folder)
+    sync_folder(folder)
 
 
 def _holds_something_else(folder: Path) -> bool:

@@ -34,7 +34,7 @@ from edu_rag.errors import DataError
 __all__ = ("INDEX_FILE", "LOCK_FILE", "LOG_FILE", "WARC_FILE", "StoreReader")
 
 T = TypeVar("T")
-_DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, OverflowError, MemoryError)
+DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, OverflowError, MemoryError)
 """What reading a damaged index raises: SQLite (MemoryError: a length that cannot be), or the decoding of a value."""
 CHUNK_ROWS = 500
 NO_STORE_REMEDY = "give the folder DATASET.crawl that `edu-rag build` wrote"
@@ -200,7 +200,7 @@ def reading(path: Path, read: Callable[[], T]) -> T:
     """What `read` returns; whatever says that the index at `path` is damaged becomes one DataError."""
     try:
         return read()
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise index_fault(path, error) from None
     except OSError as error:
         raise file_fault(path, error, "read") from None

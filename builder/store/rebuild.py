@@ -8,14 +8,25 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import quote
+from tempfile import TemporaryDirectory
 
 from builder.store.faults import file_fault, index_fault
 from builder.store.fold import Fold
-from builder.store.index import WarcState, bring_up_to_date, n_rows, version_of, write_state
-from builder.store.index_files import INDEX_FILE, JOURNALS, WARC_FILE
+from builder.store.index import (
+    VERSION,
+    WarcState,
+    bring_up_to_date,
+    n_rows,
+    n_unwritten,
+    read_state,
+    verify_pages,
+    verify_rows,
+    version_of,
+    write_state,
+)
+from builder.store.index_files import INDEX_FILE, JOURNALS, WARC_FILE, copied
 from builder.store.lock import is_store, locked, sync_folder
-from builder.store.reader import NO_STORE_REMEDY
+from builder.store.reader import DAMAGE, NO_STORE_REMEDY
 from builder.store.warc import WarcFile
 from builder.store.warc_scan import Damage, Record, scan
 from edu_rag.errors import DataError
@@ -54,7 +65,8 @@ def rebuild_index(folder: Path) -> Rebuilt:
     """Make the index from the WARC file, keep the old one under another name, and return what was found.
 
     The new index is written under a temporary name, synced and renamed. The WARC file does not change. Raises DataError
-    where there is no WARC file, where it is of a version that kept no rows, or while another process uses the store.
+    if there is no WARC file, if it is of a version that kept no rows, if the index holds rows that it does not hold, or
+    while another process uses the store.
     """
     if not is_store(folder) or not (folder / WARC_FILE).is_file():
         raise DataError(folder / WARC_FILE, "is missing: there is nothing to make an index from", NO_STORE_REMEDY)
@@ -68,7 +80,7 @@ def rebuild_index(folder: Path) -> Rebuilt:
 
 
 def _rebuild(folder: Path) -> Rebuilt:
-    _refuse_old_index(folder)
+    _refuse_unwritten_rows(folder)
     temporary = folder / f".{INDEX_FILE}.tmp"
     try:
         temporary.unlink(missing_ok=True)
@@ -91,17 +103,29 @@ def _empty(path: Path) -> sqlite3.Connection:
     return index
 
 
-def _refuse_old_index(folder: Path) -> None:
-    """Refuse where the index is a sound one of an earlier version: the WARC file does not hold its rows."""
+def _refuse_unwritten_rows(folder: Path) -> None:
+    """Refuse if the index is sound and holds rows that the WARC file does not: a new index would be without them.
+
+    Such are the rows of an earlier version. They go to the WARC file in the first writing of a later one, in a
+    transaction of its own after the tables are up to date, so that a kill in between leaves a new index with old rows.
+    """
     path = folder / INDEX_FILE
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1", uri=True)) as index:
-            version = version_of(index)
-            columns = {row[1] for row in index.execute("PRAGMA table_info(fetches)")}
-    except sqlite3.Error:
-        return  # it cannot be read: all the more reason to make it again
-    if version and columns and "batch" not in columns:
-        what = f"is of version {version}, and {WARC_FILE} does not hold its rows"
+    what = ""
+    with (
+        TemporaryDirectory(prefix="edu-rag-index-") as scratch,
+        suppress(*DAMAGE),
+        closing(copied(path, Path(scratch))) as index,
+    ):
+        version = version_of(index)
+        columns = {row[1] for row in index.execute("PRAGMA table_info(fetches)")}
+        if version and columns and "batch" not in columns:
+            what = f"is of version {version}, and {WARC_FILE} does not hold its rows"
+        elif version == VERSION and read_state(index).last < 0 and (n := n_unwritten(index)):
+            verify_pages(index)
+            verify_rows(index)
+            what = f"holds {n:,} rows that {WARC_FILE} does not hold yet: its update was interrupted"
+    # An index that cannot be read has nothing to lose.
+    if what:
         raise DataError(path, what, "run the same `edu-rag build` with --resume, which writes them there")
 
 

@@ -25,6 +25,7 @@ from builder.store.index import (
     add_rows,
     keep_orphans,
     n_rows,
+    n_unwritten,
     read_state,
     write_state,
 )
@@ -105,7 +106,7 @@ class Repair:
             if not fold.store_id:
                 self._begin(fold, new_store)
                 has_changed = True
-            if is_short or self._has_rows_of_its_own():
+            if is_short or (self._state.last < 0 and n_unwritten(self._index)):
                 self._write_again(fold, start)
                 has_changed = True
             if has_changed:
@@ -165,13 +166,6 @@ class Repair:
         fold.store_id, at = new_store()
         self._warc.append(warcinfo_record(fold.store_id, at))
         fold.end = self._warc.end
-
-    def _has_rows_of_its_own(self) -> bool:
-        if self._state.last >= 0:
-            return False
-        tables = ("fetches", "searches")
-        found = (self._index.execute(f"SELECT 1 FROM {table} WHERE batch < 0 LIMIT 1") for table in tables)  # noqa: S608
-        return any(rows.fetchone() is not None for rows in found)
 
     def _write_again(self, fold: Fold, start: int) -> None:
         """Write the rows that are in no whole batch to the WARC file, but for those whose page is gone."""

@@ -63,7 +63,11 @@ class UnjudgedError(SubmissionError):
             f"(first {first.question_id}: {first.reason})"
         )
         failed = first.reason.startswith("the judge")
-        remedy = "fix that and run the command again: finished grades are kept" if failed else "add --judge model (`edu-rag score --help`)"
+        remedy = (
+            "fix that and run the command again: finished grades are kept"
+            if failed
+            else "add --judge model (`edu-rag score --help`)"
+        )
         super().__init__("free text", what, f"{remedy}; --verdicts FILE lists them")
         self.unjudged, self.verdicts, self.n_free_text = tuple(unjudged), tuple(verdicts), n_free_text
 

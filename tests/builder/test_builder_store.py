@@ -197,6 +197,29 @@ def test_a_take_down_list_outlives_its_crawl_even_where_forgetting_is_killed(tmp
     assert not folder.with_name(".s.old").exists()
 
 
+def test_take_downs_of_a_forgotten_store_join_those_that_were_added_since(tmp_path: Path) -> None:
+    folder, old = tmp_path / "s", tmp_path / ".s.old"
+    of = {host: TakeDown(kind="host", value=host, reason="asked", at=NOW) for host in ("one.example", "two.example")}
+    for place in (folder, old):
+        place.mkdir()
+        for entry in of.values() if place == old else list(of.values())[:1]:
+            add_takedown(place, entry)
+    forget_store(folder)
+    assert read_takedowns(folder).entries == tuple(of.values())
+    assert not old.exists()
+
+
+def test_opening_removes_what_killed_writes_left_but_not_a_take_down_list_that_is_being_written(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    filled(folder)
+    being_written, left = folder / f".{TAKEDOWNS_FILE}.a1b2.tmp", folder / f".{INDEX_FILE}.tmp"
+    for path in (being_written, left):
+        path.write_text("{}")
+    CrawlStore(folder).close()
+    assert being_written.exists()
+    assert not left.exists()
+
+
 def test_responses_of_an_engine_that_rot_are_reported_in_one_line(tmp_path: Path) -> None:
     raw = (RawResponse(url="http://engine.example/", status=200, body=b"{}"),)
     with CrawlStore(tmp_path / "s", create=True) as store:

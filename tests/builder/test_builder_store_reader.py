@@ -22,9 +22,12 @@ from builder.crawl.fetch_plan import FetchPlan
 from builder.fetch import Fetched
 from builder.search import SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader
+from builder.store.fold import Fold
+from builder.store.index import bring_up_to_date
 from builder.store.lock import forget_store
 from builder.store.reader import CHUNK_ROWS
 from builder.store.rebuild import rebuild_index
+from builder.store.repair import Repair
 from builder.store.settling import is_due, row_after
 from builder.store.warc import WarcFile
 from builder.store.warc_scan import Record, scan
@@ -335,6 +338,43 @@ def test_a_store_of_version_2_is_read_as_it_is_and_its_rows_go_into_the_warc_fil
     assert (found.fetches, found.pages, found.searches, found.pages_lost) == (40, 30, 7, 0)
     with StoreReaderOf(folder) as reader:
         assert fetches(reader) == rows
+
+
+def test_an_update_that_was_killed_before_the_rows_were_in_the_warc_file_loses_none_to_rebuild_index(
+    folder: Path,
+) -> None:
+    to_version_2(folder)
+    with sqlite3.connect(folder / INDEX_FILE) as index:
+        bring_up_to_date(index, folder / INDEX_FILE)
+    index.close()
+    before = tree(folder)
+    with pytest.raises(DataError, match=r"holds 47 rows that .* does not hold yet: .*--resume, which writes them"):
+        rebuild_index(folder)
+    assert tree(folder) == before
+    CrawlStore(folder).close()
+    found = rebuild_index(folder)
+    assert (found.fetches, found.pages, found.searches, found.pages_lost) == (40, 30, 7, 0)
+
+
+def test_an_update_that_was_killed_while_it_wrote_rows_into_the_warc_file_is_finished(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to_version_2(folder)
+
+    def killed(self: Repair, fold: Fold) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Repair, "_settle", killed)
+        with pytest.raises(KeyboardInterrupt):
+            CrawlStore(folder)
+    with closing(WarcFile(folder / WARC_FILE, writable=False)) as warc:
+        assert any(isinstance(item, Record) and item.kind == "metadata" for item in scan(warc, 0))
+    with pytest.raises(DataError, match="holds 47 rows that"):
+        rebuild_index(folder)
+    CrawlStore(folder).close()
+    found = rebuild_index(folder)
+    assert (found.fetches, found.pages, found.searches, found.pages_lost) == (40, 30, 7, 0)
 
 
 def whole_records(folder: Path) -> list[str]:

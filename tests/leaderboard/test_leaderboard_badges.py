@@ -264,7 +264,9 @@ def test_whatever_a_scorecard_says_of_a_rerun_it_is_reported_or_verified(rerun: 
     ("n_questions", "n_again", "confirmed"),
     [(300, 50, True), (300, 49, False), (300, 1, False), (20, 20, True), (20, 19, False), (50, 50, True), (1, 1, True)],
 )
-def test_a_rerun_confirms_a_result_by_fifty_questions_or_by_all(n_questions: int, n_again: int, confirmed: bool) -> None:
+def test_a_rerun_confirms_a_result_by_fifty_questions_or_by_all(
+    n_questions: int, n_again: int, confirmed: bool
+) -> None:
     card = made.card_of("one", "c" * n_questions, rerun=made.RERUN | {"n": n_again, "n_same": n_again})
     assert card.reported != confirmed
     badge = rerun_badge(card)
