@@ -98,28 +98,35 @@ class BoxedProcess:
             raise TypeError("both are always pipes")
         self.stdin: IO[bytes] = self._child.stdin
         self.stdout: IO[bytes] = self._child.stdout
-        self._begin()
         self._info = info
         self._said = b""
         self._turn = threading.RLock()
         self._found: Members | None = None
         self._ended = False
-        os.set_blocking(info, False)
-        for descriptor in (self.stdin.fileno(), self.stdout.fileno(), stderr_fd):
-            _give_to_nobody(descriptor)
-        self._watch = None if cgroups is not None else MemoryWatch(self._members, caps.memory_bytes)
-
-    def _begin(self) -> None:
-        """Let the chain go on once the guard watches its process group, all of which is killed where nobody does."""
         try:
-            self._guard.watch(self._child.pid)
-        except OSError:
-            self._child.kill()
-            self._child.wait()
+            self._begin()
+            os.set_blocking(info, False)
+            for descriptor in (self.stdin.fileno(), self.stdout.fileno(), stderr_fd):
+                _give_to_nobody(descriptor)
+            self._watch = None if cgroups is not None else MemoryWatch(self._members, caps.memory_bytes)
+        except BaseException:  # a signal, too: nobody holds this object yet, so nobody else would end the group
+            self._end_group()
             self.close()
             raise
+
+    def _begin(self) -> None:
+        """Let the chain go on once the guard watches its process group. Raises OSError if the guard is gone."""
+        self._guard.watch(self._child.pid)
         with contextlib.suppress(BrokenPipeError):  # it has ended already: that shows when it is asked
             self.stdin.write(b"\n")
+
+    def _end_group(self) -> None:
+        """Kill bubblewrap and process 1, with which the kernel kills all the others, and reap them."""
+        # Process 1 is of this group, and nothing of the system is.
+        os.killpg(self._child.pid, signal.SIGKILL)
+        self._guard.forget(self._child.pid)
+        self._child.wait()
+        self._reap_group()
 
     def wait(self, timeout: float) -> int:
         """As in Process; bubblewrap tells a signal as 128 + its number. It is reaped at its end only."""
@@ -134,7 +141,7 @@ class BoxedProcess:
             return self._child.returncode
         seen = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOWAIT)
         if seen is None:
-            raise TypeError("it waits")
+            raise TypeError("waitid returned nothing, although it was asked to wait")
         return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
     def _is_over(self, timeout: float) -> bool:
@@ -164,11 +171,7 @@ class BoxedProcess:
             self._watch.stop()
         try:
             self._kill_members()
-            # Its process 1 too, where it has not been told of yet: it is of this group, and nothing of the system is.
-            os.killpg(self._child.pid, signal.SIGKILL)
-            self._guard.forget(self._child.pid)
-            self._child.wait()
-            self._reap_group()
+            self._end_group()
         finally:
             os.close(self._info)
             if self._watch is not None:
@@ -272,7 +275,7 @@ class BoxedProcess:
 
 
 def _give_to_nobody(descriptor: int) -> None:
-    """A program that opens /dev/stdout or /dev/stderr opens the pipe anew. Never a file: that might be /dev/null."""
+    """A program that opens /dev/stdout or /dev/stderr opens the pipe again. Never a file: that might be /dev/null."""
     if os.geteuid() == 0 and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.fchown(descriptor, NOBODY, NOBODY)
 

@@ -1,7 +1,7 @@
-"""Ends what a harness has started when the harness itself is killed, at whatever moment of the start that happens.
+"""Ends the processes of a harness that is killed, even if it is killed while it starts them.
 
-bubblewrap's own `--die-with-parent` comes into force late: whoever kills the harness before that leaves bubblewrap
-behind, and whoever kills bubblewrap while it makes its process 1 leaves that one waiting for a parent for ever.
+bubblewrap's own `--die-with-parent` comes into force late. If the harness is killed before that, bubblewrap goes on; if
+bubblewrap is killed while it makes its process 1, that process waits for its parent for ever.
 """
 
 from __future__ import annotations

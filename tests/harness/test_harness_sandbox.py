@@ -4,6 +4,7 @@ import ctypes
 import json
 import mmap
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,9 @@ from edu_rag.results import Prediction
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
 from harness.running.run_record import read_run_record
+from harness.sandbox.boxed import BoxedProcess
 from harness.sandbox.caps import Caps
+from harness.sandbox.guard import Guard
 from harness.sandbox.launch import Sandbox, open_sandbox
 from harness.sandbox.staging import stage_of
 from harness.submission import Limits, open_submission
@@ -400,6 +403,35 @@ print(sorted(store.read([b"key", b"new", b"none"]).items()))
     with open_sandbox(folder, {"EDU_RAG_MODELS": str(tmp_path / "models")}, SMALL) as sandbox:
         assert python(sandbox, code) == "[(b'key', b'vector'), (b'new', b'one')]\n"
     assert dict(rows_of(tmp_path / "models" / "embeddings.sqlite")) == {b"key": b"vector"}
+
+
+@pytest.mark.usefixtures("terminal_signals")
+@pytest.mark.parametrize("step", ["before the chain goes on", "after the chain went on"])
+def test_a_signal_while_the_sandbox_starts_leaves_no_process(
+    sandbox: Sandbox, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The signal arrives when nobody holds the started process yet."""
+    started: list[int] = []
+    watch, begin = Guard.watch, BoxedProcess._begin
+
+    def interrupted_watch(guard: Guard, group: int) -> None:
+        watch(guard, group)
+        started.append(group)
+        if step == "before the chain goes on":
+            signal.raise_signal(signal.SIGINT)
+
+    def interrupted_begin(process: BoxedProcess) -> None:
+        begin(process)
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Guard, "watch", interrupted_watch)
+        patched.setattr(BoxedProcess, "_begin", interrupted_begin)
+        with pytest.raises(KeyboardInterrupt):
+            sandbox.start(["sleep", "1000"], 2)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(started[0], 0)
+    assert python(sandbox, "print('it starts again')") == "it starts again\n"
 
 
 def go(folder: Path, dataset: Dataset, caps: Caps | None = SMALL, limits: Limits = LIMITS) -> dict[str, Prediction]:
