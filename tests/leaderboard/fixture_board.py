@@ -121,7 +121,7 @@ RERUN = {"n": 20, "n_same": 20, "made_at": "2026-11-20T10:00:00Z", "caps": CAPS,
 FURTHER: dict[str, dict[str, Any]] = {
     "gpt-4o-rag": {"withdrawn": "We found the test questions in our prompt’s examples."},
     "gpt-4o": {"share": 0.2},
-    "llama3-rag": {"rerun": RERUN, "caps": CAPS},
+    "llama3-rag": {"rerun": RERUN | {"n": 50, "n_same": 50}, "caps": CAPS},
     "llama3": {"rerun": RERUN | {"n_same": 17}},
     "self-rag-7b": {"team": "EDU-RAG author5", "share": 0.05},
     "llama2-rag": {"caps": {"sandbox": "none"}},

@@ -125,7 +125,7 @@ class SystemFactsPage:
             "Licence": system["licence"],
             "Links": " ".join(system["links"]),
             "Contact": system["contact"],
-            "Handed in as": "",
+            "Submitted as": "",
             "Dataset": card["dataset"],
             "Harness": card["harness"],
             "Reading of answers": card["answers_rule"],

@@ -178,11 +178,11 @@ def test_a_system_page_names_every_hash_and_version_and_what_was_run(tmp_path: P
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "Sandbox the answers were handed in Re-run"),
-        ({"rerun": made.RERUN}, "Sandbox the answers were handed in Re-run"),
+        ({}, "Sandbox the answers were submitted Re-run"),
+        ({"rerun": made.RERUN}, "Sandbox the answers were submitted Re-run"),
         (
             {"rerun": made.RERUN | {"own": True}},
-            "Sandbox not recorded: the maintainers handed in the answers of their own",
+            "Sandbox not recorded: the maintainers submitted the answers of their own",
         ),
     ],
 )

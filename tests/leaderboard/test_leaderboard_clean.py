@@ -197,7 +197,7 @@ def test_the_page_shows_both_places_and_says_once_what_clean_means(tmp_path: Pat
     assert "clean −1.000" in score
     assert "declared 1.000" in score
     assert list(rows["all-seen"].select_one("[data-column=n]").stripped_strings) == ["400", "clean", "0"]
-    assert index.text.count("every system of the table is scored on the same ones") == 1
+    assert index.text.count("every system of the table is scored on the same questions") == 1
     assert index.text.count("never shown as better than the rank on all questions") == 1
     page = (site / "systems/tqa.v1.val/cheat.html").read_text(encoding="utf-8")
     assert "may have seen 200 questions of these 400" in page

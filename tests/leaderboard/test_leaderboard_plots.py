@@ -321,7 +321,7 @@ def test_a_withdrawn_system_is_in_no_plot_and_the_page_says_so(tmp_path: Path) -
         made.write_card(tmp_path / "results", card)
     site = build_some(tmp_path / "results", tmp_path / "site", (plot_pages,))
     text = (site / "plots/tqa.v1.val.html").read_text(encoding="utf-8")
-    assert "1 withdrawn system stands on the board, and not in these plots." in text
+    assert "These plots leave out 1 withdrawn system of the board." in text
     assert "system-001" not in text
 
 
