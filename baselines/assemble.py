@@ -32,10 +32,6 @@ def open_model(choice: ModelChoice) -> LanguageModel:
         from baselines.llama_cpp import LlamaCppModel
 
         return LlamaCppModel(choice.name)
-    if choice.back_end == "llama-cpp-python":
-        from baselines.llama_in_process import InProcessModel
-
-        return InProcessModel(choice.name)
     from baselines.gguf_model import LocalModel
 
     return LocalModel(choice.name)

@@ -1,7 +1,7 @@
 """BM25 over the texts of one question, in two variants, in numpy: texts seen before are not tokenised again.
 
 With one small corpus a question (some hundred sentences), libraries made for one large corpus are slower than scoring
-only the query's terms over cached integer token ids (docs/benchmarks.md); those serve baselines.retrieve.corpus.
+only the query's terms over cached integer token ids (docs/benchmarks.md).
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class ModelChoice:
     """
 
     name: str
-    back_end: Literal["transformers", "llama.cpp", "llama-cpp-python", "server"] = "transformers"
+    back_end: Literal["transformers", "llama.cpp", "server"] = "transformers"
     style: StyleName = "likelihood"
     prompts: tuple[str, str] | None = None
     abstain_below: Annotated[float, Meta(ge=0, le=1)] = 0.0

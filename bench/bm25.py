@@ -1,6 +1,6 @@
-"""BM25 against other packages: one corpus a question, and one corpus for all; and whether the scores are the same.
+"""BM25 against other packages, with one corpus per question: speed, and whether the scores are the same.
 
-Usage: .venv/bin/python bench/bm25.py --dataset DIR [--split NAME] [--questions N] [--corpus-questions N]
+Usage: .venv/bin/python bench/bm25.py --dataset DIR [--split NAME] [--questions N]
 
 Every question's texts are the sentences of its pages, up to as many characters as EDU-RAG's pages have (3.89 pages of
 8,285 characters), or all of them. The texts are indexed once a question, and asked for the question's text, or for the
@@ -24,9 +24,7 @@ import numpy as np
 
 from baselines.bm25 import BM25
 from baselines.chunk.sentences import sentences_of
-from baselines.chunk.windows import windows
 from baselines.overlap import statement
-from baselines.retrieve.corpus import Corpus
 from baselines.retrieve.top import top
 from baselines.token_ids import TokenIds, tokenise
 from edu_rag.dataset import Dataset
@@ -158,39 +156,14 @@ def agreement(asked: Sequence[Asked]) -> Iterator[str]:
         yield f"| `{variant}` | {package} | {equal:,} of {n:,} | {largest:.0e} | {same:,} of {n:,} |"
 
 
-def one_for_all(questions: Sequence[SystemQuestion], n: int) -> Iterator[str]:
-    """The table of one corpus for all questions."""
-    cut = windows(tokens=128, overlap=0)
-    texts = list(dict.fromkeys(passage.text for question in questions for passage in cut(question)))
-    queries = [question.text for question in questions[:n]]
-    lists = [tokenise(text) for text in texts]
-    yield f"{len(texts):,} windows of at most 128 tokens, {len(queries):,} questions:"
-    yield ""
-    yield "| | index, s | questions a second |"
-    yield "|---|---|---|"
-    slow = queries[: max(1, n // 20)]
-    began = time.process_time()
-    index = _rank_bm25(lists)
-    built = time.process_time() - began
-    took = seconds(lambda: [top(index.get_scores(tokenise(query)), K) for query in slow])
-    yield f"| rank-bm25 | {built:.2f} | {len(slow) / took:,.0f} |"
-    began = time.process_time()
-    corpus = Corpus(texts)
-    built = time.process_time() - began
-    took = seconds(lambda: [corpus.search(query, K) for query in queries])
-    yield f"| **ours, `Corpus`** (bm25s beneath; tokenising included) | {built:.2f} | {len(queries) / took:,.0f} |"
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dataset", type=Path, required=True)
     parser.add_argument("--split", default="val")
     parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--corpus-questions", type=int, default=500)
     options = parser.parse_args()
-    questions = list(asked_of(options.dataset, options.split, max(options.questions, options.corpus_questions)))
-    asked = questions[: options.questions]
+    asked = list(asked_of(options.dataset, options.split, options.questions))
     every = [[p.text for p in sentences_of(q)] for q in asked]
     first = [Asked([q.text], within(texts, PAPERS_CHARACTERS)) for q, texts in zip(asked, every, strict=True)]
     stated = [
@@ -208,7 +181,6 @@ def main() -> None:
         print("\n".join([*speed(some), ""]))
     print(f"Goal: at least {GOAL} times rank-bm25, one corpus a question. The same scores:\n")
     print("\n".join(agreement(first)))
-    print("\nOne corpus for all: " + "\n".join(one_for_all(questions, options.corpus_questions)))
 
 
 if __name__ == "__main__":

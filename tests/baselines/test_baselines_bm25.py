@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from baselines.bm25 import BM25, Variant, tokenise
 from baselines.parts import make
-from baselines.retrieve.corpus import Corpus, Method
 from baselines.retrieve.sparse import bm25
 from baselines.retrieve.top import top
 from baselines.token_ids import TokenIds
@@ -67,28 +66,6 @@ def test_on_real_sentences_both_variants_are_their_packages() -> None:
         asked = tokenise(question.text)
         assert np.array_equal(BM25(texts, variant="rank_bm25").scores(question.text), okapi.get_scores(asked))
         assert BM25(texts).scores(question.text) == pytest.approx(lucene.get_scores(asked), rel=1e-12, abs=1e-14)
-
-
-@settings(max_examples=100, deadline=None)
-@given(texts=CORPORA, query=WORDS, k1=st.floats(0.1, 3), b=st.floats(0, 1))
-def test_one_corpus_for_all_scores_as_one_corpus_a_question(texts: list[str], query: str, k1: float, b: float) -> None:
-    corpus = Corpus(texts, k1, b)
-    assert corpus.scores(query) == pytest.approx(BM25(texts, k1, b).scores(query), rel=1e-12, abs=1e-14)
-    assert [hit.place for hit in corpus.search(query, len(texts))] == list(
-        np.argsort(-corpus.scores(query), kind="stable")
-    )
-
-
-@pytest.mark.parametrize("method", ["lucene", "robertson", "atire", "bm25l", "bm25+"])
-def test_each_method_of_bm25s_finds_the_text_that_alone_has_the_word(method: Method) -> None:
-    corpus = Corpus(["", "salt and sand", "salt and ice", "rain and sand"], method=method)
-    assert corpus.search("ice", 1)[0].place == 2
-
-
-def test_a_corpus_of_nothing_finds_nothing() -> None:
-    assert Corpus([]).search("ice", 3) == []
-    assert [hit.place for hit in Corpus(["", "…", "ice"]).search("…", 2)] == [0, 1]
-    assert Corpus([""]).scores("ice").tolist() == [0.0]
 
 
 @settings(max_examples=60, deadline=None)
