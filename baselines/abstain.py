@@ -1,6 +1,6 @@
 """Abstention: when a system says "I don't know" instead of an answer that it is not sure of.
 
-Three ways, which can stand together: by instruction (the prompt allows it: style `abstain` of baselines.generate), by
+Three ways, which can be combined: by instruction (the prompt allows it: style `abstain` of baselines.generate), by
 likelihood (`by_confidence` here; by the margin between the first two choices: `likeliest` of baselines.generate), by
 verification (baselines.verify.guard). A wrong answer costs what a right one earns, so that an answer pays where it is
 more likely right than wrong: where its calibrated confidence is above one half.

@@ -40,7 +40,8 @@ def open_model(choice: ModelChoice) -> LanguageModel:
 class _Maker:
     """Makes the parts of one recipe, handing the language model and the number of classes to those that want them.
 
-    Parts that want no model are made at once: what is wrong with them is told before the model takes its minute.
+    Parts that want no model are made at once: their faults are reported before the model is loaded, which takes a
+    minute.
     """
 
     def __init__(self, recipe: Recipe) -> None:

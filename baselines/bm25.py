@@ -36,7 +36,7 @@ def _logs(n_bits: int) -> NDArray[np.float64]:
 
 
 def check_parameters(k1: float, b: float) -> None:
-    """Raises ConfigError unless k1 is finite and at least 0, and b lies in 0 … 1."""
+    """Raises ConfigError unless k1 is finite and at least 0, and b is in [0, 1]."""
     if not (math.isfinite(k1) and k1 >= 0):
         raise ConfigError("bm25.k1", f"{k1} is not a number from 0 on", "1.2 and 1.5 are usual")
     if not 0 <= b <= 1:

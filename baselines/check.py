@@ -1,4 +1,4 @@
-"""Everything wrong with a recipe, told before any model is loaded: `python -P -m baselines.check FOLDER`.
+"""Lists all faults of a recipe before any model is loaded: `python -P -m baselines.check FOLDER`.
 
 `edu-rag check` reads a submission as the harness does, which knows no parts; this reads its table [parts].
 """

@@ -1,6 +1,6 @@
 """Sentence embeddings: S-BERT, each distinct text encoded once, vectors kept on disk between runs.
 
-Encoding is the dear step (4-8 ms a sentence on one core), so that pages which many questions share are paid for once.
+Encoding is the expensive step (4-8 ms a sentence on one core), so the sentences of shared pages are encoded once.
 """
 
 from __future__ import annotations

@@ -58,9 +58,9 @@ class LanguageModel(Protocol):
     def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
         """How likely the answer starts with each text, through the model's chat template where it has one.
 
-        A token counts for a text that it says, whatever its case and the white space around it ("b", " B"); what the
-        tokens of a text have is added up. Give texts that are one token: labels, "Yes", "Not". Minus infinity is a text
-        that no token says.
+        A token counts for a text if they are equal without case and surrounding white space ("b", " B"); the
+        probabilities of a text's tokens are added. Give texts that are one token: labels, "Yes", "Not". Minus infinity
+        is a text that no token says.
         """
         ...
 
@@ -105,7 +105,7 @@ def shares(logprobs: Sequence[float]) -> list[float]:
 
 
 class Ranked(NamedTuple):
-    """The log-probability of each choice, what the response tells of them, and what that cost in tokens."""
+    """The log-probability of each choice, the text that reports them, and the number of tokens used."""
 
     scores: list[float]
     told: str

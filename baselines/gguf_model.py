@@ -27,9 +27,9 @@ _LOADING = threading.Lock()
 def _parsed_once(gguf: Any) -> Iterator[None]:
     """While this lasts, a GGUF file is parsed once, and its table of names made once.
 
-    transformers parses the file for tokeniser, configuration and weights anew and makes the table for each layer's
-    parts: a third of a minute for the smallest model, most of it without need. One thread at a time, so that each puts
-    back what it found; others that read GGUF files meanwhile get the same results.
+    transformers parses the file separately for tokeniser, configuration and weights, and makes the table for each
+    layer's parts: a third of a minute for the smallest model, most of it without need. One thread at a time, so that
+    each puts back what it found; others that read GGUF files meanwhile get the same results.
     """
     names = ("GGUFReader", "get_tensor_name_map")
     with _LOADING:

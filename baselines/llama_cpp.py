@@ -19,7 +19,7 @@ N_CONTEXT = 8_192
 """Tokens that fit: 7,500 characters of context are about 2,000."""
 
 N_TOP = 200
-"""Likeliest next tokens that are told: a label beyond them has no share worth telling."""
+"""Number of most likely next tokens that are returned: a label that is not among them has a negligible share."""
 
 
 def _settings(xllamacpp: Any, path: Path, threads: int, n_context: int, n_slots: int) -> Any:

@@ -82,7 +82,7 @@ class ServerModel:
         )
 
     def _post(self, url: str, body: Mapping[str, Any]) -> Any:
-        """POST with retries on refusals that pass. Raises SubmissionError that tells what the server said."""
+        """POST with retries on refusals that pass. Raises SubmissionError with the server's message."""
         said = ""
         for attempt in range(self.tries):
             if attempt:
@@ -134,9 +134,9 @@ class ServerModel:
         return Generated(text or "", _n_tokens(reply, "prompt_tokens"), _n_tokens(reply, "completion_tokens"))
 
     def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
-        """How likely the answer starts with each text, from the `n_top` likeliest tokens that the server tells.
+        """How likely the answer starts with each text, from the `n_top` likeliest tokens that the server returns.
 
-        A text that is not among them gets the least log-probability told: it has at most that.
+        A text that is not among them gets the lowest log-probability returned, which is an upper bound.
         """
         chat = self.api == "chat"
         reply = self._ask(
@@ -185,7 +185,7 @@ class ServerModel:
         }
 
     def _echo_logprobs(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
-        """The way of vLLM: the server reads prefix + continuation and tells each token's log-probability and place."""
+        """For vLLM: the server reads prefix + continuation and returns each token's log-probability and position."""
         logprobs, n_input = [], 0
         for text in continuations:
             reply = self._post(f"{self.base_url}/completions", self._echo_body(prefix + text))
@@ -212,8 +212,8 @@ class ServerModel:
     def _llama_logprobs(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """llama.cpp's way: force one token after the other by its bias, and read its log-probability.
 
-        `/completion` tells the log-probability before biases and samplers (`post_sampling_probs` false), and keeps the
-        prefix in its cache, so that each request reads one token.
+        `/completion` returns the log-probability before biases and samplers (`post_sampling_probs` false), and keeps
+        the prefix in its cache, so that each request reads one token.
         """
         start = self._tokens(prefix, special=True)
         rows = [self._tokens(text, special=False) for text in continuations]
@@ -253,7 +253,7 @@ def _beginning(data: bytes | None) -> str:
 
 
 def _n_tokens(reply: Any, name: str) -> int:
-    """A count that the server tells; 0 where it tells none, since no answer hangs on it."""
+    """A count that the server returns; 0 if it returns none, because no answer depends on it."""
     usage = reply.get("usage")
     told = usage.get(name) if isinstance(usage, dict) else None
     return told if isinstance(told, int) and told >= 0 else 0

@@ -13,8 +13,8 @@ T = TypeVar("T")
 MOST_WEIGHT = 64_000_000
 """Of the pages whose results are kept: five times the real TQA build, and some 200 MB as passages."""
 SENTENCE = 60
-"""What a sentence weighs beside its characters, about as many as it has on a real page: a page of a hundred thousand
-sentences of one letter must not cost ten times as much memory as its length says."""
+"""The cost of a sentence in addition to its characters, about its mean length on a real page: a page of a hundred
+thousand sentences of one letter must not take ten times as much memory as its length suggests."""
 
 
 def weight(page: SystemPage) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Passage(NamedTuple):
     """`text` is what is read; `start` and `end` are offsets into the page's text, whose span the passage cites.
 
-    For most chunkers `text` is that span as it stands; a triplet's text is shorter than the sentence it cites.
+    For most chunkers `text` is exactly that span; a triplet's text is shorter than the sentence it cites.
     """
 
     page_id: str

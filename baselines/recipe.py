@@ -68,7 +68,7 @@ class Recipe:
 
     `query` is what is searched for: the question's text, or that and its choices. `candidates` are kept from each
     retriever; `top_k` passages of at most `max_chars` characters in all make the context. With `classify`, the numbers
-    of HyPA-RAG's Tables 6-7 for the query's class stand in for `top_k`, Q, K and S (`n_classes` says which column).
+    of HyPA-RAG's Tables 6-7 for the query's class replace `top_k`, Q, K and S (`n_classes` says which column).
     `guard` abstains where `verify` finds one of these relations.
     """
 

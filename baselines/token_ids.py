@@ -30,8 +30,8 @@ START = 0
 class TokenIds:
     """Numbers of tokens, and for each text the numbers of its distinct tokens with their counts.
 
-    When the texts together pass `most_characters`, all is forgotten and begun anew, so that memory is bounded; what
-    was handed out before stays valid, because numbers are never taken back from a table that is in use.
+    When the texts together pass `most_characters`, the table is replaced by an empty one, so that memory is
+    bounded; numbers that were returned before stay valid, because a table in use never changes its numbers.
     """
 
     def __init__(self, most_characters: int = MOST_CHARACTERS) -> None:

@@ -34,7 +34,7 @@ def pieces(text: str, delimiter: re.Pattern[str]) -> list[Span]:
 
 
 def _inside(sentences: Sequence[Span], pieces: Sequence[Span]) -> Iterator[tuple[Span, list[Span]]]:
-    """Each piece with the parts of sentences that lie in it: a delimiter inside a sentence splits it."""
+    """Each piece with its parts of sentences: a delimiter inside a sentence splits it."""
     ordered, first = sorted(sentences), 0
     for start, end in pieces:
         while first < len(ordered) and ordered[first][1] <= start:

@@ -37,8 +37,8 @@ def runs(lengths: Sequence[int], tokens: int, overlap: int = 0) -> list[tuple[in
     """Windows over sentences of these lengths, as (first, end): sentences first … end - 1, at most `tokens` in all.
 
     Every sentence is in a window. A window starts with the last sentences of the one before that have at most
-    `overlap` tokens together, but only so many that its own first new sentence still fits: none lies within another.
-    A sentence longer than `tokens` is a window of its own.
+    `overlap` tokens together, but only so many that its own first new sentence still fits: no window is within another.
+    A sentence longer than `tokens` is one window.
     """
     ends = _ends(lengths, tokens)
     found: list[tuple[int, int]] = []
@@ -56,7 +56,7 @@ def runs(lengths: Sequence[int], tokens: int, overlap: int = 0) -> list[tuple[in
 def windows(tokens: int = 512, overlap: int = 200) -> Chunk:
     """The chunker of windows of at most `tokens` tokens, each repeating at most `overlap` of the one before.
 
-    A sentence longer than `tokens` is a window of its own: sentences are never cut. The defaults are HyPA-RAG's. The
+    A sentence longer than `tokens` is one window: sentences are never cut. The defaults are HyPA-RAG's. The
     paper does not say what a token is (ours: n_tokens, of any model's), nor how sentences count towards the overlap
     (ours: only whole ones, so that it is at most `overlap`, often less). Raises ConfigError unless overlap < tokens.
     """

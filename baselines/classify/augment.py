@@ -95,12 +95,12 @@ def misspelt(text: str, random_: random.Random) -> str:
 
 
 def verbose(text: str, random_: random.Random) -> str:
-    """The same question in many words (stands in for the prompt of appendix A.9.2)."""
+    """The same question in many words (in place of the prompt of appendix A.9.2)."""
     return random_.choice(_OPENINGS).format(text) + random_.choice(_CLOSINGS)
 
 
 def concise(text: str, random_: random.Random) -> str:
-    """The same question without the words that carry nothing (stands in for the prompt of appendix A.9.3)."""
+    """The same question without its empty words (in place of the prompt of appendix A.9.3)."""
     kept = [word for word in text.split() if word.lower().strip(".,?!:;") not in _FILLERS]
     return " ".join(kept) or text
 

@@ -1,6 +1,6 @@
-"""What the generated training questions ask about: school science in ten fields, a list of our own.
+"""Topics of the generated training questions: school science in ten fields, a list that we wrote.
 
-Each topic is a noun phrase and its kind, which stands in for it where a question is made vague ("this process").
+Each topic is a noun phrase and its kind, which replaces it in a vague question ("this process").
 No question of a benchmark was read to write it.
 """
 

@@ -1,1 +1,1 @@
-"""Query expansion: what is searched for besides, or instead of, the question as it was asked."""
+"""Query expansion: queries in addition to the question, or in place of it."""

@@ -10,7 +10,7 @@ def with_answer(question: str, answer: str) -> str:
     """The question's text, then the answer's text (of a label, the choice's).
 
     Huo et al. join question and generated answer into one query, so that passages are found which speak of this answer
-    and not of another acceptable one. In what order, and what stands between them, the paper does not say: a space
-    does here. Either may be empty.
+    and not of another acceptable one. The paper does not give their order or separator; here they follow in this
+    order, separated by a space. Either may be empty.
     """
     return " ".join(part for part in (question[:MAX_CHARS].strip(), answer[:MAX_CHARS].strip()) if part)

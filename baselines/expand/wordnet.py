@@ -22,7 +22,7 @@ def synonyms(word: str, top: int = 2, folder: Path | None = None) -> list[str]:
     Which two are "most relevant" the paper does not say. Here senses come as WordNet orders them (nouns, verbs,
     adjectives, adverbs; within each the commonest first) and the words of a sense in its own order; the word itself is
     left out in any spelling of case. So `car` gives auto, automobile. The paper's example, {automobile, vehicle}, does
-    not come from synonyms alone: `vehicle` is not in any synset of `car`, it stands four steps above it.
+    not come from synonyms alone: `vehicle` is not in any synset of `car`, it is four steps above it.
     """
     if len(word) > LONGEST:
         return []
@@ -51,7 +51,7 @@ def stop_words() -> frozenset[str]:
 def wordnet(top: int = 2, every_word: bool = False, folder: str | None = None) -> Expand:
     """The expander q' = q + the synonyms of each of its words (equation 1), as one query.
 
-    Synonyms stand after the query, in the order of its words, each once, none that the query says already. Equation 1
+    Synonyms follow the query in the order of its words, each once; words of the query are left out. Equation 1
     expands every word, so that "in" brings inch and indium; by default we leave stop words unexpanded, because the
     section wants the query's intent unchanged (`every_word` follows the letter). `folder` is WordNet's, where it is not
     to be found by itself.

@@ -1,7 +1,7 @@
 """Triplets that a language model names, as HyPA-RAG has GPT-4o do (section 8.2; its prompt is not published).
 
 One sentence a call, so that what a sentence says does not depend on its neighbours, and is read once a process. A model
-may add what it knows: an entity none of whose words stands in the sentence is dropped, since the sentence is cited.
+may add what it knows: an entity is dropped if the sentence contains none of its words, because the sentence is cited.
 """
 
 from __future__ import annotations

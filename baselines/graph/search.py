@@ -1,10 +1,11 @@
 """From keywords to triplets: the nodes that hold a keyword, and the triplets on paths of at most S steps from them.
 
-HyPA-RAG is not of one voice about S: "maximum knowledge sequence length" (section 8.2), "maximum sequence length for
+HyPA-RAG describes S in different ways: "maximum knowledge sequence length" (section 8.2), "maximum sequence length for
 knowledge graph paths" (Table 7), "maximum knowledge graph depth" (Table 2); and in LlamaIndex, whose parameter names
-these are, `max_knowledge_sequence` is how many sequences are handed on. Values of 1 to 3 only make sense as a length:
-here a triplet is one step, and S is how many steps a path may have. The paper does not rank triplets either, nor bound
-them: here the nearer comes first, then the one that shares more words with the question, then the earlier in the pages.
+these are, `max_knowledge_sequence` is the number of sequences that are passed on. Values of 1 to 3 only make sense as a
+length: here a triplet is one step, and S is how many steps a path may have. The paper does not rank triplets either,
+nor bound them: here the nearer comes first, then the one that shares more words with the question, then the earlier in
+the pages.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def entries(graph: MultiDiGraph[str], keywords: Sequence[Keyword]) -> set[str]:
 
 
 def steps_from(graph: MultiDiGraph[str], start: Collection[str], depth: int) -> dict[str, int]:
-    """How many steps each node is from the nearest start, up to `depth`, whichever way the triplets point."""
+    """How many steps each node is from the nearest start, up to `depth`, in both directions of the triplets."""
     import networkx as nx
 
     layers = nx.bfs_layers(graph.to_undirected(as_view=True), sorted(start))

@@ -32,7 +32,7 @@ class Told(NamedTuple):
 
 
 class NextWord(Protocol):
-    """A model that tells how likely words are to come next. `family` names prompts with a common beginning."""
+    """A model that returns the probabilities of next words. `family` names prompts with a common beginning."""
 
     def __call__(self, prompt: str, words: Sequence[str], family: str) -> Told:
         """One log-probability a word."""

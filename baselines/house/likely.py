@@ -1,4 +1,4 @@
-"""How likely a small base model finds each choice's text after the question, and a statement's text as it stands."""
+"""How likely a small base model finds each choice's text after the question, and a statement's own text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edu_rag.serve import SystemQuestion
 
 
 class Likely(Protocol):
-    """A model that tells log-probabilities of given text."""
+    """A model that returns the log-probabilities of a given text."""
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """Of each continuation's tokens after the prefix."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 N_CANDIDATES = 16
-"""Sentences that BM25 hands to the encoder: encoding costs 7 ms each."""
+"""Number of sentences that BM25 selects for the encoder: encoding costs 7 ms each."""
 N_NOTES = 3
 _RRF = 60
 """Cormack et al. 2009."""

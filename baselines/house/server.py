@@ -15,11 +15,11 @@ from edu_rag.errors import SubmissionError
 FAMILIES = ("choice", "chat", "notes", "right", "statement", "check", "statement-notes")
 TOKENS_A_SLOT = 3_072
 N_TOP = 200
-"""How many of the likeliest next words the server tells."""
+"""Number of most likely next words that the server returns."""
 
 
 class HouseModel(LlamaCppModel):
-    """Tells the log-probabilities of next words. Settings: see baselines.llama_cpp."""
+    """Returns the log-probabilities of next words. Settings: see baselines.llama_cpp."""
 
     n_context = TOKENS_A_SLOT * len(FAMILIES)
     n_slots = len(FAMILIES)

@@ -1,1 +1,1 @@
-"""Rerankers: a second, dearer look at the first passages."""
+"""Rerankers: a second, more expensive ranking of the first passages."""

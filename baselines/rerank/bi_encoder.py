@@ -1,4 +1,4 @@
-"""Reranking by a second, larger bi-encoder: what stands in for a cross-encoder where none can be had."""
+"""Reranking by a second, larger bi-encoder, for machines without a cross-encoder."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 
 MAX_CHARS = 1_500
-"""Of one text: each candidate is a prompt of its own, and prompt tokens are what costs."""
+"""Of one text: each candidate is a separate prompt, and the cost is in prompt tokens."""
 
 
 def likelihood(model: LanguageModel, prompt: str = "rerank-likelihood-v1", max_chars: int = MAX_CHARS) -> Rank:

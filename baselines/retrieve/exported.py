@@ -71,7 +71,7 @@ def _again(name: str) -> str:
 
 
 def folder_of(name: str, models: Path) -> Path:
-    """Where an encoder's export lies among models: by the last part of its name."""
+    """The place of an encoder's export among models: the last part of its name."""
     return models / "onnx" / Path(name).name
 
 

@@ -1,4 +1,4 @@
-"""Where vectors are kept: in memory, in the user's cache, and in a file that can only be read (beside the models).
+"""Places for vectors: memory, the user's cache, and a read-only file next to the models.
 
 Keys are hashes over a model's weights and a text, so that no file of vectors holds a text, and no model meets the
 vectors of another one.
@@ -61,7 +61,7 @@ def select(db: sqlite3.Connection, keys: Sequence[bytes]) -> Vectors:
 class SharedVectors:
     """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it shows inside the sandbox.
 
-    It is opened as immutable, since nothing beside it can be written there. Raises DataError where it is no such file,
+    It is opened as immutable, because SQLite cannot write next to it. Raises DataError where it is no such file,
     or is being written.
     """
 
@@ -131,7 +131,7 @@ class VectorStore:
         return found
 
     def write(self, vectors: Vectors) -> None:
-        """Keep vectors; one that is there already stays."""
+        """Keep vectors; an existing one is not replaced."""
         self._memory.write(vectors)
         if self._db is None:
             return
@@ -147,7 +147,7 @@ class VectorStore:
 def open_store(folder: Path | None, shared: Path | None = None) -> VectorStore:
     """The store with its cache in `folder`, or without where that cannot be used (a sandbox, a full disk).
 
-    Raises DataError where the shared file is there and broken.
+    Raises DataError if the shared file is damaged.
     """
     above = open_shared(shared)
     try:
@@ -157,7 +157,9 @@ def open_store(folder: Path | None, shared: Path | None = None) -> VectorStore:
 
 
 def _stored(source: Path) -> sqlite3.Connection:
-    """A file of vectors as it stands now. Not immutable: a cache may have rows in its log, and be written meanwhile."""
+    """The current state of a file of vectors. Not immutable: a cache may have rows in its log, and be written
+    meanwhile.
+    """
     return sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=60)
 
 
@@ -173,8 +175,8 @@ def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
 def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
     """Write a file to be shared: what it holds already, and these. Returns how many vectors it holds then.
 
-    It is written beside its place and renamed, so that a run that reads the old one goes on with that. Raises DataError
-    where it cannot be written.
+    It is written under a temporary name and renamed, so that a run that reads the old one can continue. Raises
+    DataError where it cannot be written.
     """
     partial = target.with_name(target.name + ".partial")
     try:

@@ -58,7 +58,7 @@ def passages(dataset: Path, split: str | None, chunk: Chunk) -> Iterator[str]:
 
 
 def compute(texts: Sequence[str], encoder: str, back_end: str) -> dict[bytes, bytes]:
-    """Vectors of texts by key; they come to lie in the user's cache step by step."""
+    """Vectors of texts by key; they are written to the user's cache step by step."""
     from baselines.embed import Encoder
 
     model = Encoder(encoder, back_end=back_end, cache=cache_folder())
@@ -93,7 +93,7 @@ def _target(to: Path | None) -> Path:
 
 
 def fill(asked: argparse.Namespace) -> str:
-    """Do what the command line asks; returns the line that tells it."""
+    """Run the command line; return the line that reports the result."""
     target = _target(asked.to)
     if asked.copy is not None:
         held = publish(target, rows_of(asked.copy))

@@ -34,7 +34,7 @@ def told(answer: str, check: Check) -> str:
 
 
 def checked_of(response: str | None) -> Checked | None:
-    """The check that a guarded system's response tells; None where it tells none (the system abstained by itself)."""
+    """The check in a guarded system's response; None if it has none (the system abstained by itself)."""
     _, mark, last = (response or "").rpartition(MARK)
     if not mark:
         return None
@@ -47,8 +47,8 @@ def checked_of(response: str | None) -> Checked | None:
 def guarded(answer: System, verify: Verify, abstain_on: Collection[Relation] = ("no", "not_related")) -> System:
     """The same system, with answers of these relations turned into "I don't know" (Huo et al., section 2.3).
 
-    The check's tokens are added to the answer's, and the passage that it looked at is cited. The response tells the
-    unguarded answer and what was found, so that one run gives the guarded and the unguarded figures.
+    The check's tokens are added to the answer's, and the passage that it looked at is cited. The response contains
+    the unguarded answer and the result of the check, so that one run gives the guarded and the unguarded figures.
     """
 
     def checked(question: SystemQuestion) -> SystemAnswer:

@@ -38,7 +38,7 @@ MAX_CHARS = 1_200
 """Of a passage in the prompt: a window of 128 tokens is about 700; a sentence without end is cut."""
 RELATIONS: tuple[Relation, ...] = ("yes", "no", "not_related")
 FIRST_WORDS = ("Yes", "No", "Not")
-"""The first word of each class's name, which tells the three apart (figure 4)."""
+"""The first word of each class's name, which identifies it (figure 4)."""
 N_CLASS_TOKENS = 4
 N_READER_TOKENS = 48
 _AROUND_LABEL = " \t\r\n.:()[]*\"'"
@@ -72,8 +72,8 @@ def by_generation(model: LanguageModel, prompt: FilledPrompt) -> Judged:
 def by_likelihood(model: LanguageModel, prompt: FilledPrompt) -> Judged:
     """The likeliest of the three words as the reply's first token; a tie of two goes to yes, then no.
 
-    All three alike is a reply that names none (a server that tells the likeliest 200 tokens gives each word the last
-    one's probability where none is among them): nothing is known, so not related.
+    If all three are equal, the reply names none (a server that returns the likeliest 200 tokens gives each word the
+    last one's probability if none is among them): then the answer is not related.
     """
     found = model.next_token_logprobs(prompt, FIRST_WORDS)
     each = dict(zip(RELATIONS, shares(found.logprobs), strict=True))
