@@ -1,7 +1,7 @@
 """Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` is nothing but this.
 
-Stored responses go through the page stage in worker processes; questions are then labelled one by one. What lies in
-between stands in scratch tables on disk, so that memory stays flat.
+Stored responses go through the page stage in worker processes; questions are then labelled one by one.
+Intermediate data is in scratch tables on disk, so that memory stays flat.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Inputs:
 
 
 class _Fates:
-    """Why the response of a URL does not become a page, whatever it holds."""
+    """Why the response of a URL does not become a page, independent of its content."""
 
     def __init__(self, config: BuildConfig, takedowns: TakeDowns) -> None:
         self._filter = config.filter
@@ -185,7 +185,7 @@ def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], config: 
 
 
 def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
-    """The dataset's tables by config and split; a page stands in every split that has a hit on it."""
+    """The dataset's tables by config and split; a page is in every split that has a hit on it."""
     by_split: dict[str, dict[str, Any]] = {"questions": {}, "gold": {}}
     split_of = {}
     for question in inputs.questions:

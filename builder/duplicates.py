@@ -1,6 +1,6 @@
 """Pages that repeat a better-ranked page of the same question: word for word, or nearly.
 
-Exact: the same words in the same order, whatever the case, spacing and punctuation. Near: the Jaccard similarity of
+Exact: the same words in the same order; case, spacing and punctuation do not matter. Near: the Jaccard similarity of
 the sets of word 5-grams (Broder 1997, "On the resemblance and containment of documents") reaches a threshold.
 MinHash signatures name the candidates; every candidate is verified on the sets themselves, so that no verdict hangs
 on an estimate.

@@ -2,9 +2,9 @@
 
 The rules run in this order and the first that fires names the reason; so a 300-byte "Page not found" is an error
 page, not a short one. All look at the title and the clean text only. An article *about* errors, logins or cookies
-must pass: a phrase alone never drops a page. It has to stand in the title or the first lines of a page that is
-short, or such sentences have to be most of the page. Robots, blocked hosts, reserved rights and take-downs are decided
-before a page is read; repeats are told by builder.duplicates.
+must pass: a phrase alone never drops a page. It must be in the title or the first lines of a short page, or
+such sentences must be most of the page. Robots, blocked hosts, reserved rights and take-downs are decided
+before a page is read; builder.duplicates finds repeats.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from builder.page_settings import FilterConfig
 
 SHORT_CHARS = 1_500
-"""Pages from this length on are taken to say something, whatever their title."""
+"""Pages of this length or more are taken as content, with any title."""
 LONG_CHARS = 6_000
 HEAD_CHARS = 300
 WALL_SHARE = 0.5
@@ -132,7 +132,7 @@ def why_dropped(title: str, text: str, language: str | None, settings: FilterCon
     """The outcome that drops a page (one of HIT_OUTCOMES), or None where it is kept.
 
     In this order: error_page, consent_wall, login_wall, short (bytes of UTF-8), language. A page whose language
-    cannot be told is kept.
+    cannot be detected is kept.
     """
     for outcome, switch, holds in _RULES:
         if getattr(settings, switch) and holds(title, text):

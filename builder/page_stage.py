@@ -134,7 +134,7 @@ class PageStage:
 
 
 def _masked(found: Extracted) -> tuple[Extracted, int]:
-    """What was extracted without personal data, and how many of what stands in the dataset were masked."""
+    """The extracted text without personal data, and how many items were masked in it."""
     from builder.labels.pii import mask
 
     (text, in_text), (title, in_title), (author, in_author) = (

@@ -1,6 +1,6 @@
 """Publishing a dataset folder to a Hugging Face Hub: one commit and one tag a version, verified by reading back.
 
-A hidden split's gold stays at home, and so does whatever gives it away (builder.dataset.hidden_splits).
+A hidden split's gold is not published, and neither is anything that reveals it (builder.dataset.hidden_splits).
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _refuse_published(api: HfApi, plan: Plan) -> list[str]:
 def push(folder: Path, plan: Plan, *, token: str | None, endpoint: str | None, private: bool) -> str:
     """Publish a staged folder; return the commit's id.
 
-    Raises DataError where the version is there already or reads back wrong, EngineError where the Hub refuses.
+    Raises DataError if the version already exists or differs when it is read back, EngineError if the Hub refuses.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 

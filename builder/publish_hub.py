@@ -40,7 +40,7 @@ def _in_our_words(repo: str, error: BaseException) -> EngineError:
 
 @contextmanager
 def told(repo: str) -> Iterator[None]:
-    """What the Hub or the network does wrong, as one error of ours; tokens never stand in it."""
+    """An error of the Hub or the network as one of our errors; it never contains a token."""
     known = errors_of_hub()
     try:
         yield

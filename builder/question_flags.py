@@ -1,4 +1,4 @@
-"""Flags of questions: what makes a question unusual, told from the text of the question set alone (no gold).
+"""Flags of questions: what makes a question unusual, by the text of the question set alone (without the gold).
 
 Each rule is a pure function; the cases it was made from are in TQA's text as it really is.
 """

@@ -45,13 +45,15 @@ def _pages_of(folder: Path, rank: int, n_tasks: int) -> Iterator[tuple[str, str]
 
 @dataclass(frozen=True)
 class PageTask:
-    """One datatrove step, pickled to wherever it runs: all it knows is where the store and the work folder lie."""
+    """One datatrove step, pickled for the machine that runs it: it knows only the paths of the store and the work
+    folder.
+    """
 
     store: str
     folder: str
 
     def __call__(self, data: Iterable[Any] | None, rank: int = 0, world_size: int = 1) -> Iterable[Any]:
-        """Make the pages of one rank. A result file that is there is whole, and never made twice."""
+        """Make the pages of one rank. An existing result file is complete, and is never made twice."""
         folder = Path(self.folder)
         done = _results_file(folder, rank)
         if not done.exists():

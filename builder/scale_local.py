@@ -1,4 +1,4 @@
-"""Datatrove's executor on this machine, quiet: what its tasks log stands in their files, and errors on the terminal."""
+"""Datatrove's executor on this machine, quiet: the logs of its tasks go to their files, and errors to the terminal."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*\Z
 class Route:
     """One [[route]] of site.toml: how a path answers when it is not just its file.
 
-    `index_text` is what a search engine "saw" there: it makes a path findable that has no page of its own.
+    `index_text` is what a search engine "saw" there: with it, a path without a page can be found.
     """
 
     path: str
@@ -81,7 +81,7 @@ class Site:
 
 
 def _is_number(host: str) -> bool:
-    """Whether a host is an address, or looks like one: it would be dialled as it stands, and not lead to our server."""
+    """Whether a host is an address, or looks like one: it would be dialled directly, and not lead to our server."""
     try:
         return literal_address(host) is not None
     except ValueError:
@@ -105,7 +105,7 @@ def is_host_name(host: str) -> bool:
 
 
 def checked_host(host: str, place: object, setting: str) -> str:
-    """The host name in lower case. Raises ConfigError, with the setting that mends it, where it is none."""
+    """The host name in lower case. Raises ConfigError with the setting to change if it is not one."""
     if not is_host_name(host.lower()):
         raise ConfigError(place, f"{host[:80]!r} is no host name", f"name one under {setting}")
     return host.lower()
@@ -136,7 +136,7 @@ def _has_own_files(folder: Path) -> bool:
 
 
 def _has_page(folder: Path) -> bool:
-    """Whether a page lies in the folder itself, not below."""
+    """Whether a page is in the folder itself, not in a folder below it."""
     return any(path.suffix.lower() in PAGE_SUFFIXES for path in folder.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""The dataset that stands where a build writes: whether it may be replaced, and what is said when it is."""
+"""The dataset in the folder where a build writes: whether it may be replaced, and what is reported when it is."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from edu_rag.progress import say
 
 
 def dataset_at(out: Path) -> Manifest | None:
-    """The manifest of the dataset that stands there; None where there is none that can be read."""
+    """The manifest of the dataset in the folder; None if there is none that can be read."""
     with suppress(DataError, OSError):
         return read_manifest(out) if (out / FILE_NAME).is_file() else None
     return None
 
 
 def refuse_other_name(where: Path, old: str, new: str) -> None:
-    """Raise DataError where a dataset of another name stands."""
+    """Raise DataError if the folder has a dataset of another name."""
     if old != new:
         raise DataError(where, f"holds the dataset {old!r}, not {new!r}", "name another --out, or add --fresh")
 

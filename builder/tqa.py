@@ -1,4 +1,4 @@
-"""TQA's own files: lessons with their questions, nested JSON, as the Textbook Question Answering set is handed out."""
+"""TQA's own files: lessons with their questions, nested JSON, as the Textbook Question Answering set is distributed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TqaRecord(NamedTuple):
     cut: bool
 
     def flat_values(self) -> dict[str, Any]:
-        """The question as a flat question file would hold it; the split is told by the file's name."""
+        """The question as a flat question file would hold it; the file's name gives the split."""
         return {
             "id": self.question_id,
             "type": self.kind,

@@ -81,7 +81,7 @@ def _odd_ipv4(host: str) -> ipaddress.IPv4Address:
 
 
 def literal_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a host spells out in whatever form (WHATWG URL standard, "host parsing"), or None for a name.
+    """The address that a host spells out in any form (WHATWG URL standard, "host parsing"), or None for a name.
 
     Raises ValueError where it is neither: a number that is no address, a zone, an escape.
     """

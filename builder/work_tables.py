@@ -1,4 +1,4 @@
-"""The scratch tables of one derivation: what stands between the crawl store and the dataset, on disk, not in memory.
+"""The scratch tables of one derivation: the intermediate data between crawl store and dataset, on disk, not in memory.
 
 They sort, join and count (SQLite), so that a derivation's memory does not grow with the number of pages. Nothing in
 them outlives the derivation.
@@ -46,7 +46,7 @@ _encode, _decode = msgspec.msgpack.encode, msgspec.msgpack.decode
 
 
 class WorkTables:
-    """Scratch tables in a folder of their own, which goes when they are closed."""
+    """Scratch tables in a separate folder, which is deleted when they are closed."""
 
     def __init__(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)

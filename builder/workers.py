@@ -1,4 +1,5 @@
-"""Work on hostile input in worker processes that may be killed: a job that hangs or swells costs only itself."""
+"""Work on hostile input in worker processes that may be killed: a job that hangs or takes too much memory
+fails alone."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FIRST_WAIT_S = 30.0
 class Patience:
     """How an engine is asked: a pause after each question, and when it is limited `retries` waits within `max_wait_s`.
 
-    After `max_failures` failures in a row it is asked no more in this run; None: each question for itself.
+    After `max_failures` failures in a row it is skipped for the rest of the run; None: no such limit.
     """
 
     retries: int = 0
@@ -84,7 +84,7 @@ def _row_now(question: Question, store: CrawlStore, engine: str) -> Search | Non
 def answer_to(question: Question, store: StoreReader, settings: SearchConfig) -> Combined:
     """What the store's engines of the chain say to a question, taken together: see builder.search.combine.
 
-    After a refresh that an engine refused, its older answer still stands.
+    After a refresh that an engine refused, its older answer is still used.
     """
     return combined({engine: _row(question, store, engine) for engine in settings.chain}, settings)
 
@@ -180,8 +180,8 @@ def search_all(
 
     What an answer is, `combined` says: with `fallback` the engines are asked in order until one has hits; with `fuse`
     all are asked. An engine is not asked twice what it has answered, and questions of the same words are asked once.
-    An engine that stays limited or blocked, or fails three times in a row, is asked no more in this run; the next run
-    asks it again, but only for questions that are still without an answer.
+    An engine that stays limited or blocked, or fails three times in a row, is skipped for the rest of the run; the
+    next run asks it again, but only questions that still have no answer.
     """
     askings = _askings(questions, store, chain, settings, now, sleep)
     n_left = 0

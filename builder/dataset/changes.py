@@ -41,7 +41,7 @@ def _table_line(config: str, table: TableDiff) -> str:
 
 
 def change_lines(found: DatasetDiff) -> list[str]:
-    """The changes as Markdown list items; no part of a page or a URL in them is markup, and nothing tells a gold."""
+    """The changes as Markdown list items; no part of a page or a URL in them is markup, and nothing reveals a gold."""
     lines = []
     for config, table in found.tables.items():
         if not table.total:
@@ -103,7 +103,7 @@ def _is_of(version: str, section: str) -> bool:
 
 
 def _own_sections(folder: Path, history: Path, version: str) -> tuple[list[str], list[str]]:
-    """What only the folder's own file tells: sections of versions that the history lacks, and take-downs of this one.
+    """What only the folder's own file has: sections of versions that the history lacks, and take-downs of this one.
 
     A section counts as the history's by its heading's version: two files may tell one version in other words.
     """
@@ -132,8 +132,8 @@ def _with_section(version: str, created_at: str, lines: Sequence[str], older: Se
 def write_changes(folder: Path, history: Path, lines: Sequence[str]) -> None:
     """Put a section for the folder's version on top of the history's, and list the file in the folder's manifest.
 
-    What the folder's own file tells and the history does not is kept: a take-down's line and reason stand nowhere
-    else. The content hash stays: it is over the tables' rows. Writing again replaces the lines that it wrote.
+    Lines that only the folder's own file has are kept: no other file has a take-down's line and reason. The content
+    hash stays: it is over the tables' rows. Writing again replaces the lines that it wrote.
     """
     manifest = manifests.read_manifest(folder)
     own, mine = _own_sections(folder, history, manifest.version)

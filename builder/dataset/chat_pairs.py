@@ -108,7 +108,7 @@ def answer_text(gold: Gold) -> str:
 
 
 def _is_supported(pages: Sequence[ReadPage], shown: Sequence[Sequence[Span]], evidence: Collection[Evidence]) -> bool:
-    """Whether a span of evidence lies in what is shown."""
+    """Whether the shown text contains a span of evidence."""
     return any(
         item.page_id == read.page.page_id and start <= item.start and item.end <= end
         for read, spans in zip(pages, shown, strict=True)
@@ -153,7 +153,7 @@ def gold_texts(question: Question, gold: Gold) -> list[str]:
 
 
 def is_foreign(read: ReadPage, question: Question, gold: Gold) -> bool:
-    """Whether a page tells nothing of the answer: no gold in its words, few of the question's long words."""
+    """Whether a page reveals nothing about the answer: it lacks the gold, and has few of the question's long words."""
     for words in gold_texts(question, gold):
         if words in read.text and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", read.text):
             return False

@@ -59,7 +59,7 @@ def _check_hidden(tables: Tables, split: str, n_keys: int) -> None:
 
 
 def _check_repeats(tables: Tables, seen: dict[str, Seen]) -> None:
-    """Questions that stand in two splits: who trains on one knows the other."""
+    """Questions that are in two splits: a system that trains on one split knows the other's."""
     first: dict[tuple[str, ...], tuple[str, str]] = {}
     for split, tables_of in seen.items():
         for question_id, question in tables_of.questions.items():

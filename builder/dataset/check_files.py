@@ -38,7 +38,7 @@ def split_of(name: str) -> str:
 
 
 class Tables:
-    """The tables of a dataset folder that may be damaged: what cannot be trusted is told once and then left out."""
+    """The tables of a dataset folder that may be damaged: each fault is reported once, and its table is left out."""
 
     def __init__(self, folder: Path, faults: Findings, warnings: Findings) -> None:
         self.folder = folder
@@ -99,7 +99,7 @@ class Tables:
         return True
 
     def _check_strays(self) -> None:
-        """A table that lies in the folder unlisted would still be pushed, and may be the gold of a hidden split."""
+        """An unlisted table in the folder would still be pushed, and may be the gold of a hidden split."""
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()
             hidden = any(part.startswith(".") for part in Path(name).parts)
@@ -122,7 +122,8 @@ class Tables:
         return any(name.startswith(f"{config}/") and split_of(name) == split for name in self.manifest.files)
 
     def records(self, config: str, split: str) -> Iterator[Any]:
-        """The sound rows of a table as records, in file order; rows that are none, or out of order, are told."""
+        """The sound rows of a table as records, in file order; rows that are not valid, or out of order, are
+        reported."""
         if not self.is_whole(config, split):
             return
         last: tuple[Any, ...] | None = None

@@ -1,4 +1,4 @@
-"""Checking the gold labels of a split: their distribution, and whether anything handed out gives them away."""
+"""Checking the gold labels of a split: their distribution, and whether anything that a system gets reveals them."""
 
 from __future__ import annotations
 

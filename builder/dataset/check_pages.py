@@ -1,4 +1,4 @@
-"""Checking pages, one at a time: references from hits, labelled spans, sentences cut anew, mail addresses, length."""
+"""Checking pages, one at a time: references from hits, labelled spans, sentences cut again, mail addresses, length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from builder.sentences import SPLITTER, split_sentences
 from edu_rag.records import WebPage
 
 RECUT_PAGES = 500
-"""Pages of a split that are cut into sentences anew: page ids are hashes, so the first ones are a fair sample."""
+"""Pages of a split that are cut into sentences again: page ids are hashes, so the first ones are a fair sample."""
 SHORT_BYTES = 512
 """The paper's 0.5 KB (EDU-RAG section 3.2)."""
 WHOLE_SENTENCES = frozenset({"answer-string-v1", "answer-string-v2", "true-false-v1", "embedding-v1"})
@@ -40,7 +40,7 @@ def _check_spans(tables: Tables, page: WebPage, spans: list[PageSpan]) -> None:
 
 
 def _uncovered(page: WebPage) -> bool:
-    """Whether a character that is no white space lies in no sentence."""
+    """Whether a character other than white space is outside all sentences."""
     last = 0
     for start, end in page.sentences:
         if page.text[last:start].strip():

@@ -97,7 +97,7 @@ def _check_evidence(tables: Tables, split: str, seen: Seen) -> None:
 
 
 def read_split(tables: Tables, split: str) -> Seen:
-    """The small tables of a split, with their faults told on the way."""
+    """The small tables of a split; faults are reported on the way."""
     seen = Seen()
     _check_questions(tables, split, seen)
     _check_gold(tables, split, seen)

@@ -50,14 +50,14 @@ def chosen_split(dataset: Dataset, asked: str | None) -> str:
 
 
 def _repeated(dataset: Dataset, split: str) -> set[tuple[str, ...]]:
-    """The questions of all other splits, by text and choices: whoever trains on one knows its twin."""
+    """The questions of all other splits, by text and choices: training on one reveals its twin."""
     others = (dataset.records("questions", other, Question) for other in dataset.splits() if other != split)
     return {unordered_identity(question) for questions in others for question in questions}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Material:
-    """What pairs of a split are made from; pages lie on a shelf on disk."""
+    """The data that a split's pairs are made from; pages are in a file on disk."""
 
     shelf: PageShelf
     own: Mapping[str, Sequence[str]]

@@ -28,7 +28,7 @@ def chosen(board: BoardFile, names: Sequence[str]) -> list[BoardDataset]:
 def fetch(datasets: Sequence[BoardDataset], out: Path, *, endpoint: str | None) -> Iterator[Path]:
     """Write each dataset that can be had to `out/name-version`, check it against the board, and yield its folder.
 
-    A folder that is there already is checked, not fetched again. Raises ConfigError or DataError where a dataset is
+    An existing folder is checked, not fetched again. Raises ConfigError or DataError where a dataset is
     not the one that the board names, EngineError where the Hub refuses.
     """
     for dataset in datasets:

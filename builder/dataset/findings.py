@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from edu_rag.errors import DataError
 
 EXAMPLES = 5
-"""Findings of one kind that are told in full; a damaged dataset of any size is told in a bounded number of lines."""
+"""Findings of one kind that are reported in full; the report of a damaged dataset of any size has a bounded number of
+lines.
+"""
 
 
 @dataclass(slots=True)
@@ -19,7 +21,7 @@ class Findings:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: str, where: object, what: str, remedy: str = "") -> None:
-        """Note one finding. Its `kind` groups it with others of which only the first few are told."""
+        """Note one finding. Its `kind` groups it with others, of which only the first few are reported."""
         self.counts[kind] += 1
         told = self.examples.setdefault(kind, [])
         if len(told) < EXAMPLES:

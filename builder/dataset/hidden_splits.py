@@ -1,7 +1,7 @@
 """What gives away the gold of a hidden split, and how it is kept out of what is published.
 
-Three tables tell it: gold, evidence and leaks. The page flag `leak_key` does so too (it says that the answer which
-stands on the page is the gold), so a page keeps it only where a leak that is published says the same.
+Three tables tell it: gold, evidence and leaks. The page flag `leak_key` does so too (it means that the answer on
+the page is the gold), so a page keeps it only if a published leak says the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def is_withheld(file: str, hidden: Collection[str]) -> bool:
-    """Whether a file of a dataset folder is a table that tells the gold of a hidden split."""
+    """Whether a file of a dataset folder is a table that reveals the gold of a hidden split."""
     config, _, rest = file.partition("/")
     return config in TELLS_GOLD and rest.rsplit("-", 3)[0] in hidden
 
@@ -60,7 +60,8 @@ def copy_pages(source: Path, target: Path, known: Collection[str]) -> None:
 
 
 def twins(dataset: Dataset, hidden: Collection[str]) -> list[tuple[str, str]]:
-    """Pairs (hidden question, published question) of the same text and choices: the second's gold tells the first's."""
+    """Pairs (hidden question, published question) of the same text and choices: the second's gold reveals the
+    first's."""
     secret: dict[tuple[str, ...], str] = {}
     for split in sorted(hidden):
         for question in dataset.records("questions", split, Question):

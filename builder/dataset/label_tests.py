@@ -1,8 +1,8 @@
-"""Can the gold be told without reading? Simple predictors, each held against chance by an exact binomial test.
+"""Can the gold be predicted without reading? Simple predictors, each held against chance by an exact binomial test.
 
 Two families. A *choice* predictor names a label from the choices alone (the longest, the third); its chance is one in
-as many as there are choices. An *order* predictor learns, for each value of something handed out besides the text (row,
-id, lesson, hits), the commonest gold of a half of the questions, and predicts the other half; its chance is the same
+as many as there are choices. An *order* predictor learns, for each value of something other than the text (row, id,
+lesson, hits), the commonest gold of a half of the questions, and predicts the other half; its chance is the same
 rule without that something, and the test counts the questions that only one of the two gets right (McNemar 1947, one
 side). All p-values of a split are corrected together (Holm 1979).
 """
@@ -33,7 +33,7 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question as the predictors see it: what is handed out, its row, and the gold that they must not see."""
+    """One question as the predictors see it: what a system gets, its row, and the gold that they must not see."""
 
     question: Question
     row: int
@@ -99,7 +99,7 @@ def _odd_one(question: Question, told: Callable[[str], bool]) -> str | None:
 
 
 def _in_query(case: Case) -> str | None:
-    """The only choice whose text stands in a search query though not in the question."""
+    """The only choice whose text is in a search query but not in the question."""
     asked = case.question.text.casefold()
     queries = " ".join(hit.query.casefold() for hit in case.hits[:1])
     found = [
@@ -164,7 +164,7 @@ def _first_page(case: Case) -> object:
 
 
 def _page_order(case: Case) -> object:
-    """Whether the kept pages' ids rise or fall along the ranks, and at which of them the smallest stands."""
+    """Whether the kept pages' ids rise or fall along the ranks, and at which rank the smallest is."""
     ids = [hit.page_id for hit in case.hits if hit.page_id is not None]
     return ids.index(min(ids)) if ids else None
 
@@ -177,7 +177,7 @@ ORDER_VALUES: Mapping[str, Callable[[Case], object]] = {
     "place of the smallest page id": _page_order,
     "half of the file": lambda case: case.row // 1_000,
 }
-"""What is handed out besides text. None of it may tell anything of the gold."""
+"""What a system gets in addition to text. None of it may tell anything of the gold."""
 
 WEB_VALUES: Mapping[str, Callable[[Case], object]] = {
     "number of hits": lambda case: len(case.hits),
@@ -192,7 +192,7 @@ SOURCE_VALUES: Mapping[str, Callable[[Case], object]] = {
     "lesson": lambda case: case.question.lesson,
     "flags": lambda case: case.question.flags or None,
 }
-"""Handed out too, but given by the source of the questions: what they tell is a warning."""
+"""A system gets these too, but they come from the source of the questions: what they reveal is a warning."""
 
 
 def _choice_test(name: str, predict: Callable[[Case], str | None], cases: Sequence[Case], is_fault: bool) -> LabelTest:
@@ -215,7 +215,7 @@ def _commonest(cases: Sequence[Case], key: Callable[[Case], object]) -> Mapping[
 
 
 def _halves(cases: Sequence[Case]) -> tuple[list[Case], list[Case]]:
-    """Two halves by a hash that no builder orders by, so that a cycle along rows lies in both."""
+    """Two halves by a hash that no builder orders by, so that a cycle along rows is in both."""
     halves: tuple[list[Case], list[Case]] = ([], [])
     for case in cases:
         halves[zlib.adler32(case.question.text.encode("utf-8", "surrogatepass")) // 7 % 2].append(case)

@@ -1,4 +1,4 @@
-"""Faults of questions that need the gold, or a person, to mend: found by `edu-rag dataset audit`, never stored.
+"""Faults of questions that need the gold, or a person, to fix: found by `edu-rag dataset audit`, never stored.
 
 Each rule is a pure function of one question and its gold; the cases they were made from are in TQA's text as it is.
 """
@@ -138,7 +138,7 @@ class KeyTest:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the gold stands in its own text about as often as a random letter would."""
+        """Whether the gold is in the question's own text about as often as a random letter would be."""
         return self.n >= 20 and self.p > 0.01
 
 

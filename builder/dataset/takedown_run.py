@@ -32,7 +32,7 @@ STORE_MARK = "config.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One call of `edu-rag dataset takedown`: what is to go, why, when, and where things lie."""
+    """One call of `edu-rag dataset takedown`: what to remove, why, when, and where the files are."""
 
     folder: Path
     target: str
@@ -129,7 +129,7 @@ def _note(store: Path, entry: TakeDown) -> None:
 
 def run_takedown(request: Request) -> dict[str, Any]:
     """Do what the request asks and say what was done, as JSON-ready values. Raises DataError where nothing matches.
-    What is out already is no fault: `already` says so.
+    A page that is already removed is not a fault: `already` says so.
 
     The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring
     the page back.

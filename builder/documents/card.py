@@ -178,8 +178,8 @@ def dataset_card(
     """README.md of a dataset folder: a function of its arguments alone, in which no outside string is markup.
 
     `files` are the tables by name, as `edu_rag.dataset.write_dataset` hands them over; `sources` is the manifest's,
-    with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots` the
-    names of the pictures beside the card.
+    with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots`
+    the names of the pictures next to the card.
     """
     tables, may_hold_tqa = _tables(files), stats is None or stats.n_tqa > 0
     told = {key: value for key, value in sources.items() if key != "hits_by_outcome"}

@@ -1,6 +1,6 @@
 """The dataset's datasheet: the questions of Gebru et al., Datasheets for Datasets (CACM 64(12), 2021), answered.
 
-The text stands in datasheet.md; the numbers are filled in here.
+The text is in datasheet.md; the numbers are filled in here.
 """
 
 from __future__ import annotations

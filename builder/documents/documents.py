@@ -20,7 +20,7 @@ CROISSANT_FILE = "croissant.json"
 
 
 def dataset_documents(name: str, version: str, created_at: str, sources: Mapping[str, Any]) -> Documents:
-    """What writes README.md, croissant.json and plots/ of a dataset whose tables lie in a folder."""
+    """Writes README.md, croissant.json and plots/ of a dataset whose tables are in a folder."""
 
     def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
         tables = {file: entry for file, entry in files.items() if file.endswith(".parquet")}
@@ -37,7 +37,8 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
 
 
 def _other_files(folder: Path, before: Manifest, documents: Mapping[str, bytes]) -> dict[str, FileEntry]:
-    """The manifest's entries of what is not made here, as the files lie now; old plots and what is lost left out."""
+    """The manifest's entries of files that are not made here, as they are now; old plots and lost files are
+    left out."""
     files = {}
     for name, entry in before.files.items():
         path = folder / name
@@ -53,10 +54,11 @@ def _other_files(folder: Path, before: Manifest, documents: Mapping[str, bytes])
 
 
 def rewrite_documents(folder: Path) -> Manifest:
-    """Make card, Croissant metadata and plots of a dataset folder anew; tables, version and content hash stay.
+    """Write card, Croissant metadata and plots of a dataset folder again; tables, version and content hash do not
+    change.
 
     Raises DataError where a table is not what the manifest says. Other files may be missing or changed: those made
-    here are made anew, and one that is made elsewhere is listed as it lies, or no more.
+    here are written again, and the others are listed as they are, or left out if they are lost.
     """
     before = read_manifest(folder)
     check_tables(folder, before)

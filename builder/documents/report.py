@@ -1,4 +1,4 @@
-"""The closing report of a build: one static page beside the dataset, for the person who ran it."""
+"""The closing report of a build: one static page next to the dataset, for the person who ran it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
 
 
 def write_report(path: Path, log: Path, dataset: Path, manifest: Manifest) -> Path:
-    """Write the page of the log's last run; return where it lies."""
+    """Write the page of the log's last run; return its path."""
     stats = dataset_stats(dataset, manifest.files)
     write_file(path, report_html(manifest, stats, read_last_run(log)).encode("utf-8", "replace"))
     return path

@@ -2,9 +2,9 @@
 
 * It holds the gold: its words, whole and in order, or, of a gold of LONG_GOLD and more content words, at least
   GOLD_SHARE of their weight in any order. Words are compared by their Snowball stems, so "eroding" meets "erodes".
-* It stands near the question: the weight of the question's content words in the sentence, plus NEAR of the weight
+* It is near the question: the weight of the question's content words in the sentence, plus NEAR of the weight
   of those that only its neighbours hold (one sentence before, one after), is at least THRESHOLD of all of it. A word
-  weighs its inverse sentence frequency on the page, so that "cell" tells little on a page about cells.
+  weighs its inverse sentence frequency on the page, so that "cell" counts little on a page about cells.
 * A sentence that holds another choice as well loses RIVAL for each: lists of all the choices support none of them.
 * Questions, gaps to fill in and headings state nothing and are left out.
 

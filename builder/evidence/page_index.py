@@ -1,4 +1,4 @@
-"""A page's sentences as stems, ready to be searched: which sentences hold a stem, and how telling it is there."""
+"""A page's sentences as stems, ready to be searched: which sentences contain a stem, and how rare it is on the page."""
 
 from __future__ import annotations
 

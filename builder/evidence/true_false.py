@@ -1,15 +1,15 @@
 """Method true-false-v1: a sentence bears on a true/false statement when it speaks of the same, and takes a side.
 
-It speaks of the same: the share of the weight of the statement's content words that it holds (Snowball stems; a word
-weighs its inverse sentence frequency on the page), plus COVER of the share of its own weight that this is, is at least
-THRESHOLD. It takes a side by comparing it with the statement:
+It is about the same subject: the share of the weight of the statement's content words that it holds (Snowball stems; a
+word weighs its inverse sentence frequency on the page), plus COVER of the share of its own weight that this is, is at
+least THRESHOLD. It takes a side by comparing it with the statement:
 
 * it *agrees* when both or neither deny ("not", "never", "without", "only" …), no word of the one is the opposite of a
   word of the other, and no number of the statement is exchanged;
 * it *disagrees* when exactly one of the two denies, or a word is exchanged for its opposite, or a number for another.
 
-A gold "true" is supported by sentences that agree, a gold "false" by sentences that disagree. That a false statement is
-refuted by naming another thing in place of one of its words is not told apart from speaking of something else: such
+A gold "true" is supported by sentences that agree, a gold "false" by sentences that disagree. A sentence that refutes a
+statement by naming another thing in place of one of its words looks like a sentence about another subject: such
 sentences are not found. Few labelled statements have evidence at all, so its figures are rough: take its spans as
 candidates (docs/evidence.md). The constants were chosen on the `tune` half of the hand labels.
 """

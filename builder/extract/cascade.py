@@ -84,7 +84,7 @@ def raw_text(tool: str, html: str) -> str:
 
 
 def _tried(tool: str, page: _Page) -> str:
-    """The clean text of one tool; nothing where it raises: the next one is there for that."""
+    """The clean text of one tool; empty if it raises: then the next tool is used."""
     try:
         return clean_text(_TOOLS[tool](page))
     except MemoryError:
@@ -114,7 +114,9 @@ class _Main:
         return len(clean_text(self._raw))
 
     def is_met(self, text: str) -> bool:
-        """Whether a tool's text is as long as a share of it. Cleaning shortens: most pages are told without."""
+        """Whether a tool's text is as long as a share of it. Cleaning only shortens text, so most pages are decided
+        without it.
+        """
         return len(text) >= SHARE * len(self._raw) or len(text) >= SHARE * self.n_chars
 
 

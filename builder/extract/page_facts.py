@@ -47,7 +47,7 @@ def _web_address(value: object) -> str | None:
 
 @dataclass(slots=True)
 class _Stated:
-    """What one walk through the page finds: all that licence and author are told from."""
+    """What one walk through the page finds: the input for licence and author."""
 
     metas: list[tuple[str, str]] = field(default_factory=list)
     links: list[tuple[str, Any]] = field(default_factory=list)

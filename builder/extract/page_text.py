@@ -44,7 +44,7 @@ def xpath(path: str) -> Any:
 
 @cache
 def _element_classes() -> Any:
-    """HtmlElement for every tag, told by libxml2: lxml.html's own look-up asks Python once for each element."""
+    """HtmlElement for every tag, set in libxml2: lxml.html's own look-up asks Python once for each element."""
     import lxml.etree
     import lxml.html
 

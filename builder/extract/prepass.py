@@ -42,7 +42,7 @@ def superscript(text: str, after: str, before: str = "") -> str:
 
 
 def _before(element: Any) -> str:
-    """The text that stands directly before an element inside its parent."""
+    """The text directly before an element inside its parent."""
     previous = element.getprevious()
     if previous is not None:
         return str(previous.tail or "") or (str(previous.text or "") if not len(previous) else "")

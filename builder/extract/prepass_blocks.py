@@ -87,7 +87,7 @@ def _open_captions(tree: Any, signs: Signs) -> None:
 
 
 def _drop_promotions(tree: Any, signs: Signs) -> None:
-    """Short blocks that call themselves advertising for the site, and the marks beside headings."""
+    """Short blocks that call themselves advertising for the site, and the marks next to headings."""
     for mark in _named(tree, signs, _MARKS, "a", "span"):
         if _attached(mark) and len(mark.text_content()) < MAX_TERM:
             mark.drop_tree()

@@ -71,7 +71,7 @@ def _holder(element: Any) -> Any:
 
 
 def _tex_of(math: Any) -> str:
-    """The TeX that a `<math>` element carries beside its MathML, or nothing."""
+    """The TeX that a `<math>` element has in addition to its MathML, or nothing."""
     for note in math.iter("annotation"):
         if "tex" in (note.get("encoding") or "").casefold():
             return str(note.text_content())
@@ -88,7 +88,7 @@ def _formula(math: Any) -> str:
 
 
 def _drop_rendered(tree: Any) -> None:
-    """MathJax 2 leaves its picture of a formula beside the script that holds the source: once is enough."""
+    """MathJax 2 leaves its picture of a formula next to the script with the source: only one of them is kept."""
     shown = '//*[contains(concat(" ", @class), " MathJax")][not(self::body)][not(.//script)]'
     for element in xpath(shown)(tree):
         if _attached(element):
@@ -139,7 +139,7 @@ def _write_mathml(tree: Any, signs: Signs) -> None:
 
 
 def _write_drawn(tree: Any) -> None:
-    """MathJax 3 without its assistive MathML: characters stand in class names, structure in element names."""
+    """MathJax 3 without its assistive MathML: characters are in class names, structure is in element names."""
     for container in list(tree.iter("mjx-container")):
         spoken = container.get("aria-label")
         drawn = next(container.iter("mjx-math"), None)

@@ -276,5 +276,5 @@ def linear_math(math: Any) -> str:
 
 
 def _isotopes(text: str) -> str:
-    """A raised number that opens a formula stands before its element without a space."""
+    """A raised number at the start of a formula precedes its element without a space."""
     return re.sub(r"(?<![\w)])([⁰¹²³⁴-⁹]+[₀-₉]*) (?=[A-Z])", r"\1", text)

@@ -1,4 +1,4 @@
-"""Which URLs and addresses may be dialled: public ones only, told from an explicit list."""
+"""Which URLs and addresses may be dialled: only public ones, by an explicit list."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class RefusedAddressError(OSError):
-    """An address that we do not dial: an OSError, so that aiohttp hands it through as the cause."""
+    """An address that we do not dial: an OSError, so that aiohttp keeps it as the cause."""
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

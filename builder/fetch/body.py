@@ -70,7 +70,7 @@ def check_length(headers: Mapping[str, str], max_bytes: int) -> None:
 
 
 def check_start(body: bytes, headers: Mapping[str, str]) -> None:
-    """Raise BodyError where the first bytes are of a binary format, whatever the header claims."""
+    """Raise BodyError if the first bytes are of a binary format, even if the header claims another."""
     start = body[:1024]
     if start.startswith(_MAGIC) or (b"\0" in start and not start.startswith(_UTF_16)):
         raise BodyError("not_html", "binary content")

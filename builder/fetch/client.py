@@ -54,7 +54,7 @@ def _session(settings: FetchConfig, hosts: HostMap, lookup: Lookup) -> aiohttp.C
 
 
 class _Walk:
-    """One URL under way: where it stands, what it has seen, how much of its time is left."""
+    """One URL in progress: its current address, its redirects so far, and its remaining time."""
 
     def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool) -> None:
         self.got = got

@@ -111,7 +111,7 @@ class Hopper:
 
 
 class _Request:
-    """One request under way. `status` tells how far it came: None until the headers are there."""
+    """One request under way. `status` shows how far it came: None until the headers have arrived."""
 
     def __init__(
         self,

@@ -112,7 +112,7 @@ class Breakers:
         return self._limit > 0 and self._failures.get(host, 0) >= self._limit
 
     def note(self, host: str, *, answered: bool) -> None:
-        """Note that the host answered (whatever it said), or that it did not."""
+        """Note that the host answered (with any status), or that it did not."""
         if self.is_open(host):
             return  # what was under way when it opened does not close it again
         if answered:

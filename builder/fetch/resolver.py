@@ -36,7 +36,7 @@ def system_lookup(host: str) -> list[str]:
 class GuardedResolver(AbstractResolver):
     """Resolves names to addresses that may be dialled. What it returns is what is dialled: rebinding is no way in.
 
-    Lookups wait in threads of their own, so that slow name servers hold up nobody else.
+    Lookups wait in separate threads, so that slow name servers do not delay other work.
     """
 
     def __init__(self, hosts: HostMap, lookup: Lookup = system_lookup) -> None:

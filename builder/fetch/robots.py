@@ -29,7 +29,7 @@ class _ParsedFiles:
         self._turn = threading.Lock()  # long files are parsed in threads
 
     def rules(self, packed: bytes) -> Any:
-        """The rules of a packed file, parsed anew where they were dropped meanwhile."""
+        """The rules of a packed file, parsed again if they were dropped meanwhile."""
         with self._turn:
             if packed in self._kept:
                 self._kept.move_to_end(packed)

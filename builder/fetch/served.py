@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 SCHEME_HEADER = "X-Edu-Rag-Scheme"
-"""Tells the loopback server that a host's https:// page was asked for: archived pages keep their addresses."""
+"""Marks a request to the loopback server as one for a host's https:// page: archived pages keep their addresses."""

@@ -1,4 +1,4 @@
-"""Handing results to the crawl's sink, in a thread of their own, a batch at a time."""
+"""Passes results to the crawl's sink in batches, in a separate thread."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def _flat(text: str) -> str:
 def hidden_text_of(tree: Any) -> str:
     """The passages of an lxml tree that its markup hides, one a line, at most MAX_HIDDEN_CHARS characters.
 
-    A passage that also stands where readers see it is not hidden.
+    A passage that is also visible elsewhere on the page is not hidden.
     """
     hidden = _hidden_elements(tree)
     passages = [" ".join(" ".join(_texts(element)).split()) for element in hidden]

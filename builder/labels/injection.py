@@ -60,7 +60,7 @@ NEAR = 400
 
 
 def _is_quoted(text: str, match: re.Match[str]) -> bool:
-    """Whether the order stands in quotation marks in its own line, and the text around it speaks about such attacks."""
+    """Whether the order is in quotation marks in its own line, and the text around it is about such attacks."""
     line = text[max(text.rfind("\n", 0, match.start()) + 1, match.start() - 80) : match.start()]
     around = text[max(0, match.start() - NEAR) : match.end() + NEAR]
     return _TALKS_ABOUT.search(around) is not None and (_QUOTE.search(line) is not None)

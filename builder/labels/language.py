@@ -1,4 +1,4 @@
-"""The language of a text, told by a small model that comes inside its package: nothing is downloaded."""
+"""The language of a text, by a small model that is part of its package: nothing is downloaded."""
 
 from __future__ import annotations
 

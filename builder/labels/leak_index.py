@@ -1,6 +1,6 @@
-"""Which questions a page may hold: pairs of meaning-bearing words that stand close together, then the words shared.
+"""Which questions a page may hold: pairs of content words that are close together, then the shared words.
 
-A lightly edited question keeps some of its word pairs, whatever words were changed, put in or left out elsewhere.
+A lightly edited question keeps some of its word pairs, even if words elsewhere were changed, added or removed.
 The index only nominates; builder.labels.leaks compares the texts. All of it runs on arrays, a page at a time.
 """
 
@@ -51,7 +51,7 @@ def content_places(numbers: Ints) -> Ints:
 class PairIndex:
     """Pairs of words of many stems. `nominate` gives the passages of a page that share enough of a stem's pairs.
 
-    `silent` are the stems that no page can nominate: they have no pair of their own.
+    `silent` are the stems that no page can nominate: they have no word pair.
     """
 
     def __init__(self, stems: Sequence[Ints]) -> None:
@@ -148,7 +148,7 @@ def _pairs(words: Ints, owners: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _slot(keys: Ints) -> Ints:
-    """Where a pair stands in the table of bits."""
+    """The position of a pair in the table of bits."""
     slots: Ints = ((keys >> _SHIFT) * 40_503 + keys) & ((1 << _SIEVE_BITS) - 1)
     return slots
 

@@ -1,4 +1,4 @@
-"""Whether the answer key stands with a leaked question."""
+"""Whether the answer key is on the page of a leaked question."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Block:
 
 
 def holds_key(block: Block) -> bool:
-    """Whether the page tells the answer beside the question, or in a key at its end."""
+    """Whether the page gives the answer next to the question, or in a key at its end."""
     return _named(block) or _marked(block) or _on_the_back(block) or _in_key_section(block)
 
 
@@ -64,7 +64,7 @@ def _named(block: Block) -> bool:
 
 
 def _marked(block: Block) -> bool:
-    """Whether a mark stands at the gold choice and at none of the others."""
+    """Whether the gold choice has a mark and none of the others has one."""
     marked = {
         label
         for label, (start, end) in block.choices.items()

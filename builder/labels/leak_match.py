@@ -18,7 +18,7 @@ SAME_WORD = 74.0
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`score`: 1 where the passage holds every word of the stem in order and none besides; its first and last word."""
+    """`score`: 1 where the passage has every word of the stem in order and no other; its first and last word."""
 
     score: float
     first: int

@@ -1,8 +1,8 @@
-"""What tells a leaked question from prose that says the same: the signs of a quiz around a passage.
+"""The signs of a quiz around a passage: they distinguish a leaked question from prose with the same words.
 
 A textbook sentence may say word for word what a true/false statement says; it is evidence, not a leak. The same words
-are a leak where they stand as a question stands: as an item of its own, before a blank, with True and False beside
-them, with the question's choices after them. No sign looks at the gold answer.
+are a leak if they have the form of a question: a separate item, before a blank, with True and False next to them, or
+with the question's choices after them. No sign looks at the gold answer.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def signs_of(text: str, start: int, end: int, choices: Sequence[tuple[int, int]]
 
 
 def _before(text: str, start: int) -> str:
-    """What stands before a place; a cut there is no line's start."""
+    """The text before a position; a cut there is not the start of a line."""
     return text[:start] if start <= BEFORE else "x" + text[start - BEFORE + 1 : start]
 
 
@@ -126,7 +126,7 @@ def _is_listed(text: str, start: int) -> bool:
 
 
 def _touches(text: str, start: int, end: int, choice: tuple[int, int]) -> bool:
-    """Whether nothing but a label or marks stands between a passage and a choice, and no prose joins them."""
+    """Whether only a label or marks are between a passage and a choice, and no prose joins them."""
     between = text[end : choice[0]] if choice[0] >= end else text[choice[1] : start]
     return len(between) <= 40 and _GAP.fullmatch(between) is not None and _PARTS.search(between) is not None
 

@@ -45,12 +45,12 @@ _GENERIC_TEXT = (
     " term true type types use used word"
 )
 GENERIC_WORDS = frozenset(fold(word) for word in _GENERIC_TEXT.split())
-"""Words of which questions are made, whatever they ask about."""
+"""Words that occur in questions on any subject."""
 
 
 @lru_cache(maxsize=200_000)
 def weight_of(word: str) -> float:
-    """What a folded word tells about which question this is: 1, less for the words all questions are made of."""
+    """How much a folded word identifies a question: 1, less for words that occur in all questions."""
     return 0.2 if word in STOP_WORDS else 0.6 if word in GENERIC_WORDS else 1.0
 
 
@@ -61,7 +61,7 @@ def n_telling(words: Iterable[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The folded words of a text and where each stands: word i is `text[starts[i]:ends[i]]`."""
+    """The folded words of a text and their positions: word i is `text[starts[i]:ends[i]]`."""
 
     words: list[str]
     starts: list[int]

@@ -1,4 +1,4 @@
-"""Questions of the dataset that stand on a page: `leak_question`, or with their answer: `leak_key`.
+"""Questions of the dataset that a page contains: `leak_question`, or with their answer: `leak_key`.
 
 Three steps. Pairs of words nominate passages (leak_index); a passage is compared with the question's text (leak_match);
 and the signs of a quiz around it (leak_signs) say how like the text it has to be. Whether a question counts as leaked
@@ -25,10 +25,10 @@ from edu_rag.records import Question
 SHORT_STEM = 3
 """A stem with fewer telling words is a leak only together with its choices."""
 LONG_STEM = 5
-"""With as many telling words, a question may stand in running text of a quiz page."""
+"""With this many identifying words, a question may be in the running text of a quiz page."""
 NEVER = 2.0
 LEAST = 0.5
-"""With all its choices beside it, so much of a question's text has to be there."""
+"""If all its choices are next to it, this share of a question's text must be there."""
 LEAST_SHARED = 0.62
 LEAST_MATCHING = 0.7
 """The questions of a matching exercise share their choices: more of the text has to be there."""
@@ -65,7 +65,7 @@ class _Stem:
     gold: str | None
 
     def is_protectable(self) -> bool:
-        """Whether a page that holds it can be told from one that does not."""
+        """Whether a page that contains it can be distinguished from one that does not."""
         if self.n_telling >= SHORT_STEM:
             return True
         return len(self.choices) >= 2 or (self.kind == "true_false" and len(self.words) >= 3)
@@ -75,7 +75,7 @@ class _Stem:
         return 6 if self.n_telling >= SHORT_STEM else 6 + self.n_choice_words
 
     def indexed_words(self) -> list[str]:
-        """The words that nominate it: for a stem that tells little, those of its choices too."""
+        """The words that nominate it: for a stem with few identifying words, those of its choices too."""
         words = list(self.words)
         if self.n_telling < SHORT_STEM:
             words += [word for choice in self.choices.values() for word in choice.split()]
@@ -85,7 +85,7 @@ class _Stem:
 class LeakIndex:
     """All questions that a page could leak. Built once a process; `find` only reads it.
 
-    `unprotected` are the ids of questions that are found on no page: they have too little text, or none of their own.
+    `unprotected` are the ids of questions that cannot be found on a page: their text is too short, or not unique.
     """
 
     def __init__(self, questions: Iterable[Question], golds: Iterable[Gold]) -> None:
@@ -221,7 +221,9 @@ def _needed(stem: _Stem, signs: Signs, choice_weight: int) -> float:
 
 
 def _least_needed(stem: _Stem, n_choices: int) -> float:
-    """What `_needed` gives at the least with so many choices found, whatever the signs: these are dear to read."""
+    """What `_needed` gives at the least with this many choices found, without the signs, which are expensive to
+    compute.
+    """
     if stem.kind == "true_false":
         return 0.6
     if stem.kind == "matching" or n_choices < 2:
@@ -230,7 +232,7 @@ def _least_needed(stem: _Stem, n_choices: int) -> float:
 
 
 def _needed_true_false(stem: _Stem, signs: Signs, placed: bool) -> float:
-    """For a statement that has True or False beside it."""
+    """For a statement with True or False next to it."""
     if stem.n_telling >= SHORT_STEM:
         return 0.6 if placed else 0.8
     return 0.7 if signs.item and signs.numbered else 0.78 if signs.item else NEVER
@@ -252,9 +254,9 @@ def _needed_alone(stem: _Stem, signs: Signs, telling: int) -> float:
 
 
 def _choices_near(stem: _Stem, page: Words, match: Match) -> dict[str, tuple[int, int]]:
-    """The spans of the question's choices that stand after it or right before it, by label.
+    """The spans of the question's choices after it or directly before it, by label.
 
-    A word bank of a matching exercise may stand further off, and before the question.
+    A word bank of a matching exercise may be further away, and before the question.
     """
     from rapidfuzz import fuzz
 

@@ -1,4 +1,4 @@
-"""Where the predictions of a scorecard are, if not beside it: the one file with the hash that was scored."""
+"""Finds the predictions of a scorecard that are not next to it: the one file with the hash that was scored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _files(submissions: Path) -> Iterator[Path]:
 
 
 def with_predictions(entries: Sequence[Entry], submissions: Path | None) -> list[Entry]:
-    """The entries, with predictions from a folder of submissions where they are not beside the scorecard.
+    """The entries, with predictions from a folder of submissions if they are not next to the scorecard.
 
     Files are known by their bytes alone. Raises ConfigError where the folder is none.
     """

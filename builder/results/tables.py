@@ -118,7 +118,7 @@ def scorecard_schema() -> pa.Schema:
 
 
 class ShardedTable:
-    """One table of one split as shards of bounded size: memory holds one row group, whatever the number of rows."""
+    """One table of one split as shards of bounded size: memory holds one row group for any number of rows."""
 
     def __init__(self, folder: Path, config: str, split: str, columns: pa.Schema) -> None:
         self._folder, self._config, self._split = folder, config, split

@@ -45,12 +45,12 @@ class Api(Protocol):
         ...
 
     def read(self, raw: RawResponse) -> PageRead:
-        """What a response says. Never raises, whatever it holds."""
+        """What a response says. Never raises, for any content."""
         ...
 
 
 def refusal_of(raw: RawResponse, remedy: str = "") -> PageRead | None:
-    """The refusal that a response's status alone tells; None where its body has to be read."""
+    """The refusal that a response's status alone shows; None if its body must be read."""
     if raw.status == 200:
         return None
     if raw.status == 429:
@@ -135,7 +135,7 @@ class ApiEngine:
         return result
 
     def serving(self) -> AbstractContextManager[HostMap]:
-        """Its results lie on the real web: nothing is served here."""
+        """Its results are on the real web: nothing is served here."""
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:

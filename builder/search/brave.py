@@ -1,4 +1,6 @@
-"""The `brave` engine: the Brave Search API, an index of its own. The key comes from the environment and stays there."""
+"""The `brave` engine: the Brave Search API, which has its own index. The key comes from the environment and stays
+there.
+"""
 
 from __future__ import annotations
 

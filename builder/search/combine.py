@@ -62,7 +62,7 @@ def fused(lists: Iterable[tuple[str, Iterable[str]]]) -> list[tuple[str, str]]:
 
 
 def _refused(searches: Mapping[str, Search | None], chain: Iterable[str]) -> Combined:
-    """What stands in the way of an answer: the first engine of the chain that has not given one."""
+    """The obstacle to an answer: the first engine of the chain that has not given one."""
     for engine in chain:
         search = searches.get(engine)
         if search is None:
@@ -93,7 +93,7 @@ def combined(searches_by_engine: Mapping[str, Search | None], settings: SearchCo
     """One answer from the engines' own answers to one query; an engine without an answer has None, or is left out.
 
     - One engine: its answer.
-    - `fallback`: the first engine of the chain that has hits answers, whatever became of those before it. Where none
+    - `fallback`: the first engine of the chain that has hits answers, even if those before it failed. Where none
       has hits, the answer is `none` only if every engine said so.
     - `fuse`: reciprocal rank fusion of all engines, once every one of them has answered (with hits, or with none).
 

@@ -1,4 +1,4 @@
-"""The `google` engine: googlesearch-python, with refusals told apart from "no results"."""
+"""The `google` engine: googlesearch-python; it distinguishes refusals from "no results"."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def read_google(raw: Sequence[RawResponse], n: int) -> SearchResult:
 
 
 class GoogleEngine:
-    """Google's result page through googlesearch-python. It breaks whenever Google changes its HTML, and says so."""
+    """Google's result page through googlesearch-python. It breaks when Google changes its HTML, and then
+    reports that."""
 
     name = NAME
 
@@ -127,7 +128,7 @@ class GoogleEngine:
         return asker.ask(Request(url=place, params=params, headers=headers, cookies=options["cookies"]))
 
     def search(self, query: str, n: int) -> SearchResult:
-        """Ask Google for the best n URLs; the raw pages come with the result, whatever its state."""
+        """Ask Google for the best n URLs; the raw pages come with the result in every state."""
         raw: list[RawResponse] = []
 
         def get(url: str, options: Mapping[str, Any]) -> RawResponse:
@@ -147,7 +148,7 @@ class GoogleEngine:
         return read_google(raw, n)
 
     def serving(self) -> AbstractContextManager[HostMap]:
-        """Google's results lie on the real web: nothing is served here."""
+        """Google's results are on the real web: nothing is served here."""
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:

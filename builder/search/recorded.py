@@ -72,7 +72,7 @@ class FileRecording:
 class StoreRecording:
     """An engine's raw responses in a crawl store, read again by that engine's own reader.
 
-    A refusal that stands in the store is none of today's: it is `failed`, so that a chain goes on to its next engine.
+    A refusal in the store is not one of today's: it is `failed`, so that a chain goes on to its next engine.
     """
 
     def __init__(self, folder: Path, engine: str, read: ReadPages, top: int) -> None:
@@ -151,7 +151,7 @@ class RecordedEngine:
         return self._recording.answer(" ".join(query.split()), n)
 
     def serving(self) -> AbstractContextManager[HostMap]:
-        """What it lists lies on the real web: nothing is served here."""
+        """Its results are on the real web: nothing is served here."""
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:

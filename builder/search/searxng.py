@@ -1,4 +1,4 @@
-"""The `searxng` engine: one's own SearXNG instance, asked for JSON."""
+"""The `searxng` engine: your own SearXNG instance, asked for JSON."""
 
 from __future__ import annotations
 

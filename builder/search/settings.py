@@ -56,7 +56,8 @@ class WebEngineConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderConfig:
-    """[search.folder]: where the web sites and the WARC files lie, and the host names of those folders that carry none.
+    """[search.folder]: the paths of the web sites and the WARC files, and the host names of folders that are not named
+    after one.
 
     `sites` is `sites` where neither it nor `warcs` is given. `warcs` are WARC files, or folders that hold some.
     """
@@ -84,7 +85,7 @@ class ZimConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleConfig(WebEngineConfig):
-    """[search.google]: how politely to ask, and when to give up. `base_url` is there for proxies and tests."""
+    """[search.google]: how politely to ask, and when to give up. `base_url` is for proxies and tests."""
 
     base_url: str = "https://www.google.com"
     language: Language = "en"
@@ -100,9 +101,9 @@ class GoogleConfig(WebEngineConfig):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearxngConfig(WebEngineConfig):
-    """[search.searxng]: one's own instance, with `json` among the formats of its settings.yml.
+    """[search.searxng]: your own instance, with `json` among the formats of its settings.yml.
 
-    `backends` are the engines that SearXNG itself asks (its `engines` parameter); none: those of its own settings.
+    `backends` are the engines that SearXNG itself asks (its `engines` parameter); empty: those of its settings.
     """
 
     base_url: str = "http://127.0.0.1:8080"

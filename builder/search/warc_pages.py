@@ -25,7 +25,8 @@ _BLOCK_BYTES = 1_048_576
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a response lies. The order decides between several of one URL: pages before anything else, then the newest.
+    """The position of a response. The order decides between several of one URL: pages before anything else, then the
+    newest.
 
     `date` is the record's own; file and offset only break ties, by name, so that the order of the files says nothing.
     """

@@ -47,7 +47,7 @@ def _is_at(warc: WarcFile, offset: int, store_id: str) -> bool:
 def refuse_disagreement(folder: Path, warc: WarcFile, state: WarcState, *, is_old: bool) -> None:
     """Raise DataError where a reader would see less than was committed: pages cut off, or rows that it cannot know.
 
-    `is_old`: the index is of an earlier version, and the rows in the WARC file are at most a part of its own.
+    `is_old`: the index is of an earlier version, and the rows in the WARC file are at most a part of its rows.
     """
     if state.last >= 0 and not _is_at(warc, state.last, state.id):
         refuse_other_store(folder, warc, state.id)

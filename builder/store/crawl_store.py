@@ -184,7 +184,7 @@ class CrawlStore(StoreReader):
             return self._fetches.get(url) or self._fetch(url)
 
     def add_search(self, question_id: str, engine: str, query: str, result: SearchResult, at: datetime) -> None:
-        """Keep what the engine said, whatever it said. A refusal never replaces an answer to the same query."""
+        """Keep the engine's answer, of any state. A refusal never replaces an answer to the same query."""
         row = Search(
             question_id=question_id,
             engine=engine,

@@ -35,7 +35,7 @@ def refetch(folder: Path) -> str:
 
 
 def index_fault(path: Path, error: Exception) -> DataError:
-    """The error for whatever SQLite, or the reading of a value, raised on an index."""
+    """The error for an exception that SQLite or the decoding of a value raised on an index."""
     code = getattr(error, "sqlite_errorcode", None)
     damaged = DataError(path, f"is damaged: {error or type(error).__name__}", rebuild(path.parent))
     if code is None or code == sqlite3.SQLITE_IOERR_SHORT_READ:

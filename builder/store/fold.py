@@ -36,7 +36,7 @@ class Counts:
 class Fold:
     """Takes records in the order of the file, and brings their rows into the index in the caller's transaction.
 
-    `start` is the byte from which on records are taken; rows that point to what lies before it are believed.
+    `start` is the byte from which on records are taken; rows that point to earlier bytes are trusted.
     `store_id` is the store whose batches count: that of the first record that names one, where it is empty.
     `path` names the file in messages.
     """

@@ -60,11 +60,11 @@ _STEPS = (
         "CREATE TABLE orphans (record_id TEXT PRIMARY KEY, warc_offset INTEGER NOT NULL, length INTEGER NOT NULL)",
     ),
 )
-"""What each schema version adds to the one before; a store of version 1 was written without saying so."""
+"""What each schema version adds to the one before; a store of version 1 has no version number."""
 VERSION = len(_STEPS)
 
 SEARCH_COLUMNS = "question_id, engine, query, state, reason, hits, searched_at, round"
-"""What describes a search; its packed responses are in `raw`, which has a checksum of its own (zlib's)."""
+"""What describes a search; its packed responses are in `raw`, which has its own checksum (zlib's)."""
 FETCH_COLUMNS = (
     "url, outcome, status, n_redirects, final_url, warc_offset, length, digest, fetched_at, detail,"
     " etag, last_modified, signals, attempts, round, checked_at"
@@ -87,9 +87,9 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """One row of `fetches`: the fate of one URL, and where its record lies in the WARC file.
+    """One row of `fetches`: the outcome of one URL, and the position of its record in the WARC file.
 
-    `fetched_at` is when this content came, `checked_at` when the server last stood by it; `attempts` counts the
+    `fetched_at` is when this content came, `checked_at` when the server last confirmed it; `attempts` counts the
     tries of this round, and `round` is the last one in which the URL was settled (0: the first crawl).
     """
 
@@ -216,7 +216,7 @@ def checked(row: Sequence[Any]) -> Sequence[Any]:
 class WarcState:
     """What the index knows of the WARC file: it is whole up to `bytes`, and `last` is the offset of its last batch.
 
-    -1: no row of the index is in the WARC file. `id` is the store's id, empty where the index was not told it yet.
+    -1: no row of the index is in the WARC file. `id` is the store's id, empty if the index does not know it yet.
     """
 
     bytes: int

@@ -1,4 +1,4 @@
-"""The index as a file: opening it without changing a byte of the store's folder, and knowing whether it is there.
+"""The index as a file: opening it without changing a byte of the store's folder, and checking whether it exists.
 
 SQLite writes to the folder of a database in WAL mode even to read it. So an index that was closed is opened as
 immutable, under a shared lock that keeps writers out; one that a killed build left with a journal, or of an earlier

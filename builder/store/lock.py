@@ -1,4 +1,4 @@
-"""Who may write a crawl store: its folder, made and locked by one process at a time, and forgotten whole."""
+"""The right to write a crawl store: one process at a time makes, locks or deletes its folder."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _old(folder: Path) -> Path:
 
 
 def bring_back_takedowns(folder: Path) -> None:
-    """Move the take-down list of a forgotten store into the folder, or add it to the list that is there by now.
+    """Move the take-down list of a forgotten store into the folder, or add it to the list that the folder already has.
 
     The folder is made if it is missing. Raises DataError if one of two lists cannot be read.
     """

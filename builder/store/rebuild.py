@@ -106,8 +106,9 @@ def _empty(path: Path) -> sqlite3.Connection:
 def _refuse_unwritten_rows(folder: Path) -> None:
     """Refuse if the index is sound and holds rows that the WARC file does not: a new index would be without them.
 
-    Such are the rows of an earlier version. They go to the WARC file in the first writing of a later one, in a
-    transaction of its own after the tables are up to date, so that a kill in between leaves a new index with old rows.
+    Such are the rows of an earlier version. They go to the WARC file when a later version first writes the
+    store. This is a separate transaction after the update of the tables, so a kill in between leaves a new index with
+    old rows.
     """
     path = folder / INDEX_FILE
     what = ""

@@ -2,7 +2,7 @@
 
 The WARC file is the truth. Batches that the index does not know are brought into it. Rows that the WARC file does not
 hold (of an earlier version, or because the file was cut) are written to it. Rows whose page is gone are forgotten, so
-that the page is fetched again. What is damaged at the end of the file is moved to a file of its own.
+that the page is fetched again. What is damaged at the end of the file is moved to a separate file.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def keep_damaged(warc: WarcFile, end: int) -> Path:
 
 
 def _is_whole(warc: WarcFile, offset: int, store_id: str) -> int:
-    """The byte behind a batch that is there with all its pages; 0 where it is not."""
+    """The byte after a batch that is complete with all its pages; 0 if it is not."""
     try:
         record = record_at(warc, offset)
         if record.kind != "metadata":
@@ -200,7 +200,7 @@ class Repair:
             return False
 
     def _still_has_page(self, row: tuple[Any, ...]) -> bool:
-        """Whether the record of a row is there; the row is forgotten where it is not."""
+        """Whether the record of a row exists; if not, the row is deleted."""
         if self._has_page(row[5], row[7]):
             return True
         self._index.execute("DELETE FROM fetches WHERE url = ?", (row[0],))

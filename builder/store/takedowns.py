@@ -1,4 +1,4 @@
-"""The take-down list of a crawl store: pages, hosts and contents that must not be in a dataset, whoever asked."""
+"""The take-down list of a crawl store: pages, hosts and contents that must not be in any dataset."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _fault(kind: str, value: str) -> str:
 
 
 def host_is_listed(host: str, listed: Collection[str]) -> bool:
-    """Whether a host, or a domain that it lies under, is in a list of host names."""
+    """Whether a host, or a parent domain of it, is in a list of host names."""
     labels = host.lower().rstrip(".").split(".")
     return any(".".join(labels[start:]) in listed for start in range(len(labels)))
 
