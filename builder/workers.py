@@ -1,5 +1,6 @@
 """Work on hostile input in worker processes that may be killed: a job that hangs or takes too much memory
-fails alone."""
+fails alone.
+"""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ class Tables:
 
     def records(self, config: str, split: str) -> Iterator[Any]:
         """The sound rows of a table as records, in file order; rows that are not valid, or out of order, are
-        reported."""
+        reported.
+        """
         if not self.is_whole(config, split):
             return
         last: tuple[Any, ...] | None = None

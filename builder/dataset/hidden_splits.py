@@ -61,7 +61,8 @@ def copy_pages(source: Path, target: Path, known: Collection[str]) -> None:
 
 def twins(dataset: Dataset, hidden: Collection[str]) -> list[tuple[str, str]]:
     """Pairs (hidden question, published question) of the same text and choices: the second's gold reveals the
-    first's."""
+    first's.
+    """
     secret: dict[tuple[str, ...], str] = {}
     for split in sorted(hidden):
         for question in dataset.records("questions", split, Question):

@@ -38,7 +38,8 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
 
 def _other_files(folder: Path, before: Manifest, documents: Mapping[str, bytes]) -> dict[str, FileEntry]:
     """The manifest's entries of files that are not made here, as they are now; old plots and lost files are
-    left out."""
+    left out.
+    """
     files = {}
     for name, entry in before.files.items():
         path = folder / name

@@ -24,7 +24,8 @@ class Place(NamedTuple):
 
 def is_negated(text: str) -> bool:
     """Whether a question asks for what is not the case: there, the answer's words near the question's are not
-    support."""
+    support.
+    """
     return _NEGATED.search(text.casefold()) is not None
 
 

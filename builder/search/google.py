@@ -112,7 +112,8 @@ def read_google(raw: Sequence[RawResponse], n: int) -> SearchResult:
 
 class GoogleEngine:
     """Google's result page through googlesearch-python. It breaks when Google changes its HTML, and then
-    reports that."""
+    reports that.
+    """
 
     name = NAME
 
