@@ -26,7 +26,7 @@ def download(wanted: BoardDataset, folder: Path, *, endpoint: str | None) -> Non
         if file_sha256(part / FILE_NAME) != wanted.manifest_sha256:
             raise DataError(wanted.hub, f"{FILE_NAME} is not the one that board.toml names", "nothing was kept")
         names = sorted(read_manifest(part).files)
-        with Stage(f"download {wanted.folder_name}", total=len(names)) as stage:
+        with Stage(f"download {wanted.release.folder}", total=len(names)) as stage:
             for name in names:
                 _take(wanted, name, part, endpoint)
                 stage.add("done")

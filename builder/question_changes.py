@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from builder.dataset.versions import to_version
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.jsonl import read_records
+from edu_rag.names import Version
 from edu_rag.records import Question
 
 _REMEDY = "raise the major version in build.toml or with --version, add --fresh, or name another --out"
@@ -50,5 +50,5 @@ def stored_questions(questions: Path, gold: Path) -> tuple[Sequence[Question], S
 
 def refuse_changes(folder: Path, changes: QuestionChanges, old: str, new: str) -> None:
     """Raise DataError unless the major version rises: results of two sets of questions must never share a table."""
-    if to_version(new).major <= to_version(old).major:
+    if Version.parse(new).major <= Version.parse(old).major:
         raise DataError(folder, f"was made from other questions ({changes})", _REMEDY)

@@ -13,6 +13,7 @@ from msgspec import Meta
 from edu_rag.errors import ConfigError, RecordError, RecordFaultsError
 from edu_rag.identity import verified
 from edu_rag.manifest import FILE_NAME, Manifest, manifest_sha256, read_manifest
+from edu_rag.names import Release, Version, is_sample, require_dataset_name, require_split
 from edu_rag.toml import read_toml
 
 BOARD_FILE = "board.toml"
@@ -26,14 +27,10 @@ WHOLE = "whole"
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}\Z")
-_SAMPLE = re.compile(rf"{WHOLE}|stratified-[1-9]\d{{0,6}}-seed-(?:0|[1-9]\d{{0,8}})\Z")
 Name = Annotated[str, Meta(min_length=1, max_length=80)]
 _PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
-    "name": (re.compile(r"[a-z0-9][a-z0-9-]{1,39}\Z"), "2-40 of a-z, 0-9 and '-'"),
-    "version": (re.compile(r"\d{1,6}\.\d{1,6}\.\d{1,6}\Z"), "MAJOR.MINOR.PATCH"),
     "content_sha256": (_SHA256, "64 hexadecimal digits, as in the dataset's manifest.json"),
     "manifest_sha256": (_SHA256, "the SHA-256 of the dataset's manifest.json"),
-    "split": (re.compile(r"[a-z0-9][a-z0-9_]{0,39}\Z"), "a split's name"),
 }
 _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "hub": (_REPOSITORY, "OWNER/NAME"),
@@ -69,6 +66,15 @@ class BoardDataset:
             raise RecordFaultsError(faults)
 
     def _faults(self) -> Iterator[RecordError]:
+        for check, text in (
+            (require_dataset_name, self.name),
+            (Version.parse, self.version),
+            (require_split, self.split),
+        ):
+            try:
+                check(text)
+            except RecordError as error:
+                yield error
         patterns = dict(_PATTERNS)
         said = [name for name in _HUB_PATTERNS if getattr(self, name)]
         if said and self.bundled:
@@ -79,7 +85,7 @@ class BoardDataset:
             if not pattern.match(getattr(self, name)):
                 yield RecordError(name, f"{getattr(self, name)!r} is not {wanted}")
         for sample in self.samples:
-            if not _SAMPLE.match(sample):
+            if sample != WHOLE and not is_sample(sample):
                 yield RecordError("samples", f"{sample!r} is neither {WHOLE!r} nor 'stratified-N-seed-S'")
         if len(set(self.samples)) < len(self.samples):
             yield RecordError("samples", "names a sample twice")
@@ -87,12 +93,12 @@ class BoardDataset:
     @property
     def id(self) -> str:
         """`name@version#hash8`, as results name it."""
-        return f"{self.name}@{self.version}#{self.content_sha256[:8]}"
+        return f"{self.release}#{self.content_sha256[:8]}"
 
     @property
-    def folder_name(self) -> str:
-        """`name-version`: what the folder of predictions for it is called too."""
-        return f"{self.name}-{self.version}"
+    def release(self) -> Release:
+        """Name and version."""
+        return Release(self.name, Version.parse(self.version))
 
     @property
     def can_be_had(self) -> bool:
@@ -108,7 +114,7 @@ class BoardFile:
     datasets: list[BoardDataset]
 
     def __post_init__(self) -> None:
-        named = [dataset.folder_name for dataset in self.datasets]
+        named = [dataset.release.folder for dataset in self.datasets]
         twice = sorted({name for name in named if named.count(name) > 1})
         if not named:
             raise RecordError("datasets", "names no dataset", "a board has at least one")

@@ -13,14 +13,13 @@ import msgspec
 
 from edu_rag.errors import DataError, RecordError
 from edu_rag.jsonl import read_json, write_file
+from edu_rag.names import Release, Version, require_dataset_name
 from edu_rag.typed import first_line, to_plain, to_record
 
 FILE_NAME = "manifest.json"
 SEAL = "seal_sha256"
 """The last field of the file: SHA-256 over all others as compact JSON, in their order."""
 _AGAIN = "download or build the dataset again"
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,39}\Z")
-_VERSION = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\Z")
 _FILE = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 
@@ -53,10 +52,8 @@ class Manifest:
     files: Mapping[str, FileEntry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
-            raise RecordError("name", f"{self.name!r} is not 2-40 of a-z, 0-9 and '-'")
-        if not _VERSION.match(self.version):
-            raise RecordError("version", f"{self.version!r} is not MAJOR.MINOR.PATCH")
+        require_dataset_name(self.name)
+        Version.parse(self.version)
         for file in self.files:
             if not _FILE.match(file):
                 raise RecordError("files", f"{file!r} is not a plain file name")
@@ -64,18 +61,18 @@ class Manifest:
     @property
     def id(self) -> str:
         """What results name: `name@version#hash8`."""
-        return f"{self.name}@{self.version}#{self.content_sha256[:8]}"
+        return f"{self.release}#{self.content_sha256[:8]}"
+
+    @property
+    def release(self) -> Release:
+        """Name and version."""
+        return Release(self.name, Version.parse(self.version))
 
     @property
     def hidden_splits(self) -> frozenset[str]:
         """The splits whose gold is published nowhere, as `sources` names them."""
         named = self.sources.get("hidden_splits", ())
         return frozenset(str(split) for split in (named if isinstance(named, list | tuple) else ()))
-
-    @property
-    def major(self) -> int:
-        """Results of different majors never share a table."""
-        return int(self.version.split(".")[0])
 
 
 def file_sha256(path: Path) -> str:

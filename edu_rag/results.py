@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from edu_rag.errors import RecordError, RecordFaultsError
+from edu_rag.names import DatasetId, QuestionSet, Sample, require_slug, require_split
 
 Outcome = Literal["correct", "incorrect", "abstained", "unparseable", "failed"]
 OUTCOMES: tuple[Outcome, ...] = ("correct", "incorrect", "abstained", "unparseable", "failed")
@@ -191,10 +192,11 @@ class SystemFacts:
 class ScoreCard:
     """One system's result on one dataset split (or a seeded sample of it).
 
-    Invariants: `outcomes` holds one letter (see OUTCOME_LETTERS) a question, in the order of question ids, and its
-    letters are the counts; each slice has at most n questions; intervals are (low, high) pairs; `lessons` is empty
-    where no lesson is known, else the number of each question's lesson, in the same order, counted from 0 in the order
-    in which lessons first occur, -1 for a question without one; `attribution` adds up to the questions not correct.
+    Invariants: dataset, split, sample and slug are names (`edu_rag.names`); `outcomes` holds one letter (see
+    OUTCOME_LETTERS) a question, in the order of question ids, and its letters are the counts; each slice has at most n
+    questions; intervals are (low, high) pairs; `lessons` is empty where no lesson is known, else the number of each
+    question's lesson, in the same order, counted from 0 in the order in which lessons first occur, -1 for a question
+    without one; `attribution` adds up to the questions not correct.
 
     `exam` holds fingerprints (SHA-256) of what was asked: `ids`, `questions`, `gold` and `support`. `made_on` is the
     dataset that the predictions were made for, where that is another version than `dataset`, else empty.
@@ -237,6 +239,16 @@ class ScoreCard:
             raise RecordFaultsError(faults)
 
     @property
+    def dataset_id(self) -> DatasetId:
+        """`dataset`, parsed."""
+        return DatasetId.parse(self.dataset)
+
+    @property
+    def asked(self) -> QuestionSet:
+        """The questions that it is about."""
+        return QuestionSet(self.dataset_id.release, self.split, self.sample)
+
+    @property
     def reported(self) -> bool:
         """Whether only its team has seen the system give these answers: the rank class `reported`.
 
@@ -263,6 +275,7 @@ _MOST_QUESTIONS = 10**9
 
 
 def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
+    yield from _name_faults(card)
     n = card.counts.n
     for outcome, letter in OUTCOME_LETTERS.items():
         if card.outcomes.count(letter) != getattr(card.counts, outcome):
@@ -281,6 +294,22 @@ def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
             yield RecordError("intervals", f"{name}: {low} is above {high}")
     yield from _attribution_faults(card)
     yield from _overlap_faults(card)
+
+
+def _name_faults(card: ScoreCard) -> Iterator[RecordError]:
+    """The names become files and addresses of the site: anything but plain ones could leave its folder."""
+    checks: list[tuple[Callable[[str, str], object], str, str]] = [
+        (DatasetId.parse, card.dataset, "dataset"),
+        (require_split, card.split, "split"),
+        (require_slug, card.system.slug, "system.slug"),
+    ]
+    if card.sample is not None:
+        checks.append((Sample.parse, card.sample, "sample"))
+    for check, text, where in checks:
+        try:
+            check(text, where)
+        except RecordError as error:
+            yield error
 
 
 def _overlap_faults(card: ScoreCard) -> Iterator[RecordError]:

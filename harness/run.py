@@ -88,7 +88,7 @@ def run_submission(
     An interrupted run goes on where it stopped. stderr of the system is kept beside the predictions. Raises
     ConfigError where a variable to pass is not set, and SubmissionError, after writing, where nothing was answered.
     """
-    path = submission.predictions_path(f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
+    path = submission.predictions_path(dataset.manifest.release.folder, split, sample)
     manner = hiding(dataset, manner or Manner())
     require_set(manner)
     record = record_of(submission, dataset, split, sample, manner)

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.board_file import read_board_file
-from edu_rag.errors import ConfigError
+from edu_rag.names import Release, Sample
 from edu_rag.results import ScoreCard
-from edu_rag.sample import Sample, sample_of
-from leaderboard.collect import dataset_id_of
 
 FOLDER = "DATASET"
 """Stands for a dataset's folder, which is somewhere else on every machine."""
@@ -26,24 +24,20 @@ class Step(NamedTuple):
 
 
 @cache
-def _bundled() -> frozenset[tuple[str, str]]:
-    """Names and versions of the datasets that `edu-rag demo` builds."""
+def _bundled() -> frozenset[Release]:
+    """The datasets that `edu-rag demo` builds."""
     known = read_board_file(Path(__file__).with_name("board.toml")).datasets
-    return frozenset((dataset.name, dataset.version) for dataset in known if dataset.bundled)
+    return frozenset(dataset.release for dataset in known if dataset.bundled)
 
 
 def is_bundled(card: ScoreCard) -> bool:
     """Whether the dataset comes with the package."""
-    dataset = dataset_id_of(card.dataset)
-    return dataset is not None and (dataset.name, ".".join(map(str, dataset.version))) in _bundled()
+    return card.dataset_id.release in _bundled()
 
 
 def drawn_sample(card: ScoreCard) -> Sample | None:
     """The sample that was asked, where a command can draw it again."""
-    try:
-        return None if card.sample is None else sample_of(card.sample)
-    except ConfigError:
-        return None
+    return None if card.sample is None else Sample.parse(card.sample)
 
 
 def options_of(card: ScoreCard) -> str:

@@ -11,37 +11,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
+from edu_rag.errors import DataError, EduRagError, FaultsError, each_fault
 from edu_rag.manifest import file_sha256
+from edu_rag.names import DatasetId, Release, Version
 from edu_rag.results import ScoreCard
-from edu_rag.scorecards import FILE_NAME, read_scorecard
+from edu_rag.results_folder import ResultsFolder, predictions_of
 
-PREDICTIONS = "predictions.jsonl"
-MAX_BYTES = 16_000_000
-"""A scorecard of 100,000 questions with thousands of slices is a tenth of this."""
-
-_DATASET = re.compile(r"([a-z0-9][a-z0-9-]{1,39})@(\d{1,6})\.(\d{1,6})\.(\d{1,6})#([0-9a-f]{8})\Z")
-_SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
-_SPLIT = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
-_SAMPLE = re.compile(r"[a-z0-9][a-z0-9-]{0,79}\Z")
 _PLAIN_RULE = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 FIRST_RULE = "answers-v1"
 """Ids of its tables do not name it, so that links to them stay good."""
 MAX_RULE = 300
 """Characters of the name of the rules by which answers were read; a judge's name may be part of it."""
-
-
-class DatasetId(NamedTuple):
-    """`name@version#hash8`, taken apart."""
-
-    name: str
-    version: tuple[int, int, int]
-    hash8: str
-
-    @property
-    def major(self) -> int:
-        """Questions and gold are the same within a major."""
-        return self.version[0]
 
 
 class TableKey(NamedTuple):
@@ -98,7 +78,7 @@ class Result:
         )
 
     @property
-    def age(self) -> tuple[tuple[int, int, int], datetime]:
+    def age(self) -> tuple[Version, datetime]:
         """Orders results of one system: dataset version first, then time of scoring."""
         return self.dataset.version, self.scored_at or datetime.min.replace(tzinfo=UTC)
 
@@ -117,15 +97,6 @@ class Group:
         return self.results[0].card.counts.n
 
 
-def dataset_id_of(text: str) -> DatasetId | None:
-    """Take `name@version#hash8` apart; None where it is something else."""
-    match = _DATASET.match(text)
-    if match is None:
-        return None
-    name, major, minor, patch, hash8 = match.groups()
-    return DatasetId(name, (int(major), int(minor), int(patch)), hash8)
-
-
 def _time_of(text: str) -> datetime | None:
     """An ISO 8601 time with an offset, in UTC. Raises ValueError."""
     if not text:
@@ -134,17 +105,6 @@ def _time_of(text: str) -> datetime | None:
     if when.tzinfo is None:
         raise ValueError("has no time zone")
     return when.astimezone(UTC)
-
-
-def _name_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
-    # These names become file names of the site: anything but plain ones could leave its folder.
-    if dataset_id_of(card.dataset) is None:
-        yield DataError(f"{path}: dataset", f"{card.dataset!r} is not name@version#hash8")
-    for field, value, rule in (("split", card.split, _SPLIT), ("system.slug", card.system.slug, _SLUG)):
-        if not rule.match(value):
-            yield DataError(f"{path}: {field}", f"{value!r} is not a plain name")
-    if card.sample is not None and not _SAMPLE.match(card.sample):
-        yield DataError(f"{path}: sample", f"{card.sample!r} is not a plain name")
 
 
 def _value_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
@@ -162,41 +122,31 @@ def _value_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
         yield DataError(f"{path}: scored_at", f"{card.scored_at!r} is no time: {error}", "2026-11-21T09:30:00Z is one")
 
 
-def _prediction_faults(path: Path, card: ScoreCard) -> Iterable[EduRagError]:
-    predictions = path.with_name(PREDICTIONS)
-    if predictions.is_symlink():
-        yield DataError(predictions, "is a symbolic link", "put the file itself there")
-    elif predictions.is_file() and card.predictions_sha256 and file_sha256(predictions) != card.predictions_sha256:
-        yield DataError(predictions, "is not the file that the scorecard scored", "run `edu-rag score` again")
-
-
-def _read(path: Path) -> Result:
-    """One scorecard. Raises EduRagError, with all faults where there are several."""
-    if path.is_symlink() or not path.is_file():
-        raise DataError(path, "is no regular file", "put the scorecard itself there")
-    if path.stat().st_size > MAX_BYTES:
-        raise DataError(path, f"is over {MAX_BYTES:,} bytes", "give the file that `edu-rag score` wrote")
-    card = read_scorecard(path)
-    faults = [*_name_faults(path, card), *_value_faults(path, card), *_prediction_faults(path, card)]
-    dataset = dataset_id_of(card.dataset)
-    if faults or dataset is None:
+def _result(path: Path, card: ScoreCard) -> Result:
+    """A scorecard as a result of the board. Raises EduRagError, with all faults if there are several."""
+    faults = list(_value_faults(path, card))
+    predictions = None
+    try:
+        predictions = predictions_of(path, card)
+    except DataError as error:
+        faults.append(error)
+    if faults:
         raise FaultsError(faults)
-    predictions = path.with_name(PREDICTIONS)
     return Result(
         card=card,
-        dataset=dataset,
+        dataset=card.dataset_id,
         scored_at=_time_of(card.scored_at),
         scorecard=path,
         sha256=file_sha256(path),
-        predictions=predictions if predictions.is_file() else None,
+        predictions=predictions,
     )
 
 
 def _hash_faults(results: Sequence[Result]) -> Iterable[EduRagError]:
     """One version of a dataset has one content."""
-    first: dict[tuple[str, tuple[int, int, int]], Result] = {}
+    first: dict[Release, Result] = {}
     for result in results:
-        seen = first.setdefault(result.dataset[:2], result)
+        seen = first.setdefault(result.dataset.release, result)
         if seen.dataset.hash8 != result.dataset.hash8:
             what = f"is scored on {result.card.dataset}, but {seen.scorecard} on {seen.card.dataset}"
             yield DataError(result.scorecard, what, "give changed data a new version, or leave one of them out")
@@ -239,19 +189,15 @@ def _table_order(key: TableKey, n_most: int) -> tuple[int, str, int, bool, str, 
 
 def collect(results_folder: Path) -> list[Group]:
     """All tables of a results folder. Raises FaultsError naming every fault of every file at once."""
-    if not results_folder.is_dir():
-        raise ConfigError(results_folder, "is no folder", "give the folder that `edu-rag score --out` wrote to")
+    stored = ResultsFolder(results_folder)
+    stored.require_some()
     results: list[Result] = []
-    faults: list[EduRagError] = []
-    for path in sorted(results_folder.rglob(FILE_NAME)):
+    faults = list(stored.each_fault())
+    for path, card in stored.cards.items():
         try:
-            results.append(_read(path))
-        except FaultsError as error:
-            faults.extend(error.faults)
+            results.append(_result(path, card))
         except EduRagError as error:
-            faults.append(error)
-    if not results and not faults:
-        raise DataError(results_folder, f"holds no {FILE_NAME}", "score a submission first: edu-rag score --out")
+            faults += each_fault(error)
     faults += [*_hash_faults(results), *_table_faults(results)]
     if faults:
         raise FaultsError(faults)

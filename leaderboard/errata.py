@@ -11,8 +11,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError, each_fault
 from edu_rag.look.links import MAX_LINK, safe_link
+from edu_rag.names import Release, require_slug
 from edu_rag.toml import read_toml
 
 FILE_NAME = "errata.toml"
@@ -20,8 +21,6 @@ Words = Annotated[str, Meta(max_length=2_000)]
 Short = Annotated[str, Meta(max_length=200)]
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{1,59}\Z")
-_DATASET = re.compile(r"([a-z0-9][a-z0-9-]{1,39})@(\d{1,6}\.\d{1,6}\.\d{1,6})\Z")
-_SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
 _INSIDE = re.compile(r"(?![/.])[A-Za-z0-9._/-]{1,200}(#[A-Za-z0-9._-]{1,100})?\Z")
 _FIRST_LINE = re.compile(r"[ \t]*\[\[[ \t]*errata[ \t]*\]\]")
 _PLACE = re.compile(r"(?P<file>.*): errata\[(?P<at>\d+)\](\.(?P<field>\w+))?\Z", re.DOTALL)
@@ -59,10 +58,11 @@ class Erratum:
                 yield RecordError(name, "is blank", "say it in a sentence")
         if not (self.dataset or self.system or self.question or self.page):
             yield RecordError("id", "does not say what was wrong", "add dataset, system, question or page")
-        if self.dataset and not _DATASET.match(self.dataset):
-            yield RecordError("dataset", f"{self.dataset[:80]!r} is not name@version")
-        if self.system and not _SLUG.match(self.system):
-            yield RecordError("system", f"{self.system[:80]!r} is not a system's slug")
+        for check, text, field in ((Release.parse, self.dataset, "dataset"), (require_slug, self.system, "system")):
+            try:
+                check(text, field) if text else None
+            except RecordError as error:
+                yield error
         if self.link and not self.is_web and not self._is_inside:
             what = "is neither a web address nor a path inside the repository"
             yield RecordError("link", f"{self.link[:80]!r} {what}", "'docs/real-run.md#the-key' is one")
@@ -130,7 +130,7 @@ def read_errata(path: Path) -> tuple[Erratum, ...]:
     try:
         found = read_toml(path, Ledger).errata
     except EduRagError as error:
-        faults = error.faults if isinstance(error, FaultsError) else [error]
+        faults = each_fault(error)
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, ValueError):

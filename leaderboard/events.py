@@ -64,7 +64,7 @@ def _result_events(version: Version, group: Group) -> Iterator[Event]:
 def _version_event(version: Version) -> Iterator[Event]:
     if not version.times:
         return
-    step = f" Against {'.'.join(map(str, version.before.version))}: {version.step}." if version.before else ""
+    step = f" Against {version.before.version}: {version.step}." if version.before else ""
     yield Event(
         name=f"version.{version.dataset.name}.{version.text}",
         at=version.times[0],

@@ -10,21 +10,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from leaderboard.collect import DatasetId, Group, Result, TableKey
+from edu_rag.names import DatasetId
+from leaderboard.collect import Group, Result, TableKey
 from leaderboard.present import Board, Row, Table, earlier_scorecard, present
 
 STEPS = ("questions or gold changed", "pages, evidence or extraction changed", "only metadata changed")
 """What a step of a version's three numbers means."""
 
 
-def version_text(dataset: DatasetId) -> str:
-    """`2.1.0`."""
-    return ".".join(map(str, dataset.version))
-
-
 def version_page(dataset: DatasetId) -> str:
     """Where the board of a dataset version lies inside the site; it stays there when the version is superseded."""
-    return f"history/{dataset.name}-{version_text(dataset)}.html"
+    return f"history/{dataset.release.folder}.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +39,7 @@ class Version:
     @property
     def text(self) -> str:
         """`2.1.0`."""
-        return version_text(self.dataset)
+        return str(self.dataset.version)
 
     @property
     def page(self) -> str:

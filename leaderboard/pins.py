@@ -27,10 +27,10 @@ def check_pins(board_file: Path, datasets: Sequence[Path], groups: Sequence[Grou
 
 def _other_content(board: BoardFile, groups: Sequence[Group]) -> Iterator[EduRagError]:
     """Scorecards that name a dataset and version of the board with another hash."""
-    pinned = {f"{one.name}@{one.version}": one.id for one in board.datasets}
+    pinned = {one.release: one.id for one in board.datasets}
     for group in groups:
         for result in (*group.results, *group.earlier):
-            wanted = pinned.get(result.card.dataset.partition("#")[0])
+            wanted = pinned.get(result.dataset.release)
             if wanted is not None and wanted != result.card.dataset:
                 what = f"is scored on {result.card.dataset}, and the board's dataset is {wanted}"
                 yield DataError(result.scorecard, what, "score the predictions again on the board's dataset")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from datetime import datetime
 
 from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
+from edu_rag.names import Sample
 from edu_rag.results import Counts, Slice
 from leaderboard.badges import Badge, badges_of
 from leaderboard.clean import Clean, clean_of, fewest_clean
@@ -23,8 +23,6 @@ FEW_VALUES = 12
 """An attribute with more values than this is folded away on a system's page."""
 MAX_RUNS = 100
 """Results of a team that a page lists; all are counted."""
-
-_STRATIFIED = re.compile(r"stratified-(\d{1,9})-seed-(\d{1,9})\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,12 +174,9 @@ def sample_text(key: TableKey, n: int) -> str:
     questions = f"{n:,} question{'' if n == 1 else 's'}"
     if key.sample is None:
         return f"the whole split, {questions}"
-    match = _STRATIFIED.match(key.sample)
-    if match is None:
-        return f"the sample “{key.sample}”, {questions}"
     return (
         f"a sample of {questions}, drawn from the questions alone: stratified by kind and number of choices, "
-        f"seed {match.group(2)}"
+        f"seed {Sample.parse(key.sample).seed}"
     )
 
 
@@ -209,8 +204,7 @@ def page_of(key: TableKey, slug: str) -> str:
 
 def earlier_scorecard(result: Result) -> str:
     """Where the scorecard of a result that was replaced lies inside the site; its dataset version tells it apart."""
-    version = ".".join(map(str, result.dataset.version))
-    return f"data/{result.key.id}/{result.card.system.slug}/earlier/{version}/scorecard.json"
+    return f"data/{result.key.id}/{result.card.system.slug}/earlier/{result.dataset.version}/scorecard.json"
 
 
 class _Whole:

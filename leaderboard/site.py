@@ -65,7 +65,7 @@ def check_target(site: Path, results: Path) -> None:
     """Raise ConfigError unless the folder is absent, empty, or a site of ours without anybody else's files."""
     check_apart(site, results)
     if site.is_symlink() or (site.exists() and not site.is_dir()):
-        raise ConfigError(site, "is there already and is no folder", "name another --out")
+        raise ConfigError(site, "exists and is not a folder", "name another --out")
     if not site.is_dir() or not any(site.iterdir()):
         return
     ours = {MARKER, *_marker(site)["files"]}

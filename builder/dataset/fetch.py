@@ -32,7 +32,7 @@ def fetch(datasets: Sequence[BoardDataset], out: Path, *, endpoint: str | None) 
     not the one that the board names, EngineError where the Hub refuses.
     """
     for dataset in datasets:
-        folder = out / dataset.folder_name
+        folder = out / dataset.release.folder
         if not dataset.can_be_had and not folder.exists():
             say(f"{dataset.id}: not published: nothing is scored on it here")
             continue

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
-from edu_rag.manifest import file_sha256
+from edu_rag.errors import DataError, EduRagError, FaultsError
+from edu_rag.names import DatasetId
 from edu_rag.results import ScoreCard
-from edu_rag.scorecards import FILE_NAME, read_scorecard
-
-PREDICTIONS = "predictions.jsonl"
-MAX_BYTES = 16_000_000
-"""A scorecard of 100,000 questions with thousands of slices is a tenth of this."""
-_DATASET = re.compile(r"([a-z0-9][a-z0-9-]{1,39})@(\d{1,6}\.\d{1,6}\.\d{1,6})#([0-9a-f]{8})\Z")
-_SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
-_SPLIT = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
-_SAMPLE = re.compile(r"[a-z0-9][a-z0-9-]{0,79}\Z")
+from edu_rag.results_folder import ResultsFolder, predictions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +20,7 @@ class Entry:
     """
 
     path: Path
-    name: str
-    version: str
-    hash8: str
+    dataset_id: DatasetId
     split: str
     sample: str | None
     slug: str
@@ -43,65 +32,26 @@ class Entry:
     @property
     def dataset(self) -> str:
         """`name@version#hash8`."""
-        return f"{self.name}@{self.version}#{self.hash8}"
+        return str(self.dataset_id)
 
     @property
     def key(self) -> tuple[object, ...]:
         """Orders the rows of both tables: no two entries share one."""
-        version = tuple(int(part) for part in self.version.split("."))
-        return self.name, version, self.hash8, self.split, self.sample or "", self.slug
+        return self.dataset_id, self.split, self.sample or "", self.slug
 
 
-def open_card(path: Path) -> ScoreCard:
-    """A scorecard of the folder. Raises EduRagError, with all faults where there are several."""
-    if path.is_symlink() or not path.is_file():
-        raise DataError(path, "is no regular file", "put the scorecard itself there")
-    if path.stat().st_size > MAX_BYTES:
-        raise DataError(path, f"is over {MAX_BYTES:,} bytes", "give the file that `edu-rag score` wrote")
-    return read_scorecard(path)
-
-
-def dataset_parts(dataset: str) -> tuple[str, str, str]:
-    """Name, version and hash8 of `name@version#hash8`. Raises ValueError."""
-    match = _DATASET.match(dataset)
-    if match is None:
-        raise ValueError("is not name@version#hash8")
-    return match[1], match[2], match[3]
-
-
-def _predictions_beside(path: Path, card: ScoreCard) -> Path | None:
-    beside = path.with_name(PREDICTIONS)
-    if beside.is_symlink():
-        raise DataError(beside, "is a symbolic link", "put the file itself there")
-    if not beside.is_file() or not card.predictions_sha256:
-        return None
-    if file_sha256(beside) != card.predictions_sha256:
-        raise DataError(beside, "is not the file that the scorecard scored", "run `edu-rag score` again")
-    return beside
-
-
-def _entry(path: Path) -> Entry:
-    card = open_card(path)
-    named = ("split", card.split, _SPLIT), ("system.slug", card.system.slug, _SLUG), ("sample", card.sample, _SAMPLE)
-    for field, value, rule in named:  # the split becomes a file name, and all of them are printed
-        if value is not None and not rule.match(value):
-            raise DataError(f"{path}: {field}", f"{value[:80]!r} is not a plain name")
-    try:
-        name, version, hash8 = dataset_parts(card.dataset)
-    except ValueError as error:
-        raise DataError(f"{path}: dataset", f"{card.dataset[:80]!r} {error}") from None
+def _entry(path: Path, card: ScoreCard) -> Entry:
+    predictions = predictions_of(path, card)
     return Entry(
         path=path,
-        name=name,
-        version=version,
-        hash8=hash8,
+        dataset_id=card.dataset_id,
         split=card.split,
         sample=card.sample,
         slug=card.system.slug,
         n=card.counts.n,
         ids_sha256=card.exam.get("ids", ""),
         predictions_sha256=card.predictions_sha256,
-        predictions=_predictions_beside(path, card),
+        predictions=predictions if card.predictions_sha256 else None,
     )
 
 
@@ -115,19 +65,15 @@ def _twins(entries: Sequence[Entry]) -> Iterator[EduRagError]:
 
 def read_entries(folder: Path) -> list[Entry]:
     """Every scorecard below a folder, in the order of its rows. Raises FaultsError naming every fault of every file."""
-    if not folder.is_dir():
-        raise ConfigError(folder, "is no folder", "give the folder that `edu-rag score --out` wrote to")
+    stored = ResultsFolder(folder)
+    stored.require_some()
     entries: list[Entry] = []
-    faults: list[EduRagError] = []
-    for path in sorted(folder.rglob(FILE_NAME)):
+    faults = list(stored.each_fault())
+    for path, card in stored.cards.items():
         try:
-            entries.append(_entry(path))
-        except FaultsError as error:
-            faults += error.faults
-        except EduRagError as error:
+            entries.append(_entry(path, card))
+        except DataError as error:
             faults.append(error)
-    if not entries and not faults:
-        raise DataError(folder, f"holds no {FILE_NAME}", "score a submission first: edu-rag score --out")
     faults += _twins(entries)
     if faults:
         raise FaultsError(faults)

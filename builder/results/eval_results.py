@@ -21,34 +21,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builder.results.entries import Entry, open_card
+from builder.results.entries import Entry
 from builder.results.folder import Made, make_empty
 from edu_rag.board_file import BoardFile
 from edu_rag.errors import ConfigError
 from edu_rag.jsonl import write_file
+from edu_rag.names import Release
 from edu_rag.results import ScoreCard
+from edu_rag.results_folder import read_card
 
 FRAMEWORK = "edu-rag-bench"
 METRICS: Mapping[str, str] = {"score": "Score (accuracy - hallucination)", "accuracy": "Accuracy"}
 """The rates that get a task each, the first of them the benchmark's own."""
 MAX_NAME = 80
-_BENCHMARK = re.compile(
-    r"(?P<name>[a-z0-9][a-z0-9-]{1,39})@(?P<version>\d{1,6}\.\d{1,6}\.\d{1,6})="
-    r"(?P<repo>[^@=\s]+/[^@=\s]+?)(?:@(?P<sha>[0-9a-f]{40}))?\Z"
-)
+_BENCHMARK = re.compile(r"(?P<release>[^=]+)=(?P<repo>[^@=\s]+/[^@=\s]+?)(?:@(?P<sha>[0-9a-f]{40}))?\Z")
 
 
 class Benchmark(NamedTuple):
     """Where one version of a dataset is on the Hub; `sha` is the commit, if it was named."""
 
-    name: str
-    version: str
+    release: Release
     repo: str
     sha: str | None
 
 
-Known = Mapping[tuple[str, str], Benchmark]
-"""By name and version."""
+Known = Mapping[Release, Benchmark]
 
 
 def _is_repo(text: str) -> bool:
@@ -74,13 +71,14 @@ def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bo
     Raises ConfigError, also where metadata is asked for and no dataset is known to be on the Hub.
     """
     on_hub = [one for one in (board.datasets if board is not None else ()) if one.hub]
-    known = {(one.name, one.version): Benchmark(one.name, one.version, one.hub, one.revision) for one in on_hub}
+    known = {one.release: Benchmark(one.release, one.hub, one.revision) for one in on_hub}
     for text in texts:
         match = _BENCHMARK.match(text)
         if match is None:
             raise ConfigError("--benchmark", f"{text[:120]!r} is not NAME@VERSION=ORG/REPO[@SHA]")
         require_repo("--benchmark", match["repo"])
-        known[match["name"], match["version"]] = Benchmark(match["name"], match["version"], match["repo"], match["sha"])
+        release = Release.parse(match["release"], "--benchmark")
+        known[release] = Benchmark(release, match["repo"], match["sha"])
     if is_asked and not known:
         remedy = "add --benchmark tqa-val@2.1.0=my-org/tqa-val, the dataset's own repository"
         raise ConfigError("--eval-results", "needs to know where the dataset is on the Hub", remedy)
@@ -151,7 +149,7 @@ def _index_results(card: ScoreCard, benchmark: Benchmark, source: str) -> list[A
         EvalResult(
             task_type="question-answering",
             dataset_type=benchmark.repo,
-            dataset_name=f"{benchmark.name} {benchmark.version}",
+            dataset_name=f"{benchmark.release.name} {benchmark.release.version}",
             dataset_config="questions",
             dataset_split=card.split,
             dataset_revision=benchmark.sha,
@@ -186,7 +184,7 @@ def _write_benchmark(folder: Path, benchmark: Benchmark, splits: Iterable[str]) 
         for metric in METRICS
     ]
     values = {
-        "name": f"EDU-RAG {benchmark.name}",
+        "name": f"EDU-RAG {benchmark.release.name}",
         "description": "School-science questions answered from web pages; score = accuracy - hallucination.",
         "evaluation_framework": FRAMEWORK,
         "tasks": tasks,
@@ -207,7 +205,7 @@ def write_eval_results(folder: Path, made: Made, known: Known) -> str:
     splits: dict[Benchmark, set[str]] = {benchmark: set() for benchmark in known.values()}
     for entry, benchmark in _whole(made.entries, known):
         splits[benchmark].add(entry.split)
-        card = open_card(entry.path)
+        card = read_card(entry.path)
         model = model_of(card)
         if model is not None and not card.system.withdrawn:
             cards.setdefault((entry.slug, model), []).append((card, benchmark))
@@ -215,12 +213,12 @@ def write_eval_results(folder: Path, made: Made, known: Known) -> str:
         _write_model(folder / "models" / slug, model, group, source)
     for benchmark, named in splits.items():
         if named:
-            _write_benchmark(folder / "benchmarks" / f"{benchmark.name}-{benchmark.version}", benchmark, named)
+            _write_benchmark(folder / "benchmarks" / benchmark.release.folder, benchmark, named)
     return f"metadata of {len(cards):,} models"
 
 
 def _whole(entries: Iterable[Entry], known: Known) -> Iterable[tuple[Entry, Benchmark]]:
     for entry in entries:
-        benchmark = known.get((entry.name, entry.version))
+        benchmark = known.get(entry.dataset_id.release)
         if benchmark is not None and entry.sample is None:
             yield entry, benchmark

@@ -17,8 +17,9 @@ from builder.results.entries import Entry
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import numbered_lines
+from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import choose, sample_of
+from edu_rag.sample import choose
 
 Ids = tuple[str, ...]
 
@@ -89,7 +90,7 @@ class Exams:
             self._questions[key] = opened.questions(entry.split)
         questions = self._questions[key]
         try:
-            asked = choose(questions, sample_of(entry.sample)) if entry.sample else questions
-        except ConfigError:  # a sample that this version of ours does not know, or larger than the split
+            asked = choose(questions, Sample.parse(entry.sample)) if entry.sample else questions
+        except ConfigError:  # a sample larger than the split
             return None
         return tuple(question.question_id for question in asked)

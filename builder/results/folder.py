@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.results.card import Told, results_card, rows_of
-from builder.results.entries import Entry, open_card, read_entries
+from builder.results.entries import Entry, read_entries
 from builder.results.exams import Exams
 from builder.results.found import with_predictions
 from builder.results.hidden import is_hidden, refuse_unknown
@@ -21,6 +21,7 @@ from edu_rag.errors import ConfigError
 from edu_rag.jsonl import write_file, write_json
 from edu_rag.manifest import FileEntry, file_sha256
 from edu_rag.progress import Stage
+from edu_rag.results_folder import read_card
 
 CARD = "README.md"
 MANIFEST = "manifest.json"
@@ -63,7 +64,7 @@ class Made:
     def message(self) -> str:
         """The commit's message: what these results are."""
         systems = len({entry.slug for entry in self.entries})
-        named = sorted({f"{entry.name} {entry.version}" for entry in self.entries})
+        named = sorted({f"{entry.dataset_id.name} {entry.dataset_id.version}" for entry in self.entries})
         more = " …" if len(named) > MAX_NAMED else ""
         rows = sum(rows_of(self.files).get("predictions", {}).values())
         told = f"{systems:,} systems, {len(self.entries):,} scorecards, {rows:,} predictions"
@@ -121,7 +122,7 @@ class _Writer:
         """The rows of one entry; returns what became of its predictions."""
         import pyarrow as pa
 
-        card = open_card(entry.path)
+        card = read_card(entry.path)
         hidden, ids, rows = is_hidden(entry, self._asked.all_hidden), None, None
         if not hidden:
             ids = self._exams.ids_of(entry)
@@ -135,7 +136,8 @@ class _Writer:
         return "hidden" if hidden else self._told(entry, is_proven=ids is not None)
 
     def _told(self, entry: Entry, *, is_proven: bool) -> str:
-        place = f"{entry.slug} on {entry.name} {entry.version} {entry.split} {entry.sample or ''}".rstrip()
+        name, version, _ = entry.dataset_id
+        place = f"{entry.slug} on {name} {version} {entry.split} {entry.sample or ''}".rstrip()
         if entry.predictions is None:
             self.gaps.no_predictions.append(place)
             return "no predictions"

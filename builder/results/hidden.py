@@ -14,7 +14,7 @@ from edu_rag.errors import ConfigError
 
 def is_hidden(entry: Entry, rules: Collection[str]) -> bool:
     """Whether one of the rules hides a scorecard's split."""
-    return entry.split in rules or f"{entry.name}/{entry.split}" in rules
+    return entry.split in rules or f"{entry.dataset_id.name}/{entry.split}" in rules
 
 
 def rules_of(board: BoardFile | None) -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def rules_of(board: BoardFile | None) -> tuple[str, ...]:
 
 def refuse_unknown(rules: Sequence[str], entries: Iterable[Entry]) -> None:
     """Raise ConfigError for a rule that hides nothing: a split that is misspelt would go out with all its outcomes."""
-    known = {place for entry in entries for place in (entry.split, f"{entry.name}/{entry.split}")}
+    known = {place for entry in entries for place in (entry.split, f"{entry.dataset_id.name}/{entry.split}")}
     unknown = sorted(set(rules) - known)
     if unknown:
         splits = ", ".join(sorted(known))
@@ -38,7 +38,9 @@ def refuse_revealing(before: Collection[str], now: Collection[str], entries: Ite
     What is published once is known for good, and a forgotten --hidden is soon typed. `now` includes what is revealed
     on purpose.
     """
-    shown = sorted({f"{e.name}/{e.split}" for e in entries if is_hidden(e, before) and not is_hidden(e, now)})
+    shown = sorted(
+        {f"{e.dataset_id.name}/{e.split}" for e in entries if is_hidden(e, before) and not is_hidden(e, now)}
+    )
     if shown:
         what = f"{shown[0]!r} has been hidden until now, and would go out with its outcomes"
         raise ConfigError("--hidden", what, f"add --hidden {shown[0]}, or --reveal {shown[0]} if its gold is public")

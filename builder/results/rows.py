@@ -59,9 +59,9 @@ def scorecard_row(card: ScoreCard, entry: Entry, n_predictions: int, *, hidden: 
         low, high = card.intervals.get(name, (None, None))
         bounds |= {f"{name}_low": low, f"{name}_high": high}
     row: dict[str, Any] = {
-        "dataset": entry.name,
-        "version": entry.version,
-        "content_hash": entry.hash8,
+        "dataset": entry.dataset_id.name,
+        "version": str(entry.dataset_id.version),
+        "content_hash": entry.dataset_id.hash8,
         "split": card.split,
         "sample": card.sample,
         **facts,
@@ -137,9 +137,9 @@ def prediction_table(entry: Entry, card: ScoreCard, ids: Ids | None, *, response
     rows = [said.get(i) or Prediction(question_id=i, answer=None) for i in asked]
     kept = [_possible(row.passages) for row in rows]
     shared: Mapping[str, str | None] = {
-        "dataset": entry.name,
-        "version": entry.version,
-        "content_hash": entry.hash8,
+        "dataset": entry.dataset_id.name,
+        "version": str(entry.dataset_id.version),
+        "content_hash": entry.dataset_id.hash8,
         "split": entry.split,
         "sample": entry.sample,
         "slug": entry.slug,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from edu_rag.names import Sample
+
 if TYPE_CHECKING:
     from edu_rag.dataset import Dataset
     from harness.judging.grading import Grading
@@ -167,7 +169,7 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
 def sample_name(n_sample: int | None, seed: int) -> str | None:
     """What files and boards call the sample; None for the whole split."""
-    return None if n_sample is None else f"stratified-{n_sample}-seed-{seed}"
+    return None if n_sample is None else Sample(n_sample, seed).name
 
 
 def print_json(value: object) -> None:

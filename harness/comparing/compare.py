@@ -11,6 +11,7 @@ from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
 from edu_rag.manifest import file_sha256
 from edu_rag.results import Prediction, ScoreCard
+from edu_rag.results_folder import PREDICTIONS
 from edu_rag.scorecards import FILE_NAME, read_scorecard
 from edu_rag.statistics import (
     McNemar,
@@ -108,7 +109,7 @@ def _scored(path: Path, dataset: Dataset | None, exam: Exam | None) -> Side:
 
 def _answered(file: Path, card: ScoreCard, exam: Exam | None) -> Mapping[str, Prediction]:
     """The predictions that lie beside a scorecard, where they are the ones it was made from and a dataset is given."""
-    path = file.parent / "predictions.jsonl"
+    path = file.parent / PREDICTIONS
     if exam is None or not path.is_file() or file_sha256(path) != card.predictions_sha256:
         return {}
     asked = {question.question_id for question in exam.questions}

@@ -185,7 +185,7 @@ def _ring(edition: Edition, table: Table) -> Ring:
     exam = edition.exam_of(group)
     try:
         ids = exam.ids(table.key.sample) if exam else []
-    except ConfigError:  # a sample that is not ours to draw
+    except ConfigError:  # a sample of more questions than the split has
         ids = []
     return Ring(table, exam, ids) if len(ids) == table.n else Ring(table)
 

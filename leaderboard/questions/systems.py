@@ -51,11 +51,11 @@ class Asked:
         """Whether its passages are of this dataset's pages: another version has other texts under the same ids."""
         card, here = self.row.result.card, exam.dataset.id
         # Where nobody kept the hash, `made_on` is name and version alone.
-        return (card.made_on or card.dataset) in (here, here.partition("#")[0])
+        return (card.made_on or card.dataset) in (here, str(exam.dataset.manifest.release))
 
 
 def _places(exam: Exam, group: Group) -> list[int] | None:
-    """The exam's number of each question of a table; None for a sample that is not ours to draw.
+    """The exam's number of each question of a table; None for a sample of more questions than it has.
 
     Raises DataError where the table's scorecards have another number of questions, or other ones.
     """

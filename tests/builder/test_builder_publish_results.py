@@ -114,9 +114,10 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
         content.get(name, {}).pop("val", None)
     dataset = Dataset(write(tmp_path / "dataset", content))
     ids = [question.question_id for question in dataset.questions("val")]
-    from edu_rag.sample import choose, sample_of
+    from edu_rag.names import Sample
+    from edu_rag.sample import choose
 
-    few = [question.question_id for question in choose(dataset.questions("val"), sample_of("stratified-3-seed-0"))]
+    few = [question.question_id for question in choose(dataset.questions("val"), Sample.parse("stratified-3-seed-0"))]
     results = tmp_path / "results"
     put(results, card(facts("one-line"), "cfffff", ids, dataset=dataset.id), full(ids[:1]))
     sampled = card(facts("one-line"), "iff", few, dataset=dataset.id, sample="stratified-3-seed-0")

@@ -130,7 +130,7 @@ def test_the_content_hash_is_over_rows_and_moves_with_any_of_them(tmp_path: Path
     second = write(tmp_path / "b", content)
     assert first.content_sha256 != second.content_sha256
     assert first.id == f"mini@1.2.3#{first.content_sha256[:8]}"
-    assert first.major == 1
+    assert str(first.release) == "mini@1.2.3"
 
 
 def test_an_empty_table_is_left_out_and_read_as_empty(tmp_path: Path) -> None:

@@ -201,8 +201,8 @@ def test_points_follow_the_outcome() -> None:
 
 def test_a_scorecard_whose_outcomes_are_not_its_counts_cannot_exist() -> None:
     fields: dict[str, Any] = {
-        "system": SystemFacts(slug="s", name="S", team="T"),
-        "dataset": "d@1.0.0#00000000",
+        "system": SystemFacts(slug="sys", name="S", team="T"),
+        "dataset": "data@1.0.0#00000000",
         "split": "val",
         "sample": None,
         "harness": "0",

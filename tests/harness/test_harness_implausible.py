@@ -29,7 +29,7 @@ def card(
     outcomes = OUTCOME_LETTERS["correct"] * right + OUTCOME_LETTERS["incorrect"] * (n - right)
     return ScoreCard(
         system=SystemFacts(slug=slug, name=slug, team="t", blind=blind),
-        dataset="d@1.0.0#00000000",
+        dataset="data@1.0.0#00000000",
         split="test",
         sample=None,
         harness="h",

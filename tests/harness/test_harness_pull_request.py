@@ -14,7 +14,8 @@ from pull_request_trees import ECHO, OURS, hand_in, judged, settings, write_base
 
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, SubmissionError
-from edu_rag.sample import choose, sample_of
+from edu_rag.names import Sample
+from edu_rag.sample import choose
 from harness.pulls import merged, oddities
 from harness.pulls.records import Review
 from harness.pulls.report import report
@@ -139,7 +140,7 @@ def test_other_changes_are_refused_and_nothing_is_scored(trees: Trees, tiny: Dat
 
 def test_a_new_run_of_ones_own_is_scored_alone(trees: Trees, tiny: Dataset, gold: dict[str, str]):
     base, head = trees
-    asked = choose(tiny.questions("test"), sample_of("stratified-20-seed-0"))
+    asked = choose(tiny.questions("test"), Sample.parse("stratified-20-seed-0"))
     some = {question.question_id: "a" for question in asked}
     for tree in trees:
         hand_in(tree, "own-one", some, settings("New team"), stem="test-stratified-20-seed-0")

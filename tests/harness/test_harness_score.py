@@ -143,7 +143,7 @@ def test_the_counts_of_the_papers_table_1_give_its_table_2(
     right, wrong_, missing = counts
     card = ScoreCard(
         system=SystemFacts(slug="paper-row", name=name, team="EDU-RAG"),
-        dataset="paper@1.0.0#0",
+        dataset="paper@1.0.0#00000000",
         split="test",
         sample=None,
         harness="t",

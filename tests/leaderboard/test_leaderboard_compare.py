@@ -212,15 +212,15 @@ def test_slices_are_those_of_a_scorecard(exam: Exam, sample: str | None) -> None
 def test_the_index_says_where_questions_and_answers_are(exam: Exam, tmp_path: Path) -> None:
     write_answers(tmp_path / "results", exam.dataset, {"one": letters(1), "two": letters(2)}, without="two")
     for slug in ("three", "four"):
-        card = made.card_of(slug, letters(1), dataset=exam.dataset.id, sample="by-hand-210")
+        card = made.card_of(slug, letters(1), dataset=exam.dataset.id, sample="stratified-9999-seed-0")
         made.write_card(tmp_path / "results", card)
     site = build_some(tmp_path / "results", tmp_path / "site", (compare_page,), exams={exam.key: exam})
     tables = {table["id"]: table for table in json.loads((site / "data/compare.json").read_bytes())["tables"]}
-    known, strange = tables[TABLE], tables[f"{TABLE}.by-hand-210"]
+    known, strange = tables[TABLE], tables[f"{TABLE}.stratified-9999-seed-0"]
     assert (known["questions"], known["slices"]) == ("questions/tqa-v1-val/index.json", f"data/{TABLE}/slices.json")
     assert {system["slug"]: system["answers"] for system in known["systems"]} == {"one": True, "two": False}
     assert json.loads((site / known["slices"]).read_bytes())["format"] == "edu-rag-slices-v1"
-    assert (strange["questions"], strange["slices"]) == (None, None)  # a sample that is not ours to draw
+    assert (strange["questions"], strange["slices"]) == (None, None)  # more questions than the split has
     before = parts_of(tmp_path / "results", exams={exam.key: exam})
     (tmp_path / "results/tqa-1.0.0/val/one/predictions.jsonl").unlink()
     after = parts_of(tmp_path / "results", exams={exam.key: exam})
@@ -268,7 +268,7 @@ def test_names_in_the_index_are_clipped_and_hold_nothing_that_a_page_cannot(tmp_
 def test_pairs_are_tested_as_whole_tables_are() -> None:
     from harness.comparing.table import table_of
 
-    cards = [made.card_of(f"s{number}", letters(number), lessons=LESSONS) for number in range(5)]
+    cards = [made.card_of(f"system-{number}", letters(number), lessons=LESSONS) for number in range(5)]
     pairs, table = pairs_of(cards), table_of(cards)
     for pair in table.pairs:
         found = pairs.of(pair.first, pair.second)

@@ -17,6 +17,7 @@ from real_browser import opened
 from some_pages import BOARD, build_some
 
 from edu_rag.errors import FaultsError
+from edu_rag.names import Version
 from leaderboard.collect import collect
 from leaderboard.edition import Edition
 from leaderboard.errata import Erratum, errata_beside, read_errata
@@ -128,7 +129,7 @@ def test_answers_that_were_carried_over_were_not_given_on_other_pages(results: P
 
 def test_a_patch_has_no_other_pages(results: Path) -> None:
     move = moves_of(collect(results))[1]
-    patched = replace(move.new, dataset=move.old.dataset._replace(version=(1, 0, 1)))
+    patched = replace(move.new, dataset=move.old.dataset._replace(version=Version(1, 0, 1)))
     assert move._replace(new=patched).why == "answered again"
 
 

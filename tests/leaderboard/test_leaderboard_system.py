@@ -101,7 +101,6 @@ def test_probes_stand_in_the_harness_s_order_and_what_makes_no_sense_below_them(
     [
         ({}, "--dataset DATASET --split val"),
         ({"sample": "stratified-3-seed-7"}, "--dataset DATASET --split val --sample 3 --seed 7"),
-        ({"sample": "hand-picked"}, "--dataset DATASET --split val"),
         ({"dataset": "edu-rag-mini@1.0.0#3f653aca", "split": "test"}, "--dataset demo/dataset --split test"),
     ],
 )
