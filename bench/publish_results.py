@@ -44,7 +44,7 @@ def _predictions(rng: random.Random, ids: Sequence[str]) -> bytes:
 
 
 def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any:
-    from builder.results.exams import ids_sha256
+    from builder.publishing.exam_ids import ids_sha256
     from edu_rag.results import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
 
     letters = "".join(rng.choices("ciauf", [50, 40, 6, 3, 1], k=len(ids)))

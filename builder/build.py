@@ -17,16 +17,17 @@ from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl.crawl import crawl
 from builder.crawl.rounds import Round, next_round, round_of
 from builder.crawl.searching import Sleep, answer_to
-from builder.derive import Inputs, derive, with_changes
+from builder.derive import derive
 from builder.documents.report import REPORT_FILE, write_report
 from builder.evidence import check_methods
 from builder.extract.extract import check_extractor
+from builder.inputs import Inputs, with_changes
 from builder.question_changes import question_changes, refuse_changes, stored_questions
 from builder.questions import read_questions
 from builder.scale import check_executor
-from builder.search import ANSWERED
 from builder.search.chain import Chain, open_chain
-from builder.search.settings import forget_paths
+from builder.search.settings import forget_paths, is_offline
+from builder.search_results import ANSWERED
 from builder.standing import dataset_at, refuse_other_name, say_replaced
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
 from edu_rag.dataset_writer import refuse_foreign
@@ -195,7 +196,7 @@ def _crawl(
 ) -> None:
     n_unsearched = 0
     if chain is not None:
-        now = build_clock(inputs.config.clock, chain.name)
+        now = build_clock(inputs.config.clock, is_offline=is_offline(chain.name))
         with _writing(store.folder):
             n_unsearched = crawl(
                 inputs.questions, store, chain, inputs.config, now, allow_partial=allow_partial, sleep=sleep
@@ -256,7 +257,7 @@ def build(
     match_gold(read, golds, questions[0])
     with logging_to(BuildLog()) as log:
         chain, source = _opened(config)
-        started_at = build_clock(config.clock, config.search.engine)() if chain is None else LOCAL_INSTANT
+        started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
         inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
         if fresh:
             forget_store(folder)

@@ -7,20 +7,20 @@ Intermediate data is in scratch tables on disk, so that memory stays flat.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from builder import page_stage
-from builder.clock import LOCAL_INSTANT, parse_instant
-from builder.config import BuildConfig, config_sha256, to_config
+from builder.clock import parse_instant
+from builder.config import BuildConfig, config_sha256
 from builder.crawl.searching import answer_to
 from builder.documents.documents import dataset_documents
 from builder.duplicates import SeenPages
 from builder.evidence import label_evidence
 from builder.fetch.signals import reserves_rights
+from builder.inputs import Inputs
 from builder.page_stage import PageSettings
 from builder.scale import scaled_results
 from builder.search.combine import Combined
@@ -37,23 +37,10 @@ from edu_rag.gold import Gold
 from edu_rag.manifest import Manifest
 from edu_rag.progress import Stage, note, say
 from edu_rag.records import Evidence, Question, SearchHit, WebPage
-from edu_rag.typed import to_plain
 
 MIN_FAILURES = 10
 """From so many pages on, their failing without exception is the machine's fault and no property of the pages."""
 _BROKEN = "look for memory limits and for broken packages, then run the same command again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
-    """What a store was made from: questions, gold, settings, and what the engine searched."""
-
-    questions: Sequence[Question]
-    golds: Sequence[Gold]
-    config: BuildConfig
-    source: Mapping[str, Any] = field(default_factory=dict)
-    started_at: datetime = LOCAL_INSTANT
-    """When a dataset without any search was made: there is nothing in its store to tell it by."""
 
 
 class _Fates:
@@ -219,13 +206,3 @@ def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manif
             sources=sources,
             documents=dataset_documents(config.name, config.version, created_at.isoformat(), sources),
         )
-
-
-def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
-    """The inputs with another extractor (extraction is redone from what is stored), or made in another place."""
-    values = to_plain(inputs.config)
-    if extractor is not None:
-        values["extract"]["extractor"] = extractor
-    if executor is not None:
-        values["scale"]["executor"] = executor
-    return replace(inputs, config=to_config(values, "command line"))

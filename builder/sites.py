@@ -22,6 +22,10 @@ PAGE_SUFFIXES = (".html", ".htm", ".xhtml")
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*\Z")
 
 
+HostMap = Mapping[str, tuple[str, int]]
+"""Host names that are served on this machine, and the (address, port) where."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One [[route]] of site.toml: how a path answers when it is not just its file.

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from builder.config import crawl_settings
 from builder.crawl.searching import answer_to
-from builder.search import ANSWERED
+from builder.inputs import Inputs
+from builder.search_results import ANSWERED
 from builder.sentences import SPLITTER
 from builder.store.reader import StoreReader
 from builder.work_tables import WorkTables
-
-if TYPE_CHECKING:
-    from builder.derive import Inputs
 
 
 def _mean(total: float | None, n: int) -> float:

@@ -49,7 +49,7 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Publish": {
         "board": _Entry("leaderboard.commands", "Write a static site from scorecards"),
         "serve": _Entry("leaderboard.serving.commands", "Serve a site locally, and rebuild it after changes"),
-        "publish": _Entry("builder.results_commands", "Publish results on the Hugging Face Hub"),
+        "publish": _Entry("builder.publishing.commands", "Publish results on the Hugging Face Hub"),
         "verify": _Entry("harness.commands.verify", "Recompute every number of the board"),
         "rerun": _Entry("harness.commands.rerun", "Run a submitted system again and compare its answers"),
     },

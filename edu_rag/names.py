@@ -46,6 +46,11 @@ def is_split(text: str) -> bool:
     return _IS_SPLIT.match(text) is not None
 
 
+def is_release(text: str) -> bool:
+    """Whether a text is `name@version`."""
+    return _IS_RELEASE.match(text) is not None
+
+
 def require_slug(text: str, where: str = "slug") -> None:
     """Raise RecordError unless the text can name a submission."""
     if not is_slug(text):

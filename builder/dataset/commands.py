@@ -264,8 +264,8 @@ def push(
       edu-rag dataset push dataset my-org/tqa-val --hidden test --yes
     """
     from builder.dataset.check import check_folder
-    from builder.publish import push as run
-    from builder.publish import staged
+    from builder.publishing.push_dataset import push as run
+    from builder.publishing.push_dataset import staged
     from edu_rag.dataset import Dataset
     from edu_rag.errors import ConfigError, FaultsError
     from edu_rag.progress import say
@@ -303,8 +303,8 @@ def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | No
       edu-rag dataset fetch --board leaderboard/board.toml --out datasets
       edu-rag dataset fetch --board leaderboard/board.toml --out datasets --only edu-rag-mini
     """
-    from builder.dataset.fetch import chosen
-    from builder.dataset.fetch import fetch as run
+    from builder.publishing.fetch_datasets import chosen
+    from builder.publishing.fetch_datasets import fetch as run
     from edu_rag.board_file import read_board_file
 
     for folder in run(chosen(read_board_file(board_file), only), out, endpoint=endpoint):

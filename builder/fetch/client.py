@@ -26,7 +26,7 @@ from builder.urls import host_of
 
 if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
-    from builder.search import HostMap
+    from builder.sites import HostMap
 
 ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
 _WINDOW = 512

@@ -21,7 +21,7 @@ from builder.urls import host_of, literal_address
 
 if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
-    from builder.search import HostMap
+    from builder.sites import HostMap
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"

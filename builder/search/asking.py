@@ -15,7 +15,7 @@ import requests
 
 from builder.clock import Clock
 from builder.retry_after import MAX_WAIT_S, retry_after_s
-from builder.search import RawResponse
+from builder.search_results import RawResponse
 
 MAX_BYTES = 4_000_000
 MAX_REDIRECTS = 3

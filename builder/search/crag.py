@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from builder.crag import CragRecord, crag_records
-from builder.search import HostMap, SearchResult
 from builder.search.settings import CragConfig
+from builder.search_results import SearchResult
 from builder.site_server import Archived, serve_archives
-from builder.sites import is_host_name
+from builder.sites import HostMap, is_host_name
 from builder.urls import canonical_or_none
 from edu_rag.errors import ConfigError
 

@@ -8,12 +8,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from builder.search import HostMap, SearchResult
 from builder.search.settings import FolderConfig
 from builder.search.warc_pages import WarcPages, warc_files
 from builder.search.words import telling_words
+from builder.search_results import SearchResult
 from builder.site_server import serve_archives, serve_sites
-from builder.sites import Site, read_sites
+from builder.sites import HostMap, Site, read_sites
 from edu_rag.errors import ConfigError
 
 NAME = "folder"

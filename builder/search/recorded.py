@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from builder.search import ANSWERED, HostMap, ReadPages, SearchResult, reader_of
+from builder.search import ReadPages, reader_of
 from builder.search.settings import RecordedConfig
+from builder.search_results import ANSWERED, SearchResult
+from builder.sites import HostMap
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import read_values
 

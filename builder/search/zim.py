@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from builder.search import HostMap, SearchResult
 from builder.search.combine import fused
 from builder.search.settings import ZimConfig
 from builder.search.words import telling_words
+from builder.search_results import SearchResult
 from builder.site_server import Archived, serve_archives
-from builder.sites import checked_host
+from builder.sites import HostMap, checked_host
 from edu_rag.errors import ConfigError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builder.results.exams import ids_sha256
+from builder.publishing.exam_ids import ids_sha256
 from edu_rag.jsonl import write_records
 from edu_rag.manifest import file_sha256
 from edu_rag.results import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts

@@ -12,8 +12,8 @@ from builder_dataset import tables, write
 from click.testing import CliRunner
 from fake_hub import Hub, serving_hub
 
-from builder.dataset.fetch import chosen, fetch
-from builder.publish import push, staged
+from builder.publishing.fetch_datasets import chosen, fetch
+from builder.publishing.push_dataset import push, staged
 from edu_rag.__main__ import root
 from edu_rag.board_file import BoardDataset, BoardFile, read_board_file
 from edu_rag.dataset import Dataset

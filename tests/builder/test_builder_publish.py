@@ -15,7 +15,7 @@ from fake_hub import Hub, serving_hub
 from builder.build import build
 from builder.config import read_config
 from builder.dataset.check import check_folder
-from builder.publish import Plan, push, staged
+from builder.publishing.push_dataset import Plan, push, staged
 from edu_rag.__main__ import root
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError

@@ -13,10 +13,10 @@ import pytest
 from builder_dataset import ask, tables, write
 from builder_results import DATASET, IDS, card, facts, full, prediction, put, rows
 
-from builder.results.exams import ids_sha256
-from builder.results.folder import Asked, Made, write_results, written
-from builder.results.hidden import rules_of
-from builder.results.tables import TELLS_GOLD, prediction_schema, scorecard_schema
+from builder.publishing.exam_ids import ids_sha256
+from builder.publishing.hidden_results import rules_of
+from builder.publishing.results_tables import Asked, Made, write_results, written
+from builder.publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.gold import Gold
@@ -232,7 +232,7 @@ def test_every_broken_scorecard_is_named_at_once(results: Path, tmp_path: Path) 
     told = str(caught.value)
     assert "bad-one" in told
     assert "bad-two" in told
-    assert "'../../etc' is not a plain name" in told
+    assert "split: '../../etc' is not a split's name" in told
     assert "is a second result beside" in told
 
 
@@ -281,7 +281,7 @@ def test_the_same_results_give_the_same_bytes_whatever_the_order_of_files_or_the
         for system in order:
             put(tmp_path / name, card(system), full(latency_s=0.25))
     script = (
-        "import sys; from pathlib import Path; from builder.results.folder import Asked, write_results\n"
+        "import sys; from pathlib import Path; from builder.publishing.results_tables import Asked, write_results\n"
         f"write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo={REPO!r}))"
     )
     found = []
@@ -301,7 +301,6 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pyarrow.parquet as pq
-
     from builder.results import tables as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)
@@ -330,7 +329,7 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no scorecard\.json"):
         made(tmp_path / "empty", tmp_path / "out")
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         made(tmp_path / "nowhere", tmp_path / "out2")
 
 
@@ -338,7 +337,7 @@ def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
         "import resource, sys; from pathlib import Path; from builder.results import tables\n"
-        "from builder.results.folder import Asked, write_results\n"
+        "from builder.publishing.results_tables import Asked, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
         "write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from builder.results.entries import Entry
+from builder.publishing.entries import Entry
 from edu_rag.board_file import BoardFile
 from edu_rag.errors import ConfigError
 

@@ -79,10 +79,10 @@ def publish(
     """
     import os
 
-    from builder.publish_results import push_results, token_in
-    from builder.results.eval_results import benchmarks_of, require_repo, write_eval_results
-    from builder.results.folder import Asked, written
-    from builder.results.hidden import rules_of
+    from builder.publishing.eval_results import benchmarks_of, require_repo, write_eval_results
+    from builder.publishing.hidden_results import rules_of
+    from builder.publishing.push_results import push_results, token_in
+    from builder.publishing.results_tables import Asked, written
     from edu_rag.board_file import read_board_file
     from edu_rag.progress import say
 

@@ -49,7 +49,7 @@ def _get(dataset: BoardDataset, folder: Path, endpoint: str | None) -> None:
 
         build([MINI / "questions.jsonl"], folder, read_config(MINI / "build.toml", {}))
         return
-    from builder.publish_fetch import download
+    from builder.publishing.download import download
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     download(dataset, folder, endpoint=endpoint)

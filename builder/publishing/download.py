@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from builder.publish_hub import told
+from builder.publishing.hub import told
 from edu_rag.board_file import BoardDataset, check_dataset
 from edu_rag.errors import DataError
 from edu_rag.manifest import FILE_NAME, file_sha256, read_manifest

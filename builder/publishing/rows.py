@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from builder.results.entries import Entry
-from builder.results.exams import Ids
-from builder.results.tables import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
+from builder.publishing.entries import Entry
+from builder.publishing.exam_ids import Ids
+from builder.publishing.schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
 from edu_rag.errors import DataError, RecordError
 from edu_rag.jsonl import numbered_lines
 from edu_rag.results import OUTCOME_LETTERS, Passage, Prediction, ScoreCard

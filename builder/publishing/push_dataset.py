@@ -1,6 +1,6 @@
 """Publishing a dataset folder to a Hugging Face Hub: one commit and one tag a version, verified by reading back.
 
-A hidden split's gold is not published, and neither is anything that reveals it (builder.dataset.hidden_splits).
+A hidden split's gold is not published, and neither is anything that reveals it (builder.publishing.hidden_splits).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.dataset.hidden_splits import copy_pages, is_withheld, pages_of_known_keys, published_sources, twins
 from builder.documents.documents import dataset_documents
 from builder.documents.stats import dataset_stats
-from builder.publish_hub import KEPT, MAX_FILES, told, verify
+from builder.publishing.hidden_splits import copy_pages, is_withheld, pages_of_known_keys, published_sources, twins
+from builder.publishing.hub import KEPT, MAX_FILES, told, verify
 from edu_rag import identity
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError

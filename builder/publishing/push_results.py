@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.publish_hub import KEPT, MAX_FILES, errors_of_hub, told, verify
-from builder.results.folder import MANIFEST, Made
-from builder.results.hidden import refuse_revealing
+from builder.publishing.hidden_results import refuse_revealing
+from builder.publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
+from builder.publishing.results_tables import MANIFEST, Made
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import read_json
 from edu_rag.manifest import file_sha256

@@ -21,12 +21,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builder.results.entries import Entry
-from builder.results.folder import Made, make_empty
+from builder.publishing.entries import Entry
+from builder.publishing.results_tables import Made, make_empty
 from edu_rag.board_file import BoardFile
 from edu_rag.errors import ConfigError
 from edu_rag.jsonl import write_file
-from edu_rag.names import Release
+from edu_rag.names import Release, is_release
 from edu_rag.results import ScoreCard
 from edu_rag.results_folder import read_card
 
@@ -74,10 +74,10 @@ def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bo
     known = {one.release: Benchmark(one.release, one.hub, one.revision) for one in on_hub}
     for text in texts:
         match = _BENCHMARK.match(text)
-        if match is None:
+        if match is None or not is_release(match["release"]):
             raise ConfigError("--benchmark", f"{text[:120]!r} is not NAME@VERSION=ORG/REPO[@SHA]")
         require_repo("--benchmark", match["repo"])
-        release = Release.parse(match["release"], "--benchmark")
+        release = Release.parse(match["release"])
         known[release] = Benchmark(release, match["repo"], match["sha"])
     if is_asked and not known:
         remedy = "add --benchmark tqa-val@2.1.0=my-org/tqa-val, the dataset's own repository"

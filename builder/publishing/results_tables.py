@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.results.card import Told, results_card, rows_of
-from builder.results.entries import Entry, read_entries
-from builder.results.exams import Exams
-from builder.results.found import with_predictions
-from builder.results.hidden import is_hidden, refuse_unknown
-from builder.results.rows import Cut, prediction_table, scorecard_row
-from builder.results.tables import ShardedTable, prediction_schema, scorecard_schema
+from builder.publishing.entries import Entry, read_entries
+from builder.publishing.exam_ids import Exams
+from builder.publishing.found_predictions import with_predictions
+from builder.publishing.hidden_results import is_hidden, refuse_unknown
+from builder.publishing.results_card import Told, results_card, rows_of
+from builder.publishing.rows import Cut, prediction_table, scorecard_row
+from builder.publishing.schemas import ShardedTable, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError
 from edu_rag.jsonl import write_file, write_json
 from edu_rag.manifest import FileEntry, file_sha256

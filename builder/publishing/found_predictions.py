@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from builder.results.entries import Entry
+from builder.publishing.entries import Entry
 from edu_rag.errors import ConfigError
 from edu_rag.manifest import file_sha256
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from builder.results.entries import Entry
+from builder.publishing.entries import Entry
 from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.jsonl import numbered_lines

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from builder.documents.card import config_digest, size_category
 from builder.documents.card_tables import markdown_table, outside
-from builder.results.entries import Entry
-from builder.results.rows import ABSENT, MAX_ANSWER, Cut
-from builder.results.tables import CONFIGS, TELLS_GOLD
+from builder.publishing.entries import Entry
+from builder.publishing.rows import ABSENT, MAX_ANSWER, Cut
+from builder.publishing.schemas import CONFIGS, TELLS_GOLD
 from edu_rag.manifest import FileEntry
 
 _HOW = f"""\
