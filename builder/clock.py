@@ -32,7 +32,7 @@ def _from_epoch(text: str) -> datetime:
 
 
 def build_clock(configured: str | None, *, is_offline: bool, environment: Mapping[str, str] = os.environ) -> Clock:
-    """The clock of a build: build.toml's `clock`, else SOURCE_DATE_EPOCH, else by `is_offline` fixed or real UTC time."""
+    """The clock of a build: build.toml's `clock`, else SOURCE_DATE_EPOCH, else fixed if offline, else real UTC time."""
     epoch = environment.get("SOURCE_DATE_EPOCH")
     if configured is not None:
         fixed = parse_instant(configured)

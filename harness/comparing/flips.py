@@ -16,7 +16,7 @@ from edu_rag.records import Question
 from edu_rag.results import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreCard, Verdict
 from edu_rag.results_folder import PREDICTIONS
 from harness.comparing.compare import Side
-from harness.outcomes import judge
+from harness.judging.outcomes import judge
 from harness.pages.told import Told, read_sources, tell
 from harness.predictions import read_predictions
 from harness.score import Exam, slice_keys

@@ -10,7 +10,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.results import Prediction, Verdict
 from harness.judging.free_text import FreeTextJudge, Grade, Rules, Unjudged, UnjudgedError
-from harness.outcomes import said
+from harness.judging.outcomes import said
 
 RULE = "crag-compat-v1"
 MAX_TOKENS = 75

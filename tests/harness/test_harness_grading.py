@@ -19,8 +19,8 @@ from edu_rag.results import Prediction
 from harness.commands.score import score as score_command
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading, answers_rule_of, grade_all, open_grading
+from harness.judging.outcomes import judge
 from harness.judging.prompt import template
-from harness.outcomes import judge
 from harness.rescore import rescore
 from harness.score import now_utc
 from tests.harness.judge_server import Script, said, serving

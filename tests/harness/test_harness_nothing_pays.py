@@ -15,7 +15,7 @@ from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.results import Prediction
-from harness.outcomes import judge
+from harness.judging.outcomes import judge
 from harness.predictions import read_predictions
 from harness.score import open_exam
 

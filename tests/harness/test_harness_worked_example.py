@@ -65,7 +65,7 @@ def test_every_answer_gets_the_outcome_that_the_page_says(folder: Path, slug: st
 
 
 def test_every_lost_point_has_the_cause_that_the_page_says(folder: Path) -> None:
-    from harness.outcomes import judge
+    from harness.judging.outcomes import judge
 
     exam = open_exam(Dataset(folder / "dataset"), "test", None)
     path = folder / "submissions" / "first" / "predictions" / "example-1.0.0" / "test.jsonl"

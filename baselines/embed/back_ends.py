@@ -1,6 +1,6 @@
 """What computes the vectors: PyTorch, or ONNX Runtime on weights of 32 bits (the same vectors) or 8 bits (others).
 
-All have one interface. ONNX Runtime reads what `python -P -m baselines.retrieve.export` wrote before the run, since a
+All have one interface. ONNX Runtime reads what `python -P -m baselines.embed.export` wrote before the run, since a
 system in the sandbox can neither fetch a model nor keep one.
 """
 
@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from baselines.embed.encoders import weights_in
+from baselines.embed.exported import PRECISIONS, Exported, Precision, find_exported
 from baselines.models import device
-from baselines.retrieve.encoders import weights_in
-from baselines.retrieve.exported import PRECISIONS, Exported, Precision, find_exported
 from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""An encoder as `python -P -m baselines.retrieve.export` left it: a folder with ONNX models, tokeniser and settings."""
+"""An encoder as `python -P -m baselines.embed.export` left it: a folder with ONNX models, tokeniser and settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Precision = Literal["fp32", "int8"]
 PRECISIONS: Mapping[str, Precision] = {"onnx": "fp32", "onnx-int8": "int8"}
 """Back end -> precision of its weights."""
 SETTINGS, TOKENISER = "encoder.json", "tokenizer.json"
-REMEDY = "run python -P -m baselines.retrieve.export {} before the run"
+REMEDY = "run python -P -m baselines.embed.export {} before the run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from baselines.embed.back_ends import open_back_end
+from baselines.embed.encoders import DEFAULT_MODEL, locate_encoder
+from baselines.embed.vectors import FILE, open_store
 from baselines.models import cache_folder, models_folder
-from baselines.retrieve.back_ends import open_back_end
-from baselines.retrieve.encoders import DEFAULT_MODEL, locate_encoder
-from baselines.retrieve.vectors import FILE, open_store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +31,8 @@ def readable(text: str) -> str:
 class Encoder:
     """Texts to unit vectors.
 
-    `name` is a name of baselines.retrieve.encoders, a folder or a hub id; `back_end` one of
-    baselines.retrieve.back_ends. Vectors are looked for in $EDU_RAG_MODELS/embeddings.sqlite, which a run can only
+    `name` is a name of baselines.embed.encoders, a folder or a hub id; `back_end` one of
+    baselines.embed.back_ends. Vectors are looked for in $EDU_RAG_MODELS/embeddings.sqlite, which a run can only
     read, then in the folder `cache`, where new ones are kept.
     """
 
@@ -70,7 +70,7 @@ class Encoder:
         return [by_place[i].tobytes() for i in range(len(texts))]
 
     def vectors(self, texts: Sequence[str]) -> dict[bytes, bytes]:
-        """Unit vectors of the distinct texts, as float32 bytes by key (see baselines.retrieve.vectors)."""
+        """Unit vectors of the distinct texts, as float32 bytes by key (see baselines.embed.vectors)."""
         wanted = {self._key(text): text for text in texts}
         known = self._store.read(list(wanted))
         missing = [key for key in wanted if key not in known]

@@ -1,4 +1,4 @@
-"""Exports an encoder to ONNX: `python -P -m baselines.retrieve.export NAME [--to DIR]`, before any run.
+"""Exports an encoder to ONNX: `python -P -m baselines.embed.export NAME [--to DIR]`, before any run.
 
 Writes DIR/onnx/NAME/ (DIR: $EDU_RAG_MODELS): `fp32.onnx` and `int8.onnx` from tokens to unit vectors, with the
 encoder's own pooling inside; `tokenizer.json`, which cuts and pads as the encoder does; `encoder.json` with hashes.
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from baselines.embed.back_ends import load_sentence_transformer, vectors_of
+from baselines.embed.encoders import locate_encoder, weights_in
+from baselines.embed.exported import SETTINGS, TOKENISER, Settings, folder_of
 from baselines.models import models_folder
-from baselines.retrieve.back_ends import load_sentence_transformer, vectors_of
-from baselines.retrieve.encoders import locate_encoder, weights_in
-from baselines.retrieve.exported import SETTINGS, TOKENISER, Settings, folder_of
 from edu_rag.errors import ConfigError, EduRagError, MissingExtraError, SubmissionError
 from edu_rag.manifest import file_sha256
 from edu_rag.progress import say
@@ -148,7 +148,7 @@ def export(name: str, models: Path) -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     parser = argparse.ArgumentParser(
-        prog="python -P -m baselines.retrieve.export",
+        prog="python -P -m baselines.embed.export",
         description=__doc__,
         formatter_class=argparse.RawTextHelpFormatter,
     )
