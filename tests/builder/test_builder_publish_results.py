@@ -301,7 +301,7 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pyarrow.parquet as pq
-    from builder.results import tables as tables_of
+    from builder.publishing import schemas as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)
     monkeypatch.setattr(tables_of, "SHARD_BYTES", 3_000)
@@ -336,7 +336,7 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
 def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
-        "import resource, sys; from pathlib import Path; from builder.results import tables\n"
+        "import resource, sys; from pathlib import Path; from builder.publishing import schemas as tables\n"
         "from builder.publishing.results_tables import Asked, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
         "write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
