@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baselines.house.system import FORMAT
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 from harness.judging.audit import HumanVerdict, JudgeAudit, audit, read_human
 from harness.judging.audit_report import audit_values
 from harness.judging.cache import CachedJudge

@@ -24,7 +24,7 @@ from pathlib import Path
 from real_build import HOSTS, two_sites
 from real_run_report import write_report
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.sample import choose
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from baselines.chunk.sentences import sentences_of
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.serve import SystemPage, SystemQuestion
 
 TOP = 10

@@ -17,9 +17,9 @@ from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from builder.scale_settings import ScaleConfig
 from builder.search.settings import SearchConfig, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
+from edu_rag.files.toml import read_toml
+from edu_rag.files.typed import faults_and_record, to_plain
 from edu_rag.names import DATASET_NAME, VERSION
-from edu_rag.toml import read_toml
-from edu_rag.typed import faults_and_record, to_plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from builder.clock import LOCAL_INSTANT
 from builder.config import BuildConfig, to_config
+from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.typed import to_plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ class _Entry(NamedTuple):
 
 SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Build": {
-        "demo": _Entry("edu_rag.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
+        "demo": _Entry("edu_rag.cli.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
         "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
         "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
         "crawl": _Entry("builder.commands", "Rebuild the index of a crawl store"),

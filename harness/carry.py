@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import RecordError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import DatasetId, QuestionSet, Release
 from harness.running.run_record import RunRecord, read_run_record
 from harness.submission import Submission, behind_link, present

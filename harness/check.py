@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import BudgetError, EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
 from edu_rag.records import Question

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError, each_fault
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
-from edu_rag.results import ScoreCard
-from edu_rag.results_folder import ResultsFolder, place_of
-from edu_rag.scorecards import FILE_NAME
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME
+from edu_rag.scorecard.results_folder import ResultsFolder, place_of
 from harness.carry import Made, best_for, on_samples, predictions_of
 from harness.score import Exam, open_exam, sampled
 from harness.submission import FILE_NAME as SUBMISSION_FILE

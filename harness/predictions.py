@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import numbered_lines, parse_json
-from edu_rag.results import Prediction
-from edu_rag.typed import faults_and_record, first_line
+from edu_rag.files.jsonl import numbered_lines, parse_json
+from edu_rag.files.typed import faults_and_record, first_line
+from edu_rag.scorecard.card import Prediction
 
 _KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())
 _NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import one_budget_a_file
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, each_fault
-from edu_rag.results import ScoreCard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import ScoreCard
 from harness.check import check_submission
 from harness.pulls.changes import Change, judge
 from harness.pulls.oddities import of_claims, of_names, runs_of_team

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import read_records, write_records
+from edu_rag.files.jsonl import read_records, write_records
+from edu_rag.files.typed import to_plain
 from edu_rag.names import DatasetId, Sample, require_slug, require_split
-from edu_rag.typed import to_plain
 from harness.running.run_record import RunRecord, read_run_record, record_path
 
 FILE_NAME = "reruns.jsonl"

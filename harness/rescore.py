@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SubmissionError, each_fault
-from edu_rag.jsonl import write_file
-from edu_rag.manifest import file_sha256
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import write_file
+from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import Stage, say
-from edu_rag.results import ScoreCard
-from edu_rag.results_folder import PREDICTIONS
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.carry import target_of
 from harness.cautions import of_files
 from harness.jobs import Exams, Job, Plan, Results, plans, submissions_in

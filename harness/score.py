@@ -17,14 +17,14 @@ import msgspec
 
 from edu_rag import __version__
 from edu_rag.budget import within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
 from edu_rag.gold import Gold, match_gold
-from edu_rag.manifest import file_sha256
 from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.results import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 from edu_rag.sample import choose
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 from edu_rag.statistics import rate_intervals
 from harness.attribution import attribution_of
 from harness.confidence import confidence_of
@@ -335,16 +335,16 @@ def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
 
 def summary(card: ScoreCard) -> dict[str, Any]:
     """The numbers of a scorecard that scripts ask for: n, counts, rates and intervals."""
-    from edu_rag.typed import to_plain
+    from edu_rag.files.typed import to_plain
 
     return {"n": card.counts.n, **card.counts.rates(), "counts": to_plain(card.counts), "intervals": card.intervals}
 
 
 def write_results(results: Path, card: ScoreCard, predictions: Path) -> Path:
     """Write scorecard.json and a copy of the predictions where the board looks; return the scorecard's path."""
-    from edu_rag.jsonl import write_file
-    from edu_rag.results_folder import PREDICTIONS, place_of
-    from edu_rag.scorecards import FILE_NAME, write_scorecard
+    from edu_rag.files.jsonl import write_file
+    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
+    from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 
     folder = results / place_of(card)
     data = predictions.read_bytes()

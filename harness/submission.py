@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
 from edu_rag.names import Sample, is_slug, split_and_sample, table_name
-from edu_rag.results import SystemFacts
-from edu_rag.toml import read_toml
+from edu_rag.scorecard.card import SystemFacts
 from harness.plain import MAX_SETTINGS_BYTES, tree_faults
 from harness.settings_places import with_line
 from harness.slugs import suggested

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
-from edu_rag.manifest import Manifest
+from edu_rag.files.manifest import Manifest
 from edu_rag.names import is_slug
-from edu_rag.results import SystemFacts
-from edu_rag.scorecards import FILE_NAME as SCORECARD
+from edu_rag.scorecard.card import SystemFacts
+from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
 from harness.running.run_record import require_made_on
 from harness.submission import find_predictions, open_submission, sample_in, submission_of
 

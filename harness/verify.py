@@ -11,15 +11,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, each_fault
-from edu_rag.jsonl import to_line
-from edu_rag.manifest import file_sha256
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import to_line
+from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import Stage
-from edu_rag.results import ScoreCard
-from edu_rag.results_folder import PREDICTIONS, place_of
-from edu_rag.scorecards import FILE_NAME as SCORECARD
-from edu_rag.scorecards import scorecard_values
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
+from edu_rag.scorecard.card_file import scorecard_values
+from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 from harness.carry import target_of
 from harness.jobs import Exams, Job, Results, plans, submissions_in
 from harness.judging.grading import Grading

@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from edu_rag.errors import DataError, EduRagError, each_fault
-from edu_rag.jsonl import read_json
-from edu_rag.manifest import file_sha256
-from edu_rag.results import OUTCOMES, ScoreCard
-from edu_rag.results_folder import PREDICTIONS, place_of
-from edu_rag.scorecards import FILE_NAME, read_scorecard
+from edu_rag.files.jsonl import read_json
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import OUTCOMES, ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 from harness.verify import Difference, Finding, differences
 
 SITE_FILE, BOARD_FILE = "site.json", "board.json"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit
 from edu_rag.sample import choose
-from leaderboard.hidden import hidden_splits
+from leaderboard.board.private_gold import hidden_splits
 
 
 @dataclass(frozen=True)

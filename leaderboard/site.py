@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.jsonl import read_json, write_json
+from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.progress import say
 from leaderboard.site_parts import Earlier, Written
 from leaderboard.swap import building, put_in_place

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from baselines.models import models_folder
 from edu_rag.errors import SubmissionError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 MPNET = "all-mpnet-base-v2"

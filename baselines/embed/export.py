@@ -22,7 +22,7 @@ from baselines.embed.encoders import locate_encoder, weights_in
 from baselines.embed.exported import SETTINGS, TOKENISER, Settings, folder_of
 from baselines.models import models_folder
 from edu_rag.errors import ConfigError, EduRagError, MissingExtraError, SubmissionError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import say
 from edu_rag.safe_path import leave_out_current_folder
 

@@ -12,7 +12,7 @@ import msgspec
 
 from baselines.models import models_folder
 from edu_rag.errors import DataError, SubmissionError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 
 Precision = Literal["fp32", "int8"]
 PRECISIONS: Mapping[str, Precision] = {"onnx": "fp32", "onnx-int8": "int8"}

@@ -45,7 +45,7 @@ def choice_of(text: str) -> Choice:
 
 def passages(dataset: Path, split: str | None, chunk: Chunk) -> Iterator[str]:
     """The texts of all passages of a dataset's pages, page by page; some may come twice. Raises DataError."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from edu_rag.records import WebPage
 
     opened = Dataset(dataset)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from real_run_report import table
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import Counts, ScoreCard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Counts, ScoreCard
 from harness.comparing.compare import Choice
 from harness.comparing.table import Table, compare_many
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from baselines.verify.guard import checked_of
-from edu_rag.dataset import Dataset
-from edu_rag.results import OUTCOME_LETTERS, Prediction, Verdict
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, Verdict
 from edu_rag.statistics import paired, rate_intervals
 from harness.judging.outcomes import judge
 from harness.predictions import read_predictions

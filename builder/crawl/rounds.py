@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.errors import DataError
-from edu_rag.manifest import FILE_NAME, read_manifest
+from edu_rag.files.manifest import FILE_NAME, read_manifest
 from edu_rag.names import Version
 
 

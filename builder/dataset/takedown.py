@@ -10,20 +10,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from builder.dataset.changes import FILE_NAME as CHANGES
-from builder.dataset.changes import TAKEN_DOWN, changes_file
+from builder.dataset.changes_file import FILE_NAME as CHANGES
+from builder.dataset.changes_file import TAKEN_DOWN, changes_file
 from builder.documents.card_tables import outside
 from builder.documents.documents import dataset_documents
 from builder.store.takedowns import TakeDown, TakeDowns
 from builder.urls import canonical_or_none, host_of
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, FaultsError, RecordError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.manifest import FileEntry, Manifest
+from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
-from edu_rag.manifest import FileEntry, Manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
-from edu_rag.results_folder import ResultsFolder
-from edu_rag.table_rows import CONFIGS
+from edu_rag.scorecard.results_folder import ResultsFolder
 
 OUTCOME = "taken_down"
 REPEATS = ("duplicate", "near_duplicate")

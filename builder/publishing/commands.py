@@ -83,7 +83,7 @@ def publish(
     from builder.publishing.hidden_results import rules_of
     from builder.publishing.push_results import push_results, token_in
     from builder.publishing.results_tables import Asked, written
-    from edu_rag.board_file import read_board_file
+    from edu_rag.files.board_file import read_board_file
     from edu_rag.progress import say
 
     require_repo("--repo", repo)

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 from builder.publishing.hub import told
-from edu_rag.board_file import BoardDataset, check_dataset
 from edu_rag.errors import DataError
-from edu_rag.manifest import FILE_NAME, file_sha256, read_manifest
+from edu_rag.files.board_file import BoardDataset, check_dataset
+from edu_rag.files.manifest import FILE_NAME, file_sha256, read_manifest
 from edu_rag.progress import Stage
 
 

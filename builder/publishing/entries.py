@@ -8,8 +8,8 @@ from pathlib import Path
 
 from edu_rag.errors import DataError, EduRagError, FaultsError
 from edu_rag.names import DatasetId
-from edu_rag.results import ScoreCard
-from edu_rag.results_folder import ResultsFolder, predictions_of
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

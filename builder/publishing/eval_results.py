@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 from builder.publishing.entries import Entry
 from builder.publishing.results_tables import Made, make_empty
-from edu_rag.board_file import BoardFile
 from edu_rag.errors import ConfigError
-from edu_rag.jsonl import write_file
+from edu_rag.files.board_file import BoardFile
+from edu_rag.files.jsonl import write_file
 from edu_rag.names import Release, is_release
-from edu_rag.results import ScoreCard
-from edu_rag.results_folder import read_card
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import read_card
 
 FRAMEWORK = "edu-rag-bench"
 METRICS: Mapping[str, str] = {"score": "Score (accuracy - hallucination)", "accuracy": "Accuracy"}

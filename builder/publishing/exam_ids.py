@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from builder.publishing.entries import Entry
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.jsonl import numbered_lines
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import numbered_lines
 from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import edu_rag
-from edu_rag.board_file import BoardDataset, BoardFile, check_dataset
 from edu_rag.errors import ConfigError
-from edu_rag.manifest import FILE_NAME
+from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset
+from edu_rag.files.manifest import FILE_NAME
 from edu_rag.progress import say
 
 MINI = Path(edu_rag.__file__).resolve().parent / "mini"

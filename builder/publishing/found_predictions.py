@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder.publishing.entries import Entry
 from edu_rag.errors import ConfigError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 
 
 def _files(submissions: Path) -> Iterator[Path]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from builder.publishing.entries import Entry
-from edu_rag.board_file import BoardFile
 from edu_rag.errors import ConfigError
+from edu_rag.files.board_file import BoardFile
 
 
 def is_hidden(entry: Entry, rules: Collection[str]) -> bool:

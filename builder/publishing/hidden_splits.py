@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from builder.documents.stats import DatasetStats
-from builder.question_flags import unordered_identity
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import open_table
+from builder.question_sets.question_flags import unordered_identity
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import open_table
+from edu_rag.files.table_rows import TELLS_GOLD, schema
 from edu_rag.records import PAGE_FLAGS, Leak, Question
-from edu_rag.table_rows import TELLS_GOLD, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edu_rag.errors import DataError, EngineError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import Stage
 
 if TYPE_CHECKING:

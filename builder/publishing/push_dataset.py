@@ -17,11 +17,11 @@ from builder.documents.documents import dataset_documents
 from builder.documents.stats import dataset_stats
 from builder.publishing.hidden_splits import copy_pages, is_withheld, pages_of_known_keys, published_sources, twins
 from builder.publishing.hub import KEPT, MAX_FILES, told, verify
-from edu_rag import identity
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.jsonl import write_file
-from edu_rag.manifest import FILE_NAME, FileEntry, Manifest, file_sha256, write_manifest
+from edu_rag.files import identity
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import write_file
+from edu_rag.files.manifest import FILE_NAME, FileEntry, Manifest, file_sha256, write_manifest
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -16,8 +16,8 @@ from builder.publishing.hidden_results import refuse_revealing
 from builder.publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
 from builder.publishing.results_tables import MANIFEST, Made
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.jsonl import read_json
-from edu_rag.manifest import file_sha256
+from edu_rag.files.jsonl import read_json
+from edu_rag.files.manifest import file_sha256
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -10,7 +10,7 @@ from builder.documents.card_tables import markdown_table, outside
 from builder.publishing.entries import Entry
 from builder.publishing.rows import ABSENT, MAX_ANSWER, Cut
 from builder.publishing.schemas import CONFIGS, TELLS_GOLD
-from edu_rag.manifest import FileEntry
+from edu_rag.files.manifest import FileEntry
 
 _HOW = f"""\
 - **`scorecards`**: one row for each system on each split, or on a seeded sample of it. The five counts are over all

@@ -18,10 +18,10 @@ from builder.publishing.results_card import Told, results_card, rows_of
 from builder.publishing.rows import Cut, prediction_table, scorecard_row
 from builder.publishing.schemas import ShardedTable, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError
-from edu_rag.jsonl import write_file, write_json
-from edu_rag.manifest import FileEntry, file_sha256
+from edu_rag.files.jsonl import write_file, write_json
+from edu_rag.files.manifest import FileEntry, file_sha256
 from edu_rag.progress import Stage
-from edu_rag.results_folder import read_card
+from edu_rag.scorecard.results_folder import read_card
 
 CARD = "README.md"
 MANIFEST = "manifest.json"

@@ -14,9 +14,9 @@ from builder.publishing.entries import Entry
 from builder.publishing.exam_ids import Ids
 from builder.publishing.schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import numbered_lines
-from edu_rag.results import OUTCOME_LETTERS, Passage, Prediction, ScoreCard
-from edu_rag.typed import first_line, to_plain
+from edu_rag.files.jsonl import numbered_lines
+from edu_rag.files.typed import first_line, to_plain
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Passage, Prediction, ScoreCard
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edu_rag.dataset_writer import SHARD_BYTES, open_table
-from edu_rag.manifest import FileEntry, file_sha256
-from edu_rag.results import OUTCOMES
+from edu_rag.files.dataset_writer import SHARD_BYTES, open_table
+from edu_rag.files.manifest import FileEntry, file_sha256
+from edu_rag.scorecard.card import OUTCOMES
 
 if TYPE_CHECKING:
     import pyarrow as pa

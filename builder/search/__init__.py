@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from builder.search.settings import NO_ENGINE, SearchConfig
 from builder.search_results import RawResponse, SearchResult
-from builder.sites import HostMap
+from builder.sites.site_folders import HostMap
 from edu_rag.errors import ConfigError
 
 
@@ -39,13 +39,13 @@ ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
 
 
 def _folder(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.folder import FolderEngine
+    from builder.search.folder_engine import FolderEngine
 
     return FolderEngine.open(config.folder)
 
 
 def _zim(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.zim import ZimEngine
+    from builder.search.zim_engine import ZimEngine
 
     return ZimEngine.open(config.zim)
 
@@ -78,13 +78,13 @@ def _wikipedia(config: SearchConfig, user_agent: str) -> SearchEngine:
 
 
 def _recorded(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.recorded import RecordedEngine
+    from builder.search.recorded_engine import RecordedEngine
 
     return RecordedEngine.open(config.recorded, config.top)
 
 
 def _crag(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.crag import CragEngine
+    from builder.search.crag_engine import CragEngine
 
     return CragEngine.open(config.crag)
 

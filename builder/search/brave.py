@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.asking import Request
+from builder.search.http_question import Request
+from builder.search.query_words import cut_to
 from builder.search.settings import BraveConfig
-from builder.search.words import cut_to
 from builder.search_results import RawResponse
 from edu_rag.errors import ConfigError
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.asking import Request
+from builder.search.http_question import Request
 from builder.search.settings import SearxngConfig
 from builder.search_results import RawResponse
 

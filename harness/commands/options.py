@@ -11,7 +11,7 @@ import click
 from edu_rag.names import Sample
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.judging.grading import Grading
     from harness.reruns import Vouched
 
@@ -135,7 +135,7 @@ def typed_command() -> str:
 
 def open_dataset(folder: Path) -> Dataset:
     """The dataset in a folder. Raises DataError where it is none."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
 
     return Dataset(folder)
 
@@ -156,7 +156,7 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
     Raises DataError where a folder is not a whole dataset, ConfigError where it is not the board's.
     """
-    from edu_rag.board_file import board_beside, check_pinned, read_board_file
+    from edu_rag.files.board_file import board_beside, check_pinned, read_board_file
 
     path = board_file or (board_beside(results) if results is not None else None)
     opened = [open_dataset(folder) for folder in folders]

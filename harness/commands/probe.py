@@ -21,7 +21,7 @@ from harness.commands.run import manner_of, manner_options, runnable, stopping_l
 from harness.probing.names import NAMES
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.run import Manner
     from harness.submission import Submission
 

@@ -25,8 +25,8 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
-    from edu_rag.results import ScoreCard, Verdict
+    from edu_rag.files.dataset import Dataset
+    from edu_rag.scorecard.card import ScoreCard, Verdict
     from harness.judging.grading import Grading
     from harness.reruns import Vouched
 
@@ -128,9 +128,9 @@ def _score_one(
 ) -> None:
     from functools import cache
 
-    from edu_rag.jsonl import write_records
+    from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
-    from edu_rag.scorecards import scorecard_values
+    from edu_rag.scorecard.card_file import scorecard_values
     from harness.cautions import may_cite, of_cited_pages, of_files, of_result, page_ids
     from harness.implausible import implausible
     from harness.judging.free_text import UnjudgedError

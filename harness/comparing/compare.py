@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.manifest import file_sha256
-from edu_rag.results import Prediction, ScoreCard
-from edu_rag.results_folder import PREDICTIONS
-from edu_rag.scorecards import FILE_NAME, read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import Prediction, ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+from edu_rag.scorecard.results_folder import PREDICTIONS
 from edu_rag.statistics import (
     McNemar,
     Paired,

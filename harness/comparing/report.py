@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from edu_rag.look.texts import clip
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired
 from harness.comparing.compare import Comparison
 from harness.comparing.overlap import overlap_lines

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from edu_rag.errors import SubmissionError
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction, Verdict
+from edu_rag.scorecard.card import Prediction, Verdict
 from harness.judging.free_text import FreeTextJudge, Rules, Unjudged, UnjudgedError
 from harness.reading.answers import read_answer
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 from edu_rag.names import Sample, split_and_sample
 from edu_rag.progress import say
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import read_predictions
 from harness.probing.names import NAMES, REPEAT
 from harness.probing.pages import DRAWS

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage

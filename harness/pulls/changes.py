@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError, each_fault
-from edu_rag.toml import read_toml
+from edu_rag.files.toml import read_toml
 from harness.plain import MAX_SETTINGS_BYTES, answers_to, plain_faults
 from harness.pulls.trees import MAX_CHANGES, Difference, differences, top_folders
 from harness.pulls.withdrawal import WITHDRAW, layout_fault

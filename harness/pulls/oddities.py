@@ -11,7 +11,7 @@ from edu_rag.errors import EduRagError
 from edu_rag.look.lookalikes import name_key, resembles
 from edu_rag.names import is_slug
 from edu_rag.records import Question
-from edu_rag.results import Prediction, ScoreCard, SystemFacts
+from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
 from harness.predictions import read_predictions
 from harness.pulls.asking import Asked
 from harness.pulls.changes import accounts_of, is_among

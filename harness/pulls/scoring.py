@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from harness.carry import Made, predictions_of
 from harness.cautions import may_cite, page_lengths
 from harness.implausible import implausible

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
 from edu_rag.look.lookalikes import name_key
-from edu_rag.results import ScoreCard
-from edu_rag.results_folder import ResultsFolder
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import ResultsFolder
 from edu_rag.statistics import holm, rank_groups, shared_lessons
 from harness.comparing.compare import Comparison, Side, compare_sides
 from harness.comparing.same import require_same

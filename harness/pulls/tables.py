@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
-from edu_rag.dataset import Dataset
+from edu_rag.files.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import Version, table_name
 from harness.score import Exam, open_exam
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from edu_rag.dataset import Dataset, kept_pages
-from edu_rag.jsonl import to_line
+from edu_rag.files.dataset import Dataset, kept_pages
+from edu_rag.files.jsonl import to_line
 from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage
-from edu_rag.results import Prediction
 from edu_rag.sample import choose
+from edu_rag.scorecard.card import Prediction
 
 
 def _as_said(prediction: Prediction) -> Prediction:

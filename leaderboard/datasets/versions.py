@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import DatasetId
-from edu_rag.results import Slice
-from leaderboard.collect import Result
-from leaderboard.datasets.facts import Facts, facts_of
+from edu_rag.scorecard.card import Slice
+from leaderboard.board.collect import Result
+from leaderboard.board.present import FEW_VALUES, Table
 from leaderboard.datasets.prose import Section, sections_of
+from leaderboard.datasets.table_figures import Facts, facts_of
 from leaderboard.edition import Edition
 from leaderboard.exams import Exam
-from leaderboard.present import FEW_VALUES, Table
 
 CARD, CHANGES, CROISSANT, MANIFEST = "README.md", "CHANGES.md", "croissant.json", "manifest.json"
 MAX_BYTES = 5_000_000

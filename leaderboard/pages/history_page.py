@@ -7,12 +7,12 @@ from functools import partial
 
 import jinja2
 
-from leaderboard.columns import COLUMNS
+from leaderboard.board.columns import COLUMNS
+from leaderboard.board.present import page_of
 from leaderboard.edition import Edition
-from leaderboard.errata import Erratum
-from leaderboard.events import ERRATA_PAGE, about, events_of
-from leaderboard.history import Version, moves_of, tables_on, version_page, versions_of, withdrawn_of
-from leaderboard.present import page_of
+from leaderboard.history.dataset_history import Version, moves_of, tables_on, version_page, versions_of, withdrawn_of
+from leaderboard.history.errata import Erratum
+from leaderboard.history.events import ERRATA_PAGE, about, events_of
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
 

@@ -14,8 +14,8 @@ from baselines.embed import Encoder, encoders, export
 from baselines.embed.vectors import FILE, open_store, rows_of
 from baselines.retrieve import warm
 from baselines.retrieve.dense import dense
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, SubmissionError
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.records import Question, Span, WebPage, page_id_of
 
 for package in ("torch", "sentence_transformers", "onnxruntime", "onnxscript"):

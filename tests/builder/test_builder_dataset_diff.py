@@ -14,12 +14,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.dataset.changes import changes_file, diff_lines, printable, summary_of, write_changes
+from builder.dataset.changes_file import changes_file, diff_lines, printable, summary_of, write_changes
 from builder.dataset.diff import DatasetDiff, _merged, compare_folders
-from builder.dataset.versions import STEPS, fits
+from builder.dataset.version_steps import STEPS, fits
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.names import Step, Version
 from edu_rag.records import Evidence

@@ -15,10 +15,10 @@ from fake_hub import Hub, serving_hub
 from builder.publishing.fetch_datasets import chosen, fetch
 from builder.publishing.push_dataset import push, staged
 from edu_rag.__main__ import root
-from edu_rag.board_file import BoardDataset, BoardFile, read_board_file
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError
-from edu_rag.manifest import file_sha256, read_manifest
+from edu_rag.files.board_file import BoardDataset, BoardFile, read_board_file
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256, read_manifest
 
 BOARD = Path(__file__).resolve().parents[2] / "leaderboard" / "board.toml"
 REPO = "school/small"

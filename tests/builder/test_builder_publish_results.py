@@ -17,10 +17,10 @@ from builder.publishing.exam_ids import ids_sha256
 from builder.publishing.hidden_results import rules_of
 from builder.publishing.results_tables import Asked, Made, write_results, written
 from builder.publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, FaultsError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
-from edu_rag.results import Passage, Slice
+from edu_rag.scorecard.card import Passage, Slice
 
 ROOT = Path(__file__).resolve().parents[2]
 REPO = "school/results"
@@ -160,7 +160,7 @@ def test_of_a_hidden_split_nothing_goes_out_that_tells_a_single_answer(results: 
 
 
 def test_the_board_hides_a_split_of_every_version_of_its_dataset_and_of_no_other(results: Path, tmp_path: Path) -> None:
-    from edu_rag.board_file import BoardDataset, BoardFile
+    from edu_rag.files.board_file import BoardDataset, BoardFile
 
     secret = BoardDataset(
         name="tiny",
@@ -301,6 +301,7 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pyarrow.parquet as pq
+
     from builder.publishing import schemas as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)

@@ -25,8 +25,8 @@ from builder.search.combine import Combined, combined, fused
 from builder.search.settings import SearchConfig, engines_of, is_offline
 from builder.search_results import State
 from builder.store.crawl_store import CrawlStore, Search
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError, FaultsError
+from edu_rag.files.dataset import Dataset
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 # Hits lie at addresses that are refused, so that no test ever dials out.

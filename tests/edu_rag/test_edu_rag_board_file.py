@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.board_file import BoardDataset, BoardFile, check_dataset, check_pinned, read_board_file
 from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, RecordFaultsError
-from edu_rag.manifest import Manifest, manifest_sha256, write_manifest
+from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset, check_pinned, read_board_file
+from edu_rag.files.manifest import Manifest, manifest_sha256, write_manifest
 
 OURS = Path(__file__).resolve().parents[2] / "leaderboard" / "board.toml"
 SHA = "a" * 64

@@ -20,15 +20,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag import dataset_writer
-from edu_rag.dataset import Dataset, kept_pages
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError, RecordError
+from edu_rag.files import dataset_writer
+from edu_rag.files.dataset import Dataset, kept_pages
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.identity import content_sha256, table_sha256
+from edu_rag.files.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
+from edu_rag.files.table_rows import _lists, schema
 from edu_rag.gold import Gold
-from edu_rag.identity import content_sha256, table_sha256
-from edu_rag.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.table_rows import _lists, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

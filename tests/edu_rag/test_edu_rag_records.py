@@ -10,7 +10,7 @@ import pytest
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold, match_gold
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.results import Counts, Passage, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.scorecard.card import Counts, Passage, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 URL = "http://a.example/p"

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.results import OUTCOMES
-from edu_rag.scorecards import read_scorecard, write_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import OUTCOMES
+from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
 from harness.attribution import CAUSES
 from harness.comparing.compare import Choice, Side
@@ -300,7 +300,7 @@ def test_a_page_of_a_large_split_where_everything_flips_stays_small(
 
 
 def test_free_text_answers_are_told_with_the_accepted_texts(tmp_path: Path, write_answers: Callable[..., Path]) -> None:
-    from edu_rag.dataset_writer import write_dataset
+    from edu_rag.files.dataset_writer import write_dataset
     from edu_rag.gold import Gold
     from edu_rag.records import Question
     from harness.explain import explain

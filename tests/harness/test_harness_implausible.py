@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pull_request_trees import hand_in, judged, settings, write_base
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
-from edu_rag.scorecards import read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
+from edu_rag.scorecard.card_file import read_scorecard
 from harness.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
 from harness.pulls.report import report
 

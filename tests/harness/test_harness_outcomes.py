@@ -7,7 +7,7 @@ import pytest
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import STATUSES, Outcome, Prediction, Verdict
+from edu_rag.scorecard.card import STATUSES, Outcome, Prediction, Verdict
 from harness.judging.free_text import Grade
 from harness.judging.outcomes import judge
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pull_request_trees import ECHO, OURS, hand_in, judged, settings, write_base, write_run
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.sample import choose
 from harness.pulls import merged, oddities
@@ -92,8 +92,8 @@ def test_run_records_and_claimed_numbers_are_not_believed(trees: Trees, tiny: Da
     base, head = trees
     folder = hand_in(head, "new-one", None, settings("New team"))
     path = write_run(folder, dict.fromkeys(gold, "a"), latency_s=0.001)
-    from edu_rag.jsonl import write_json
-    from edu_rag.manifest import file_sha256
+    from edu_rag.files.jsonl import write_json
+    from edu_rag.files.manifest import file_sha256
     from harness.running.run_record import RunRecord
     from harness.submission import Limits
 

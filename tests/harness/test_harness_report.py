@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import Counts, Prediction, ScoreCard, Slice, SystemFacts
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, Slice, SystemFacts
 from harness.report import brief_line, card_lines
 from harness.score import open_exam, score
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError, EduRagError
-from edu_rag.manifest import file_sha256
-from edu_rag.results import ScoreCard
-from edu_rag.scorecards import read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import read_scorecard
 from harness.moves import rescoring_lines, rescoring_values
 from harness.reruns import (
     FILE_NAME,

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.scorecards import read_scorecard, write_scorecard
+from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from harness.moves import RECORD, Rescoring, causes_of, rescoring_lines, rescoring_values, write_record
 from harness.rescore import rescore
 from harness.score import now_utc

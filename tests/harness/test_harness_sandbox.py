@@ -16,9 +16,9 @@ from typing import IO
 import pytest
 
 from baselines.embed.vectors import publish, rows_of
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SandboxError
-from edu_rag.results import Prediction
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
 from harness.running.run_record import read_run_record

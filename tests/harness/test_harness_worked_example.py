@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from worked_example import Row, make, section, tables
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.attribution import attribute
 from harness.predictions import read_predictions
 from harness.score import open_exam

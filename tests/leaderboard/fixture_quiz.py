@@ -17,8 +17,8 @@ import fixture_board as made
 from hostile_board import HOSTILE
 from some_pages import build_some
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of

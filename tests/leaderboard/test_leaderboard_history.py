@@ -18,13 +18,13 @@ from some_pages import BOARD, build_some
 
 from edu_rag.errors import FaultsError
 from edu_rag.names import Version
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.edition import Edition
-from leaderboard.errata import Erratum, errata_beside, read_errata
-from leaderboard.events import MAX_EVENTS, events_of
-from leaderboard.history import moves_of, tables_on, versions_of, withdrawn_of
+from leaderboard.history.dataset_history import moves_of, tables_on, versions_of, withdrawn_of
+from leaderboard.history.errata import Erratum, errata_beside, read_errata
+from leaderboard.history.events import MAX_EVENTS, events_of
 from leaderboard.pages import history_page
-from leaderboard.present import present
 from leaderboard.render import environment_of
 
 KINDS = (*BOARD, history_page)

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
 from leaderboard.commands import board as command
 
 

@@ -14,10 +14,10 @@ from some_pages import build_some
 
 from edu_rag.__main__ import root
 from harness.probing.names import NAMES
-from leaderboard.again import steps_of
-from leaderboard.losses import losses_of
-from leaderboard.probes import ASKED, probes_of
-from leaderboard.retrieved import retrieved_of
+from leaderboard.systems.losses import losses_of
+from leaderboard.systems.probe_table import ASKED, probes_of
+from leaderboard.systems.remake_commands import steps_of
+from leaderboard.systems.retrieval_table import retrieved_of
 
 PROBE = {
     "n": 9,
