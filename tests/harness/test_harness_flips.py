@@ -162,7 +162,7 @@ def test_scorecards_alone_tell_questions_lost_and_where_the_points_are_to_be_had
     run("compare", *cards, "--html", file)
     section = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser").select_one("section[aria-labelledby=lost]")
     assert {len(row.select("td.num")) for row in section.select("tbody tr")} == {2}
-    assert "points by cause are told where the dataset" in section.text
+    assert "points by cause need the dataset and both systems' predictions" in section.text
 
 
 def test_a_reason_is_not_made_up_where_todays_rules_come_to_another_outcome(
