@@ -75,13 +75,13 @@ GROUPS = {
         "not times_in_100 and not board_of_twenty and not as_often_as and not hold_the_truth",
     ),
     "retrieval": Group(
-        ("harness/retrieval.py",),
+        ("harness/scoring/retrieval.py",),
         ("tests/harness/test_harness_retrieval.py",),
         "not times_in_100 and not thousand_ranks",
     ),
-    "attribution": Group(("harness/attribution.py",), ("tests/harness/test_harness_attribution.py",)),
-    "confidence": Group(("harness/confidence.py",), ("tests/harness/test_harness_confidence.py",)),
-    "overlap": Group(("harness/comparing/overlap.py",), ("tests/harness/test_harness_overlap.py",)),
+    "attribution": Group(("harness/scoring/attribution.py",), ("tests/harness/test_harness_attribution.py",)),
+    "confidence": Group(("harness/scoring/confidence.py",), ("tests/harness/test_harness_confidence.py",)),
+    "overlap": Group(("harness/comparing/citation_overlap.py",), ("tests/harness/test_harness_overlap.py",)),
 }
 
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
 from edu_rag.errors import FaultsError  # noqa: E402
-from harness.pulls.changes import judge  # noqa: E402
+from harness.pulls.changed_files import judge  # noqa: E402
 from tests.harness.hostile_pulls import GOOD, HOSTILE, Pull, write_base  # noqa: E402
 
 MAX_TOLD = 110

@@ -25,9 +25,9 @@ from real_tqa import publish
 
 from edu_rag.files.jsonl import read_values, write_records
 from edu_rag.files.manifest import file_sha256
-from harness.reruns import FILE_NAME, Rerun, read_reruns, write_rerun
 from harness.running.fingerprint import system_sha256
-from harness.running.run_record import read_run_record
+from harness.submission.run_record import read_run_record
+from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns, write_rerun
 
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- scores: begin -->", "<!-- scores: end -->"

@@ -27,7 +27,7 @@ from edu_rag.files.jsonl import write_json
 from edu_rag.files.manifest import file_sha256
 from edu_rag.names import Sample
 from edu_rag.sample import choose
-from harness.running.run_record import read_run_record, record_path
+from harness.submission.run_record import read_run_record, record_path
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = (

@@ -2,7 +2,7 @@
 
 Usage: .venv/bin/python bench/retrieval_metrics.py [--questions N] [--ranked N] [--runs N]
 
-Makes seeded rankings with five relevant documents among each hundred, and calls `harness.retrieval.measures`, whose
+Makes seeded rankings with five relevant documents among each hundred, and calls `retrieval.measures`, whose
 values are trec_eval's (tests/harness/test_harness_retrieval.py holds them against its own expected outputs). The peer
 is the definitions in plain Python, whose means must be the same.
 """
@@ -16,7 +16,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.retrieval import CUTOFFS, measures
+from harness.scoring.retrieval import CUTOFFS, measures
 
 GOAL_S = 2.0
 N_RELEVANT = 5

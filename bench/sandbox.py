@@ -87,7 +87,7 @@ def _bare(words: Sequence[str]) -> tuple[Any, Callable[[], None]]:
 def _ours(folder: Path) -> Iterator[Callable[[], tuple[Any, Callable[[], None]]]]:
     import os
 
-    from harness.running.system import child_environment
+    from harness.running.child_system import child_environment
     from harness.sandbox.caps import Caps
     from harness.sandbox.launch import open_sandbox
 
@@ -115,11 +115,11 @@ def starts(scratch: Path, n: int) -> dict[str, float]:
 
 def questions(scratch: Path, n: int) -> dict[str, dict[str, float]]:
     """Milliseconds a question of a system that answers at once: its latency, and the whole run's wall time over n."""
-    from harness.predictions import read_predictions
-    from harness.run import Manner, run_submission
-    from harness.running.run_record import read_run_record
+    from harness.running.run import Manner, run_submission
     from harness.sandbox.caps import Caps
-    from harness.submission import open_submission
+    from harness.submission.folder import open_submission
+    from harness.submission.predictions_file import read_predictions
+    from harness.submission.run_record import read_run_record
 
     dataset, found = exam(scratch / "many", n), {}
     for name, caps in (("plain", None), ("ours", Caps())):
@@ -137,11 +137,11 @@ def questions(scratch: Path, n: int) -> dict[str, dict[str, float]]:
 def child(settings: dict[str, Any]) -> None:
     """One run in this process: what was said, how long each question took, and the peak of resident memory."""
     from edu_rag.files.dataset import Dataset
-    from harness.predictions import read_predictions
-    from harness.run import Manner, run_submission
+    from harness.running.run import Manner, run_submission
     from harness.running.runner import Runner
     from harness.sandbox.caps import Caps
-    from harness.submission import Limits, open_submission
+    from harness.submission.folder import Limits, open_submission
+    from harness.submission.predictions_file import read_predictions
 
     taken: list[float] = []
     asked = Runner.predict

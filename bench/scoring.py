@@ -186,12 +186,12 @@ from datetime import datetime, UTC
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold, match_gold
 from edu_rag.statistics import rate_intervals
-from harness import score as s
-from harness.predictions import read_predictions
-from harness.attribution import attribution_of
-from harness.confidence import confidence_of
+from harness.scoring import score as s
+from harness.submission.predictions_file import read_predictions
+from harness.scoring.attribution import attribution_of
+from harness.scoring.confidence import confidence_of
 from harness.judging.grading import Grading, grade_all
-from harness.retrieval import retrieval_of
+from harness.scoring.retrieval import retrieval_of
 from edu_rag.scorecard.card import OUTCOME_LETTERS, SystemFacts
 from edu_rag.scorecard.card_file import write_scorecard
 mark("imports")

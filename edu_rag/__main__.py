@@ -32,26 +32,30 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
         "dataset": _Entry("builder.dataset.commands", "Check, audit, compare, correct, export or publish a dataset"),
     },
     "Submit": {
-        "new": _Entry("harness.commands.new", "Create a submission folder"),
-        "check": _Entry("harness.commands.check", "Check a submission or a predictions file"),
-        "run": _Entry("harness.commands.run", "Run a submission in the sandbox and write its predictions"),
-        "score": _Entry("harness.commands.score", "Score predictions and write a scorecard"),
-        "pr": _Entry("harness.commands.pr", "Check and score a pull request, as CI does"),
-        "sandbox": _Entry("harness.commands.sandbox", "Show which sandbox protections work on this machine"),
+        "new": _Entry("harness.commands.new_command", "Create a submission folder"),
+        "check": _Entry("harness.commands.check_command", "Check a submission or a predictions file"),
+        "run": _Entry("harness.commands.run_command", "Run a submission in the sandbox and write its predictions"),
+        "score": _Entry("harness.commands.score_command", "Score predictions and write a scorecard"),
+        "pr": _Entry("harness.commands.pr_command", "Check and score a pull request, as CI does"),
+        "sandbox": _Entry("harness.commands.sandbox_command", "Show which sandbox protections work on this machine"),
     },
     "Analyse": {
-        "explain": _Entry("harness.commands.explain", "Explain one answer, or list the questions that lost points"),
-        "compare": _Entry("harness.commands.compare", "Compare two or more systems with paired tests"),
-        "power": _Entry("harness.commands.power", "Compute how many questions a comparison needs"),
-        "probe": _Entry("harness.commands.probe", "Run a system without pages, with noise, or with shuffled choices"),
-        "judge": _Entry("harness.commands.judge", "Compare a judge of free-text answers with human verdicts"),
+        "explain": _Entry(
+            "harness.commands.explain_command", "Explain one answer, or list the questions that lost points"
+        ),
+        "compare": _Entry("harness.commands.compare_command", "Compare two or more systems with paired tests"),
+        "power": _Entry("harness.commands.power_command", "Compute how many questions a comparison needs"),
+        "probe": _Entry(
+            "harness.commands.probe_command", "Run a system without pages, with noise, or with shuffled choices"
+        ),
+        "judge": _Entry("harness.commands.judge_command", "Compare a judge of free-text answers with human verdicts"),
     },
     "Publish": {
         "board": _Entry("leaderboard.commands", "Write a static site from scorecards"),
         "serve": _Entry("leaderboard.serving.commands", "Serve a site locally, and rebuild it after changes"),
         "publish": _Entry("builder.publishing.commands", "Publish results on the Hugging Face Hub"),
-        "verify": _Entry("harness.commands.verify", "Recompute every number of the board"),
-        "rerun": _Entry("harness.commands.rerun", "Run a submitted system again and compare its answers"),
+        "verify": _Entry("harness.commands.verify_command", "Recompute every number of the board"),
+        "rerun": _Entry("harness.commands.rerun_command", "Run a submitted system again and compare its answers"),
     },
 }
 """The commands as `--help` groups them."""

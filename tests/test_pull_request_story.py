@@ -103,7 +103,13 @@ def test_the_hostile_pull_request_is_refused_with_every_reason(played: Played):
     assert played.second.code == 1
     assert "## Refused" in report
     theirs = f"submissions/{BASELINES[-1]}/predictions"
-    for name in ("harness/score.py", ".github/workflows/submission.yml", "conftest.py", "sitecustomize.py", theirs):
+    for name in (
+        "harness/scoring/score.py",
+        ".github/workflows/submission.yml",
+        "conftest.py",
+        "sitecustomize.py",
+        theirs,
+    ):
         assert name in report
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from scored_runs import SAMPLE, Run, difference, exam_of, percent, rates, run_of, share, table, unguarded
 
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
-from harness.confidence import area_of, steps_of
 from harness.judging.outcomes import judge
-from harness.probing.files import Answered, probe_answers
+from harness.probing.probe_files import Answered, probe_answers
 from harness.probing.rates import wilson
+from harness.scoring.confidence import area_of, steps_of
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "papers" / "edu-rag-coverage.svg"
 

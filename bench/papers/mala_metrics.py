@@ -1,4 +1,4 @@
-"""The paper's metrics by question (trec_eval's, through harness.retrieval), and paired tests of their means."""
+"""The paper's metrics by question (trec_eval's, through harness.scoring.retrieval), and paired tests of their means."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from edu_rag.statistics import holm
-from harness.retrieval import measures
+from harness.scoring.retrieval import measures
 
 MAP = "MAP@3, by all relevant"
 AP_MIN = "MAP@3, by min(relevant, 3)"

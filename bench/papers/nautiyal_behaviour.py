@@ -11,7 +11,7 @@ from real_run_report import table
 
 from baselines.parts import Rank
 from baselines.rerank.bi_encoder import bi_encoder
-from harness.retrieval import mean_with_interval
+from harness.scoring.retrieval import mean_with_interval
 
 PAPER_CHANGES = {
     ("BM25", "dense"): ("8.0", "40 %"),

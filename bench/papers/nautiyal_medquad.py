@@ -16,7 +16,7 @@ from baselines.fuse import rrf
 from baselines.models import cache_folder
 from baselines.parts import Scored
 from baselines.retrieve.top import top
-from harness.retrieval import measures
+from harness.scoring.retrieval import measures
 
 K = 10
 CANDIDATES = 3 * K

@@ -17,9 +17,9 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, Verdict
 from edu_rag.statistics import paired, rate_intervals
 from harness.judging.outcomes import judge
-from harness.predictions import read_predictions
 from harness.probing.rates import wilson
-from harness.score import Exam, open_exam
+from harness.scoring.score import Exam, open_exam
+from harness.submission.predictions_file import read_predictions
 
 SPLIT = "val"
 SAMPLE = "stratified-300-seed-0"

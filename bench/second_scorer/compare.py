@@ -36,10 +36,10 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
 from edu_rag.statistics import mcnemar, paired
-from harness.predictions import read_predictions
 from harness.reading.answers import read_answer
-from harness.score import Exam, score, summary
-from harness.support import Support
+from harness.scoring.score import Exam, score, summary
+from harness.scoring.support import Support
+from harness.submission.predictions_file import read_predictions
 
 HERE = Path(__file__).resolve().parent
 AT = datetime(2000, 1, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ from edu_rag.names import Sample
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
     from harness.judging.grading import Grading
-    from harness.reruns import Vouched
+    from harness.trust.rerun_log import Vouched
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -94,7 +94,7 @@ def own_machine_option(command: F) -> F:
 
 def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouched:
     """Who vouches: one's own machine, the file that was named, or else the one beside the results. Raises DataError."""
-    from harness.reruns import OWN_MACHINE, reruns_beside, vouched_by
+    from harness.trust.rerun_log import OWN_MACHINE, reruns_beside, vouched_by
 
     if own_machine and reruns is not None:
         raise click.UsageError("--own-machine believes the run records themselves: leave --reruns out.")

@@ -23,13 +23,13 @@ from edu_rag.statistics import (
     spread_of,
     strict_points_of,
 )
-from harness.comparing.overlap import overlap_of
+from harness.comparing.citation_overlap import overlap_of
 from harness.comparing.same import caveats, require_same
-from harness.comparing.slices import SliceDifference, slice_differences
-from harness.predictions import read_predictions
-from harness.reruns import OWN_MACHINE
-from harness.score import Exam, now_utc, open_exam, score_on
-from harness.target import find_target
+from harness.comparing.slice_tests import SliceDifference, slice_differences
+from harness.scoring.score import Exam, now_utc, open_exam, score_on
+from harness.submission.predictions_file import read_predictions
+from harness.submission.target import find_target
+from harness.trust.rerun_log import OWN_MACHINE
 
 if TYPE_CHECKING:
     from edu_rag.records import Question
@@ -60,7 +60,7 @@ class Comparison:
     `only_first` and `only_second` are the flips: ids of the questions that only one has right, in order of id.
     With a dataset at hand: ids are question ids (else `#17`, the position), `questions` holds the flipped questions
     by id, `slices` the slices that were tested, in order of attribute and value. With predictions at hand:
-    `predictions` holds both systems' by id, `overlap` how their citations differ (see harness.comparing.overlap).
+    `predictions` holds both systems' by id, `overlap` how their citations differ (see citation_overlap).
     `caveats` are sentences that a reader must know before believing the rest.
     """
 

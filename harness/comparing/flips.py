@@ -16,10 +16,10 @@ from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreCard, Verdict
 from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.comparing.compare import Side
+from harness.explaining.shown_answer import Told, read_sources, tell
 from harness.judging.outcomes import judge
-from harness.pages.told import Told, read_sources, tell
-from harness.predictions import read_predictions
-from harness.score import Exam, slice_keys
+from harness.scoring.score import Exam, slice_keys
+from harness.submission.predictions_file import read_predictions
 
 Group = Literal["only_first", "only_second", "first_wrong", "second_wrong"]
 GROUPS: tuple[Group, ...] = get_args(Group)

@@ -18,7 +18,7 @@ import msgspec
 
 from edu_rag.errors import ConfigError, MissingExtraError
 from harness.judging.free_text import Grade
-from harness.judging.prompt import VERSION, fill, read_verdict, template
+from harness.judging.judge_prompt import VERSION, fill, read_verdict, template
 
 if TYPE_CHECKING:
     import requests

@@ -9,16 +9,16 @@ from typing import NamedTuple
 from edu_rag.look.bar_geometry import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.scorecard.card import Counts, ScoreCard, Verdict
-from harness.attribution import CAUSES, causes_of, points_lost
 from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
+from harness.comparing.comparison_text import labels_of
 from harness.comparing.flips import GROUPS, Detail, Flip, Group
-from harness.comparing.report import labels_of
-from harness.pages.labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
-from harness.pages.render import render
-from harness.pages.told import label_read
+from harness.explaining.shown_answer import label_read
+from harness.pages.figure_labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
+from harness.pages.render_page import render
 from harness.pages.verdict_words import headline, remarks
-from harness.score import Exam
+from harness.scoring.attribution import CAUSES, causes_of, points_lost
+from harness.scoring.score import Exam
 
 MAX_NAME = 48
 FULL = 12

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edu_rag.look.texts import clip
-from harness.judging.audit import Group, JudgeAudit
-from harness.pages.labels import flat
-from harness.pages.render import render
+from harness.judging.judge_audit import Group, JudgeAudit
+from harness.pages.figure_labels import flat
+from harness.pages.render_page import render
 
 MAX_GROUPS = 200
 _BANDS = ((0.81, "almost perfect"), (0.61, "substantial"), (0.41, "moderate"), (0.21, "fair"), (0.0, "slight"))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from edu_rag.records import LABELS, Question
-from harness.probing.pages import draw
+from harness.probing.probe_pages import draw
 from harness.reading.folding import fold_writing
 
 _REFERS = re.compile(

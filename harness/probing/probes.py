@@ -13,13 +13,13 @@ from edu_rag.names import Sample
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
 from edu_rag.sample import choose
-from harness.probing.names import REPEAT
-from harness.probing.pages import DRAWS, EvidencePages, Source, half_noise, other_pages, source_of
 from harness.probing.permute import may_permute, permute
-from harness.run import Manner, NothingAnsweredError, hiding, record_of, require_set, run_task
-from harness.running.run_record import RunRecord, is_measured, read_run_record
+from harness.probing.probe_names import REPEAT
+from harness.probing.probe_pages import DRAWS, EvidencePages, Source, half_noise, other_pages, source_of
+from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, require_set, run_task
 from harness.running.task import Task
-from harness.submission import Submission
+from harness.submission.folder import Submission
+from harness.submission.run_record import RunRecord, is_measured, read_run_record
 
 
 def _with(pages: Mapping[str, Sequence[WebPage]]) -> Callable[[Sequence[Question]], Task]:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from edu_rag.errors import EduRagError
 from edu_rag.scorecard.card import ScoreCard
 from harness.pulls.tables import Table
-from harness.reruns import NOBODY
-from harness.score import Exam, score_within
-from harness.submission import open_submission
-from harness.target import Target
+from harness.scoring.score import Exam, score_within
+from harness.submission.folder import open_submission
+from harness.submission.target import Target
+from harness.trust.rerun_log import NOBODY
 
 MAX_SCORED = 300
 MAX_BYTES = 300_000_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.pulls.markdown import code
 
 if TYPE_CHECKING:
-    from harness.pulls.records import Review
+    from harness.pulls.review_records import Review
 
 ARTIFACT = "predictions"
 """What CI calls the files that a team adds to its pull request; .github/workflows/submission.yml uploads them."""

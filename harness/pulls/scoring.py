@@ -11,21 +11,21 @@ from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
-from harness.carry import Made, predictions_of
-from harness.cautions import may_cite, page_lengths
-from harness.implausible import implausible
-from harness.plain import MAX_PREDICTIONS_FILE_BYTES
-from harness.pulls.asking import Asked, ask_again, ask_all, why_not
-from harness.pulls.changes import Change
+from harness.pulls.changed_files import Change
 from harness.pulls.merged import scored_now
-from harness.pulls.oddities import of_citations, of_copies, of_outcomes, of_rerun, readings
-from harness.pulls.records import Request, TableResult
-from harness.pulls.standing import of_table, stand
+from harness.pulls.place_on_board import of_table, stand
+from harness.pulls.review_records import Request, TableResult
+from harness.pulls.review_warnings import of_citations, of_copies, of_outcomes, of_rerun, readings
+from harness.pulls.sandboxed_runs import Asked, ask_again, ask_all, why_not
 from harness.pulls.tables import Asks, Table
-from harness.reruns import NOBODY
-from harness.score import Exam, Scored, score_within
-from harness.submission import Submission
-from harness.target import Target
+from harness.rescoring.eligible_predictions import Made, predictions_of
+from harness.scoring.score import Exam, Scored, score_within
+from harness.submission.folder import Submission
+from harness.submission.plain_files import MAX_PREDICTIONS_FILE_BYTES
+from harness.submission.target import Target
+from harness.trust.cautions import may_cite, page_lengths
+from harness.trust.implausible import implausible
+from harness.trust.rerun_log import NOBODY
 
 MAX_LEFT = 5
 """Datasets that are not at hand and are named."""

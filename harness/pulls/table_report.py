@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from edu_rag.look.texts import signed
 from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard, Slice
-from harness.attribution import CAUSES
-from harness.cost import cost_lines
-from harness.overlap import overlap_lines
 from harness.pulls.markdown import cell, code, ours, prose_table, table
-from harness.pulls.standing import Against, Standing
-from harness.retrieval import retrieval_lines
+from harness.pulls.place_on_board import Against, Standing
+from harness.scoring.attribution import CAUSES
+from harness.scoring.cost import cost_lines
+from harness.scoring.retrieval import retrieval_lines
+from harness.submission.declared_overlap import overlap_lines
 
 if TYPE_CHECKING:
-    from harness.pulls.asking import Asked
-    from harness.pulls.records import TableResult
+    from harness.pulls.review_records import TableResult
+    from harness.pulls.sandboxed_runs import Asked
 
 MAX_LISTED = 20
 _REPORTED = (

@@ -7,9 +7,9 @@ import stat
 from pathlib import Path
 
 from edu_rag.errors import SubmissionError
-from harness.plain import MAX_SETTINGS_BYTES
-from harness.settings_places import without_withdrawal
-from harness.trees import place, start_of
+from harness.submission.file_tree import place, start_of
+from harness.submission.plain_files import MAX_SETTINGS_BYTES
+from harness.submission.settings_lines import without_withdrawal
 
 WITHDRAW = 'withdraw it by one line above [limits]: withdrawn = "the reason"'
 _ALONE = f"change nothing else there; {WITHDRAW}"

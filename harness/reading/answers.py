@@ -24,7 +24,7 @@ from harness.reading.claims import begins_with_label, by_label, claimed, refusal
 from harness.reading.doubts import abstains, retracts, takes_back_after
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import EXPLICIT, LABEL, LABEL_AND, LEAD, LONE_LETTER, SENTENCE, SENTENCE_ENDS
-from harness.reading.reading import Reading, abstained, agree, named, unparseable
+from harness.reading.reading_result import Reading, abstained, agree, named, unparseable
 from harness.reading.wrappers import before_next_question, unwrap, without_thought
 
 RULE = "answers-v1"

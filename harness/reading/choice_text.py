@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
-from harness.reading.reading import Reading, named, unparseable
+from harness.reading.reading_result import Reading, named, unparseable
 
 Levels = tuple[Callable[[str], str], ...]
 STRICT: Levels = (str.strip, fold_writing, fold_edges)

@@ -25,7 +25,7 @@ from harness.reading.patterns import (
     TEXT_LABEL,
     TRUTH_AND,
 )
-from harness.reading.reading import Reading, abstained, named, unparseable
+from harness.reading.reading_result import Reading, abstained, named, unparseable
 
 
 def _with_remark(label: str, remark: str, choices: Mapping[str, str], how: str) -> Reading:

@@ -16,7 +16,7 @@ from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Prediction
 from harness.running.task import question_line
-from harness.submission import Limits
+from harness.submission.folder import Limits
 
 CACHE_VARIABLE = "EDU_RAG_CACHE"
 FILE_NAME = "answers-v1.sqlite"

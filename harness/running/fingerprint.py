@@ -10,8 +10,8 @@ from pathlib import Path
 
 from edu_rag import __version__
 from edu_rag.files.manifest import file_sha256
-from harness.running.system import is_secret
-from harness.settings_places import without_withdrawal
+from harness.running.child_system import is_secret
+from harness.submission.settings_lines import without_withdrawal
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
 _PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")

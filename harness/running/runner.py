@@ -10,10 +10,10 @@ from edu_rag.errors import RecordError
 from edu_rag.files.typed import first_line, to_record
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Prediction
-from harness.running.last_words import without_ids
-from harness.running.system import FaultError, Reply, System
+from harness.running.child_system import FaultError, Reply, System
+from harness.running.response_text import without_ids
 from harness.running.task import question_line
-from harness.submission import Limits
+from harness.submission.folder import Limits
 
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""

@@ -7,7 +7,7 @@ import os
 import threading
 from pathlib import Path
 
-from harness.running.last_words import last_line
+from harness.running.response_text import last_line
 
 LOG_CAP_BYTES = 4_000_000
 """A log that grew beyond this is cut to its last half."""

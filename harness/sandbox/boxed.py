@@ -20,10 +20,10 @@ from typing import IO
 
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.cgroups import Cgroups
-from harness.sandbox.guard import Guard
-from harness.sandbox.members import Members, members_below
+from harness.sandbox.memory_watch import MemoryWatch
+from harness.sandbox.process_guard import Guard
+from harness.sandbox.processes import Members, members_below
 from harness.sandbox.staging import NOBODY
-from harness.sandbox.watch import MemoryWatch
 
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 _SET_SMALL_PAGES, _GET_SMALL_PAGES = 41, 42

@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.running.process import Process, own_python
 from harness.sandbox.boxed import BoxedProcess, subreaper
 from harness.sandbox.caps import Caps
+from harness.sandbox.caps_in_force import facts_of
 from harness.sandbox.cgroups import Cgroups, make_cgroups
-from harness.sandbox.facts import facts_of
-from harness.sandbox.guard import Guard, guarded
+from harness.sandbox.host_programs import find_tools, why_not
 from harness.sandbox.policy import words
+from harness.sandbox.process_guard import Guard, guarded
 from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
 from harness.sandbox.seccomp import program
 from harness.sandbox.staging import NOBODY, Stage, open_to_others, stage_of
-from harness.sandbox.tools import find_tools, why_not
+from harness.sandbox.system_process import Process, own_python
 
 _CPU_S = 86_400
 _NICE = 10

@@ -58,13 +58,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def ours(settings: dict[str, Any]) -> dict[str, Any]:
-    """Every attack through `harness.run`, in the sandbox."""
+    """Every attack through `harness.running.run`, in the sandbox."""
     from edu_rag.files.dataset import Dataset
-    from harness.predictions import read_predictions
-    from harness.run import Manner, run_submission
-    from harness.running.run_record import read_run_record
+    from harness.running.run import Manner, run_submission
     from harness.sandbox.caps import Caps
-    from harness.submission import Limits, open_submission
+    from harness.submission.folder import Limits, open_submission
+    from harness.submission.predictions_file import read_predictions
+    from harness.submission.run_record import read_run_record
 
     dataset = Dataset(Path(settings["dataset"]))
     manner = Manner(limits=Limits(time_s=30, start_s=60), caps=Caps(**settings["caps"]), fresh=True)

@@ -48,7 +48,7 @@ def settings(name: str, accounts: str = "[]", team: str = "us") -> str:
 def write_base(root: Path) -> Path:
     """What every pull request starts from: a little of everything that a repository holds."""
     for name in (
-        "harness/run.py",
+        "harness/running/run.py",
         "harness/__init__.py",
         ".github/workflows/score.yml",
         "pyproject.toml",
@@ -229,7 +229,7 @@ def _pyc_bytes() -> bytes:
 
 
 HOSTILE = (
-    _foreign("harness/run.py"),
+    _foreign("harness/running/run.py"),
     _foreign(".github/workflows/score.yml"),
     _foreign(".github/workflows/new.yml"),
     _foreign("conftest.py", "raise SystemExit\n"),

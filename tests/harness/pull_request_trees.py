@@ -11,12 +11,12 @@ from typing import Any
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import manifest_sha256
-from harness.pull_request import review
-from harness.pulls.asking import Terms
-from harness.pulls.records import Request, Review
-from harness.reruns import NOBODY
-from harness.score import open_exam, score_on, write_results
-from harness.target import find_target
+from harness.pulls.pull_request import review
+from harness.pulls.review_records import Request, Review
+from harness.pulls.sandboxed_runs import Terms
+from harness.scoring.score import open_exam, score_on, write_results
+from harness.submission.target import find_target
+from harness.trust.rerun_log import NOBODY
 
 WHEN = datetime(2026, 11, 22, tzinfo=UTC)
 OURS = "EDU-RAG baselines"

@@ -10,15 +10,15 @@ import pytest
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Passage, Prediction
-from harness import run as runs
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
 from harness.running import answer_cache
+from harness.running import run as runs
 from harness.running.answer_cache import AnswerCache, cache_path, key_of
 from harness.running.fingerprint import settings_sha256, surroundings_sha256, system_sha256
-from harness.running.run_record import read_run_record
+from harness.running.run import Manner, run_submission
 from harness.running.task import task_of
-from harness.submission import Limits, open_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.predictions_file import read_predictions
+from harness.submission.run_record import read_run_record
 
 LIMITS = Limits(time_s=20, start_s=30)
 N = 40

@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import page_id_of
-from harness.cautions import of_files
-from harness.rescore import rescore
-from harness.run import Manner, run_submission
-from harness.score import now_utc
-from harness.submission import Limits, open_submission, partial_path
+from harness.rescoring.rescore import rescore
+from harness.running.run import Manner, run_submission
+from harness.scoring.score import now_utc
+from harness.submission.folder import Limits, open_submission, partial_path
+from harness.trust.cautions import of_files
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 

@@ -19,19 +19,19 @@ from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCar
 from edu_rag.scorecard.card_file import write_scorecard
 from edu_rag.statistics import holm, mcnemar, paired, rank_groups, sign_flip_p, strict_points_of, typical_sd
 from harness.comparing.compare import Choice, Side, compare, compare_sides, comparison_values, detectable, sides_of
-from harness.comparing.report import comparison_lines, labels_of, table_lines
+from harness.comparing.comparison_text import comparison_lines, labels_of, table_lines
 from harness.comparing.same import caveats, require_same
-from harness.comparing.slices import slice_differences
+from harness.comparing.slice_tests import slice_differences
 from harness.comparing.table import table_of, table_values
-from harness.score import Exam
-from harness.support import Support
+from harness.scoring.score import Exam
+from harness.scoring.support import Support
 
 NAME_OF = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
 NO_CHOICE = Choice(None, None, None)
 
 
 def call(*words: object) -> Result:
-    command = importlib.import_module("harness.commands.compare").compare
+    command = importlib.import_module("harness.commands.compare_command").compare
     result = CliRunner().invoke(command, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
         raise result.exception
@@ -418,7 +418,7 @@ def test_three_files_give_a_table_and_its_json(tmp_path: Path) -> None:
 def test_predictions_and_scorecards_of_lessons_meet_in_one_comparison(
     tiny: Dataset, gold: dict[str, str], write_answers: Callable[..., Path], tmp_path: Path
 ) -> None:
-    score = importlib.import_module("harness.commands.score").score
+    score = importlib.import_module("harness.commands.score_command").score
     oracle = write_answers(gold, "oracle.jsonl")
     other = write_answers(dict.fromkeys(gold, "a"), "other.jsonl")
     CliRunner().invoke(

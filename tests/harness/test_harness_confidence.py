@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss
 
 from edu_rag.scorecard.card import Outcome, Prediction, Verdict
-from harness.confidence import (
+from harness.scoring.confidence import (
     MAX_POINTS,
     area_of,
     best_area,

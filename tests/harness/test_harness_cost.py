@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edu_rag.scorecard.card import Prediction
 from edu_rag.serve import SystemAnswer
-from harness.cost import cost_lines, cost_of
+from harness.scoring.cost import cost_lines, cost_of
 
 SECONDS = st.lists(st.floats(0, 1e6), min_size=1, max_size=300)
 

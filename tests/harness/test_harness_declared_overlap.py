@@ -15,10 +15,10 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import rate_intervals
 from edu_rag.statistics.two_parts import Part, difference_of, is_lower, part_of
-from harness.overlap import FILE_NAME, MAX_BYTES, marks, overlap_lines, read_overlap, subset
-from harness.report import card_lines
-from harness.score import now_utc, score_target
-from harness.target import find_target
+from harness.scoring.score import now_utc, score_target
+from harness.scoring.scorecard_text import card_lines
+from harness.submission.declared_overlap import FILE_NAME, MAX_BYTES, marks, overlap_lines, read_overlap, subset
+from harness.submission.target import find_target
 
 WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})
 

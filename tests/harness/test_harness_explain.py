@@ -17,15 +17,15 @@ from edu_rag.files.jsonl import write_json
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
-from harness.attribution import CAUSES, REMEDIES
-from harness.explain import MAX_CITED, Explanation, Marked, explain, explanation_values
-from harness.explain_text import MAX_SHOWN, explanation_lines, marked_text
-from harness.lost import find_losses, losses_lines, losses_values, lost_lines, lost_to
+from harness.explaining.explain import MAX_CITED, Explanation, Marked, explain, explanation_values
+from harness.explaining.explanation_text import MAX_SHOWN, explanation_lines, marked_text
+from harness.explaining.lost_points import find_losses, losses_lines, losses_values, lost_lines, lost_to
 from harness.probing.permute import may_permute, permute
-from harness.running.run_record import RunRecord, record_path
-from harness.submission import Limits
-from harness.support import offered_pages
-from harness.target import Target
+from harness.scoring.attribution import CAUSES, REMEDIES
+from harness.scoring.support import offered_pages
+from harness.submission.folder import Limits
+from harness.submission.run_record import RunRecord, record_path
+from harness.submission.target import Target
 
 PAGE = page_id_of("http://site0.example/page")
 SECOND = page_id_of("http://site1.example/page")
@@ -45,7 +45,7 @@ def dataset(
 
 
 def call(*words: object) -> Result:
-    command = importlib.import_module("harness.commands.explain").explain
+    command = importlib.import_module("harness.commands.explain_command").explain
     result = CliRunner().invoke(command, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
         raise result.exception

@@ -21,7 +21,6 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOMES
 from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
-from harness.attribution import CAUSES
 from harness.comparing.compare import Choice, Side
 from harness.comparing.flips import (
     GROUPS,
@@ -33,10 +32,11 @@ from harness.comparing.flips import (
     predictions_beside,
     slice_flips,
 )
-from harness.lost import find_losses
+from harness.explaining.lost_points import find_losses
 from harness.pages.compare_page import compare_paths
-from harness.score import open_exam, score_target
-from harness.target import find_target
+from harness.scoring.attribution import CAUSES
+from harness.scoring.score import open_exam, score_target
+from harness.submission.target import find_target
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -303,7 +303,7 @@ def test_free_text_answers_are_told_with_the_accepted_texts(tmp_path: Path, writ
     from edu_rag.files.dataset_writer import write_dataset
     from edu_rag.gold import Gold
     from edu_rag.records import Question
-    from harness.explain import explain
+    from harness.explaining.explain import explain
     from harness.pages.explain_page import explain_page
 
     asked = [

@@ -16,13 +16,13 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.commands.score import score as score_command
+from harness.commands.score_command import score as score_command
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading, answers_rule_of, grade_all, open_grading
+from harness.judging.judge_prompt import template
 from harness.judging.outcomes import judge
-from harness.judging.prompt import template
-from harness.rescore import rescore
-from harness.score import now_utc
+from harness.rescoring.rescore import rescore
+from harness.scoring.score import now_utc
 from tests.harness.judge_server import Script, said, serving
 
 GOLD = {"q0": ("Paris", "Lutetia"), "q1": ("4",), "q2": ("osmosis",)}

@@ -10,8 +10,8 @@ from pull_request_trees import hand_in, judged, settings, write_base
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
 from edu_rag.scorecard.card_file import read_scorecard
-from harness.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
-from harness.pulls.report import report
+from harness.pulls.review_report import report
+from harness.trust.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
 
 ROOT = Path(__file__).parents[2]
 REPLACED = "tqa-val@2.0.0"

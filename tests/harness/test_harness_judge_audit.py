@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag.errors import ConfigError, DataError
-from harness.commands.judge import judge as judge_command
-from harness.judging.audit import HumanVerdict, Pair, audit, cohen_kappa, kappa_interval, read_human
-from harness.judging.audit_report import audit_lines, audit_values
+from harness.commands.judge_command import judge as judge_command
 from harness.judging.free_text import Grade, Rules
+from harness.judging.judge_audit import HumanVerdict, Pair, audit, cohen_kappa, kappa_interval, read_human
+from harness.judging.judge_audit_text import audit_lines, audit_values
 
 
 class Reads:

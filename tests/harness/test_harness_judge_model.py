@@ -20,8 +20,8 @@ from harness.judging.judge_model import (
     read_reply,
     retry_after_s,
 )
+from harness.judging.judge_prompt import template
 from harness.judging.judges import Chain, open_judge
-from harness.judging.prompt import template
 from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, serving
 
 CORRECT = said("They say the same.\nVERDICT: CORRECT")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hostile_systems import HOSTILE, Hostile, exam, in_order, write_hostile
 
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
+from harness.running.run import Manner, run_submission
 from harness.sandbox import launch
 from harness.sandbox.caps import Caps
-from harness.submission import Limits, open_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.predictions_file import read_predictions
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 CAPS = Caps(

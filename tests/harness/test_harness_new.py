@@ -13,9 +13,9 @@ import pytest
 
 from edu_rag.errors import FaultsError
 from edu_rag.files.dataset import Dataset
-from harness.check import check_submission
-from harness.scaffold import Wishes, scaffold, taken_slugs
-from harness.submission import open_submission
+from harness.check_submission import check_submission
+from harness.submission.folder import open_submission
+from harness.submission.scaffold import Wishes, scaffold, taken_slugs
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -16,8 +16,8 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.judging.outcomes import judge
-from harness.predictions import read_predictions
-from harness.score import open_exam
+from harness.scoring.score import open_exam
+from harness.submission.predictions_file import read_predictions
 
 Answer = Callable[[Question], str | None]
 

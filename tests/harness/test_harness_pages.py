@@ -21,12 +21,12 @@ from edu_rag.look.texts import quoted, signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage
 from edu_rag.statistics import McNemar, Paired
-from harness.judging.audit import HumanVerdict, audit
+from harness.explaining.excerpts import LONG_SPAN, MAX_SPANS, Limits, Marks, excerpt, excerpts
 from harness.judging.free_text import Grade
-from harness.pages.excerpts import LONG_SPAN, MAX_SPANS, Limits, Marks, excerpt, excerpts
+from harness.judging.judge_audit import HumanVerdict, audit
+from harness.pages.figure_labels import probe_labels, side_by_side
 from harness.pages.judge_page import band, judge_page, leaning_sentence, verdict_sentence
-from harness.pages.labels import probe_labels, side_by_side
-from harness.pages.render import delta, render, shorten, visible
+from harness.pages.render_page import delta, render, shorten, visible
 from harness.pages.verdict_words import chance, headline, remarks
 
 LIMITS = Limits(pages=2, characters=400, context=20)
@@ -282,9 +282,9 @@ def test_figures_stand_side_by_side_by_their_labels_and_lists_stay_in_the_scorec
 def test_the_policy_of_a_page_allows_its_own_style_by_hash_and_nothing_else(
     tiny: Dataset, write_answers: Callable[..., Path]
 ) -> None:
-    from harness.explain import explain
+    from harness.explaining.explain import explain
     from harness.pages.explain_page import explain_page
-    from harness.target import find_target
+    from harness.submission.target import find_target
 
     path = write_answers({question.question_id: "a" for question in tiny.questions("test")}, "test.jsonl")
     target = find_target(path, tiny.manifest, "test", None)
@@ -301,10 +301,10 @@ def test_the_policy_of_a_page_allows_its_own_style_by_hash_and_nothing_else(
 
 
 def test_terminal_and_page_miss_the_same_evidence(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
-    from harness.explain import explain
-    from harness.explain_text import explanation_lines
+    from harness.explaining.explain import explain
+    from harness.explaining.explanation_text import explanation_lines
     from harness.pages.explain_page import explain_page
-    from harness.target import find_target
+    from harness.submission.target import find_target
 
     page_id = page_id_of("http://site0.example/page")
     for passage, n_missed in (([page_id, 30, 40], 1), ([page_id, 0, 40], 0)):
@@ -377,9 +377,9 @@ def test_an_audit_without_a_verdict_or_without_a_kappa_says_so() -> None:
 
 
 def test_what_an_answer_cost_is_told(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
-    from harness.explain import explain
+    from harness.explaining.explain import explain
     from harness.pages.explain_page import explain_page
-    from harness.target import find_target
+    from harness.submission.target import find_target
 
     line = {
         "question_id": "q001",

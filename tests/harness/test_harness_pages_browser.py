@@ -14,14 +14,14 @@ from bs4 import BeautifulSoup
 
 from edu_rag.scorecard.card_file import write_scorecard
 from harness.comparing.compare import Choice
-from harness.explain import explain
-from harness.judging.audit import HumanVerdict, audit
+from harness.explaining.explain import explain
+from harness.judging.judge_audit import HumanVerdict, audit
 from harness.judging.judges import open_judge
 from harness.pages.compare_page import compare_paths
 from harness.pages.explain_page import explain_page
 from harness.pages.judge_page import judge_page
-from harness.score import score_target
-from harness.target import Target, find_target
+from harness.scoring.score import score_target
+from harness.submission.target import Target, find_target
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = (

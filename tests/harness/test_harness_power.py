@@ -16,11 +16,11 @@ from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.statistics import Spread, n_needed, power_of, smallest_detectable_difference, spread_of
 from harness.comparing.compare import Choice
-from harness.comparing.power import Source, plan, plan_lines, plan_values, spread_from
+from harness.comparing.plan_comparison import Source, plan, plan_lines, plan_values, spread_from
 
 
 def call(*words: object) -> Result:
-    command = importlib.import_module("harness.commands.power").power
+    command = importlib.import_module("harness.commands.power_command").power
     result = CliRunner().invoke(command, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
         raise result.exception
@@ -54,7 +54,7 @@ def test_a_plan_that_makes_no_sense_is_wrong_usage(words: tuple[str, ...], what:
 
 
 def test_the_command_stands_in_the_help_with_an_example() -> None:
-    assert COMMANDS["power"].module == "harness.commands.power"
+    assert COMMANDS["power"].module == "harness.commands.power_command"
     assert "Example:" in call("--help").output
 
 

@@ -11,7 +11,7 @@ from edu_rag.errors import DataError
 from edu_rag.files.jsonl import parse_json
 from edu_rag.files.typed import to_record
 from edu_rag.scorecard.card import Prediction
-from harness.predictions import MAX_FAULTS, _quick, faults_in, read_predictions
+from harness.submission.predictions_file import MAX_FAULTS, _quick, faults_in, read_predictions
 
 KNOWN = {"q1", "q2", "q3"}
 GOOD = '{"question_id": "q1", "answer": "b"}\n'

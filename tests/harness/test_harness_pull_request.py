@@ -16,12 +16,12 @@ from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.sample import choose
-from harness.pulls import merged, oddities
-from harness.pulls.records import Review
-from harness.pulls.report import report
-from harness.pulls.standing import of_table, read_results
-from harness.pulls.taken import take
-from harness.score import score_within
+from harness.pulls import merged, review_warnings
+from harness.pulls.copied_submission import take
+from harness.pulls.place_on_board import of_table, read_results
+from harness.pulls.review_records import Review
+from harness.pulls.review_report import report
+from harness.scoring.score import score_within
 
 Trees = tuple[Path, Path]
 
@@ -94,8 +94,8 @@ def test_run_records_and_claimed_numbers_are_not_believed(trees: Trees, tiny: Da
     path = write_run(folder, dict.fromkeys(gold, "a"), latency_s=0.001)
     from edu_rag.files.jsonl import write_json
     from edu_rag.files.manifest import file_sha256
-    from harness.running.run_record import RunRecord
-    from harness.submission import Limits
+    from harness.submission.folder import Limits
+    from harness.submission.run_record import RunRecord
 
     forged = RunRecord(
         dataset=tiny.id,
@@ -133,7 +133,7 @@ def test_other_changes_are_refused_and_nothing_is_scored(trees: Trees, tiny: Dat
     hand_in(head, "new-one", gold, settings("New team"))
     (head / "harness" / "score.py").write_text("POINTS = 2\n", encoding="utf-8")
     found = judged(base, head, tiny)
-    assert "harness/score.py" in faults(found)
+    assert "harness/scoring/score.py" in faults(found)
     assert found.results == ()
     assert "Refused" in report(found)
 
@@ -200,12 +200,12 @@ def test_answers_are_compared_only_where_the_outcomes_are_nearly_the_same(
             hand_in(tree, f"merged-{n}", gold, settings(f"Team {n}"))
     hand_in(head, "new-one", gold, settings("New team", "Second"))
     read = []
-    original = oddities._readings_in
-    monkeypatch.setattr(oddities, "_readings_in", lambda path, exam: read.append(path) or original(path, exam))
+    original = review_warnings._readings_in
+    monkeypatch.setattr(review_warnings, "_readings_in", lambda path, exam: read.append(path) or original(path, exam))
     warnings = judged(base, head, tiny).results[0].warnings
     assert {path.parents[2].name for path in read} == {"merged-0", "merged-1", "merged-2"}
     assert sum("answers are those of the submission" in warning for warning in warnings) == 3
-    monkeypatch.setattr(oddities, "MAX_READ", 2)
+    monkeypatch.setattr(review_warnings, "MAX_READ", 2)
     warnings = judged(base, head, tiny).results[0].warnings
     assert any("not all answers were compared" in warning for warning in warnings)
 

@@ -14,10 +14,10 @@ import pytest
 
 from edu_rag.errors import FaultsError, SubmissionError
 from edu_rag.files.typed import faults_and_record
-from harness.pulls.changes import Change, judge
-from harness.pulls.trees import differences
-from harness.slugs import look_of
-from harness.submission import SubmissionFile
+from harness.pulls.changed_files import Change, judge
+from harness.pulls.tree_differences import differences
+from harness.submission.folder import SubmissionFile
+from harness.submission.slugs import look_of
 from tests.harness.hostile_pulls import GOOD, HOSTILE, NEW, OLD, OWN, RUN, Pull, add, put, settings, write_base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,11 +79,11 @@ def test_many_faults_of_a_kind_are_counted_and_those_of_another_kind_are_told_be
 ) -> None:
     for number in range(300):
         put(head, f"aaa/{number:03}.py")
-    put(head, "harness/run.py", "evil\n")
+    put(head, "harness/running/run.py", "evil\n")
     lines = refused(base, head)
     assert len(lines) == 22
     assert lines[0].startswith("aaa/000.py: is added")
-    assert any(line.startswith("harness/run.py: is changed") for line in lines)
+    assert any(line.startswith("harness/running/run.py: is changed") for line in lines)
     assert any(line.startswith("… and 280 more: like these") for line in lines)
 
 
@@ -215,7 +215,7 @@ def test_nothing_of_the_head_is_run_and_no_link_of_it_followed(base: Path, head:
     os.mkfifo(head / NEW / "pipe")
     log = tmp_path / "calls"
     code = (
-        "import sys; from pathlib import Path; from harness.pulls.changes import judge\n"
+        "import sys; from pathlib import Path; from harness.pulls.changed_files import judge\n"
         "judge(Path(sys.argv[1]), Path(sys.argv[2]), 'me')"
     )
     subprocess.run(

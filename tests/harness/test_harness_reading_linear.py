@@ -23,11 +23,11 @@ from edu_rag.files import toml
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.nesting import too_deep
-from harness.commands.check import check
-from harness.commands.pr import pr
-from harness.overlap import FILE_NAME, read_overlap
-from harness.predictions import faults_in
-from harness.submission import SubmissionFile
+from harness.commands.check_command import check
+from harness.commands.pr_command import pr
+from harness.submission.declared_overlap import FILE_NAME, read_overlap
+from harness.submission.folder import SubmissionFile
+from harness.submission.predictions_file import faults_in
 
 START = 'name = "x"\nteam = "t"\n'
 

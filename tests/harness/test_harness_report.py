@@ -7,8 +7,8 @@ import pytest
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, Slice, SystemFacts
-from harness.report import brief_line, card_lines
-from harness.score import open_exam, score
+from harness.scoring.score import open_exam, score
+from harness.scoring.scorecard_text import brief_line, card_lines
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 FACTS = SystemFacts(slug="test-system", name="Test", team="us")

@@ -13,12 +13,12 @@ from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from edu_rag.scorecard.card_file import read_scorecard
 from harness.probing.rates import wilson
-from harness.rerun import said
-from harness.reruns import FILE_NAME, read_reruns
-from harness.run import Manner, run_submission
+from harness.rescoring.rerun import said
 from harness.running.fingerprint import system_sha256
-from harness.running.run_record import record_path
-from harness.submission import open_submission
+from harness.running.run import Manner, run_submission
+from harness.submission.folder import open_submission
+from harness.submission.run_record import record_path
+from harness.trust.rerun_log import FILE_NAME, read_reruns
 
 ALWAYS_B = """
 from edu_rag.serve import SystemAnswer, serve

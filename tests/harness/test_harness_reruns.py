@@ -19,8 +19,12 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.card_file import read_scorecard
-from harness.moves import rescoring_lines, rescoring_values
-from harness.reruns import (
+from harness.rescoring.rescore import rescore
+from harness.rescoring.score_changes import rescoring_lines, rescoring_values
+from harness.running.fingerprint import system_sha256
+from harness.scoring.score import now_utc, score_target
+from harness.submission.target import find_target
+from harness.trust.rerun_log import (
     FILE_NAME,
     NOBODY,
     OWN_MACHINE,
@@ -31,10 +35,6 @@ from harness.reruns import (
     vouched_by,
     write_rerun,
 )
-from harness.rescore import rescore
-from harness.running.fingerprint import system_sha256
-from harness.score import now_utc, score_target
-from harness.target import find_target
 
 WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})
 CAPS = {"sandbox": "bubblewrap", "memory_bytes": 1 << 32}

@@ -15,9 +15,16 @@ from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
-from harness.moves import RECORD, Rescoring, causes_of, rescoring_lines, rescoring_values, write_record
-from harness.rescore import rescore
-from harness.score import now_utc
+from harness.rescoring.rescore import rescore
+from harness.rescoring.score_changes import (
+    RECORD,
+    Rescoring,
+    causes_of,
+    rescoring_lines,
+    rescoring_values,
+    write_record,
+)
+from harness.scoring.score import now_utc
 
 WHEN, LATER = now_utc({"SOURCE_DATE_EPOCH": "946684800"}), now_utc({"SOURCE_DATE_EPOCH": "946684900"})
 
@@ -358,7 +365,7 @@ def test_one_submission_is_no_folder_of_submissions_and_leaves_no_record(bench: 
 
 
 def test_long_lists_of_questions_are_cut_and_say_how_many_more() -> None:
-    from harness.moves import Kept, Move
+    from harness.rescoring.score_changes import Kept, Move
 
     move = Move(
         system="s",

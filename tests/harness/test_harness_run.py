@@ -16,14 +16,14 @@ from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.check import check_submission
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
+from harness.check_submission import check_submission
 from harness.running.fingerprint import system_sha256
-from harness.running.run_record import read_run_record, record_path
+from harness.running.run import Manner, run_submission
 from harness.running.runner import MAX_BARREN_STARTS
 from harness.running.task import asking_order
-from harness.submission import Limits, open_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.predictions_file import read_predictions
+from harness.submission.run_record import read_run_record, record_path
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 
@@ -517,8 +517,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     code = f"""
 from pathlib import Path
 from edu_rag.files.dataset import Dataset
-from harness.run import Manner, run_submission
-from harness.submission import open_submission
+from harness.running.run import Manner, run_submission
+from harness.submission.folder import open_submission
 dataset = Dataset(Path({str(tiny.folder)!r}))
 run_submission(open_submission(Path({str(folder)!r})), dataset, "test", None, Manner(caps=None))
 """

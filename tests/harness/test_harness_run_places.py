@@ -13,15 +13,15 @@ import pytest
 from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import write_file
-from harness.run import Manner, run_submission
+from harness.running.child_system import Reply
+from harness.running.run import Manner, run_submission
 from harness.running.runner import MAX_PASSAGES, prediction_of
-from harness.running.system import Reply
 from harness.sandbox import staging
 from harness.sandbox.caps import Caps
+from harness.sandbox.host_programs import find_tools
 from harness.sandbox.launch import open_sandbox
 from harness.sandbox.runtime import Mount, Runtime, require_hidden, runtime_of
-from harness.sandbox.tools import find_tools
-from harness.submission import open_submission
+from harness.submission.folder import open_submission
 
 LINKS = ("test.jsonl", "test.log", "test.jsonl.partial", "test.run.json", "test.jsonl.failed")
 

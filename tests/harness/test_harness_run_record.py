@@ -12,13 +12,13 @@ from edu_rag import __version__
 from edu_rag.errors import DataError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from harness.check import check_submission
+from harness.check_submission import check_submission
 from harness.comparing.compare import Choice, sides_of
-from harness.run import Manner, run_submission
 from harness.running.fingerprint import file_marks, system_sha256
-from harness.running.run_record import is_measured, read_run_record, record_path
-from harness.submission import Limits, open_submission
-from harness.target import find_target
+from harness.running.run import Manner, run_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.run_record import is_measured, read_run_record, record_path
+from harness.submission.target import find_target
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 

@@ -14,16 +14,16 @@ import pytest
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction
-from harness.commands.run import stopping_like_ctrl_c
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
+from harness.commands.run_command import stopping_like_ctrl_c
 from harness.running import partial as partials
+from harness.running.child_system import FaultError, System
 from harness.running.partial import SYNC_S, Partial
-from harness.running.process import PlainLauncher, PlainProcess
-from harness.running.run_record import read_run_record
-from harness.running.system import FaultError, System
+from harness.running.run import Manner, run_submission
 from harness.running.system_log import CUT_MARK, SystemLog
-from harness.submission import Limits, open_submission, partial_path
+from harness.sandbox.system_process import PlainLauncher, PlainProcess
+from harness.submission.folder import Limits, open_submission, partial_path
+from harness.submission.predictions_file import read_predictions
+from harness.submission.run_record import read_run_record
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = Limits(time_s=20, start_s=30)
@@ -51,8 +51,8 @@ def start(folder: Path, dataset: Dataset) -> subprocess.Popen[bytes]:
     code = f"""
 from pathlib import Path
 from edu_rag.files.dataset import Dataset
-from harness.run import Manner, run_submission
-from harness.submission import open_submission
+from harness.running.run import Manner, run_submission
+from harness.submission.folder import open_submission
 dataset = Dataset(Path({str(dataset.folder)!r}))
 run_submission(open_submission(Path({str(folder)!r})), dataset, "test", None, Manner(caps=None))
 """

@@ -19,15 +19,15 @@ from baselines.embed.vectors import publish, rows_of
 from edu_rag.errors import SandboxError
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
-from harness.running.run_record import read_run_record
+from harness.running.run import Manner, run_submission
 from harness.sandbox.boxed import BoxedProcess
 from harness.sandbox.caps import Caps
-from harness.sandbox.guard import Guard
 from harness.sandbox.launch import Sandbox, open_sandbox
+from harness.sandbox.process_guard import Guard
 from harness.sandbox.staging import stage_of
-from harness.submission import Limits, open_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.predictions_file import read_predictions
+from harness.submission.run_record import read_run_record
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 SMALL = Caps(memory_bytes=512 << 20, n_processes=48, tmp_bytes=8 << 20, shm_bytes=4 << 20, file_bytes=4 << 20)
@@ -85,7 +85,7 @@ def test_a_system_sees_a_plain_copy_of_its_folder_and_the_code_for_systems(sandb
     shown = out_of(sandbox, ["/bin/sh", "-c", "find . -type f -o -type l -o -type p | sort; pwd; ./run.sh"])
     assert shown.split() == ["./data/predictions/own.txt", "./run.sh", "./system.py", "/app", "run"]
     assert python(sandbox, "import edu_rag.serve, baselines; print('both')") == "both\n"
-    assert python(sandbox, "import harness.run") == ""
+    assert python(sandbox, "import harness.running.run") == ""
     assert (folder / "system.py").exists()
 
 

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from edu_rag.__main__ import root
 from edu_rag.errors import SandboxError
 from edu_rag.files.dataset import Dataset
-from harness.sandbox import seccomp, tools
+from harness.sandbox import host_programs, seccomp
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.doctor import examine
+from harness.sandbox.host_programs import find_tools, why_not
 from harness.sandbox.launch import open_sandbox
-from harness.sandbox.tools import find_tools, why_not
 
 TOOLS = ("setsid", "setpriv", "prlimit", "env", "nice", "unshare", "mount")
 
@@ -122,9 +122,9 @@ def test_where_apparmor_or_a_switch_forbids_it_the_remedy_names_that(
     on.write_text("1\n")
     off.write_text("0\n")
     assert "AppArmor" not in str(why_not(said))
-    monkeypatch.setattr(tools, "_SWITCHES", {off: "user.max_user_namespaces=10000"})
+    monkeypatch.setattr(host_programs, "_SWITCHES", {off: "user.max_user_namespaces=10000"})
     assert "sysctl -w user.max_user_namespaces=10000" in str(why_not(said))
-    monkeypatch.setattr(tools, "_APPARMOR", on)
+    monkeypatch.setattr(host_programs, "_APPARMOR", on)
     assert "AppArmor keeps programs from making user namespaces here" in str(why_not(said))
     assert "docs/operators.md" in str(why_not(said))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from edu_rag.files.dataset import Dataset
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
-from harness.running.last_words import MAX_CHARS, fit_to_print, last_line
+from harness.running.response_text import MAX_CHARS, fit_to_print, last_line
+from harness.running.run import Manner, run_submission
 from harness.sandbox import launch
 from harness.sandbox.caps import Caps
-from harness.submission import Limits, open_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.predictions_file import read_predictions
 
 CAPS = Caps(memory_bytes=256 << 20, n_processes=24, tmp_bytes=8 << 20, shm_bytes=4 << 20, file_bytes=4 << 20)
 LIMITS = Limits(time_s=20, start_s=30)

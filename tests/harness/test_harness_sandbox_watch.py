@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from edu_rag.files.dataset import Dataset
-from harness.predictions import read_predictions
-from harness.run import Manner, run_submission
-from harness.running.run_record import read_run_record
+from harness.running.run import Manner, run_submission
 from harness.sandbox import launch
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import Sandbox, open_sandbox
-from harness.submission import Limits, open_submission
+from harness.submission.folder import Limits, open_submission
+from harness.submission.predictions_file import read_predictions
+from harness.submission.run_record import read_run_record
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 MIB = 1 << 20

@@ -20,7 +20,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, SystemFacts
 from edu_rag.scorecard.card_file import read_scorecard, scorecard_values, write_scorecard
-from harness.score import (
+from harness.scoring.score import (
     Exam,
     Origin,
     fingerprints,
@@ -32,7 +32,7 @@ from harness.score import (
     uncollected,
     write_results,
 )
-from harness.target import Target
+from harness.submission.target import Target
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)
 FACTS = SystemFacts(slug="test-system", name="Test", team="us")

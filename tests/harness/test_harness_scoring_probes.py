@@ -6,11 +6,11 @@ from pathlib import Path
 
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.cost import DECLARED, cost_of
-from harness.probing.names import NAMES
 from harness.probing.permute import permute
+from harness.probing.probe_names import NAMES
 from harness.probing.probes import PROBES
 from harness.probing.rates import wilson
+from harness.scoring.cost import DECLARED, cost_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
 CHOICES = {"a": "iron", "b": "gold", "c": "zinc", "d": "lead"}

@@ -10,7 +10,7 @@ import pytest
 
 from edu_rag import statistics as s
 from edu_rag.scorecard.card import Prediction, Verdict
-from harness.confidence import confidence_of
+from harness.scoring.confidence import confidence_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 

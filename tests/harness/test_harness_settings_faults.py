@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.check import check_submission
-from harness.settings_faults import TEMPLATE
+from harness.check_submission import check_submission
+from harness.submission.settings_faults import TEMPLATE
 
 TEMPLATE_LINES = ("name", "team", "contact", "description")
 SUBMISSIONS = Path(__file__).resolve().parents[2] / "submissions"

@@ -18,7 +18,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import MAX_LINE_BYTES, parse_json
 from edu_rag.files.typed import to_record
 from edu_rag.scorecard.card import Prediction
-from harness.predictions import _quick
+from harness.submission.predictions_file import _quick
 
 HEAD = b'{"question_id":"q001","answer":"a"'
 

@@ -9,11 +9,11 @@ import pytest
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import Manifest
-from harness.check import check_submission
-from harness.plain import tree_faults
-from harness.slugs import is_slug
-from harness.submission import all_faults, find_predictions, open_submission, submission_of
-from harness.target import anonymous, find_target
+from harness.check_submission import check_submission
+from harness.submission.folder import all_faults, find_predictions, open_submission, submission_of
+from harness.submission.plain_files import tree_faults
+from harness.submission.slugs import is_slug
+from harness.submission.target import anonymous, find_target
 
 
 def put(folder: Path, name: str, text: str = "") -> Path:

@@ -14,10 +14,10 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.card_file import read_scorecard
-from harness.reruns import read_reruns
-from harness.rescore import rescore
-from harness.score import now_utc
-from harness.verify import differences, verify
+from harness.rescoring.rescore import rescore
+from harness.rescoring.verify import differences, verify
+from harness.scoring.score import now_utc
+from harness.trust.rerun_log import read_reruns
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})

@@ -12,9 +12,9 @@ from worked_example import Row, make, section, tables
 
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
-from harness.attribution import attribute
-from harness.predictions import read_predictions
-from harness.score import open_exam
+from harness.scoring.attribution import attribute
+from harness.scoring.score import open_exam
+from harness.submission.predictions_file import read_predictions
 
 TABLES = tables(section(12))
 QUESTIONS, FIRST, SECOND, SAID, COMPARED = TABLES[1:]

@@ -13,7 +13,7 @@ from hostile_board import write_hostile
 
 from edu_rag.scorecard.card import OUTCOMES, Prediction, ScoreCard, Slice, Verdict
 from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
-from harness.confidence import confidence_of
+from harness.scoring.confidence import confidence_of
 from leaderboard.board.rank import Rank
 from leaderboard.plots.plot_sentences import shown
 from leaderboard.plots.plotted_systems import System

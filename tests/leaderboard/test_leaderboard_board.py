@@ -22,7 +22,7 @@ from edu_rag.look.links import safe_link
 from edu_rag.look.texts import percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from edu_rag.statistics import rank_groups
-from harness import attribution
+from harness.scoring import attribution
 from leaderboard.board.export_board import RATE_NAMES, csv_text
 from leaderboard.commands import board as command
 from leaderboard.systems.losses import CAUSES

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from fixture_compare import write_answers, write_exam
 from some_pages import build_some
 
-from harness.commands.compare import compare as compare_command
-from harness.score import open_exam, slice_keys
+from harness.commands.compare_command import compare as compare_command
+from harness.scoring.score import open_exam, slice_keys
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.compare.all_pairs import pairs_of

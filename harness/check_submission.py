@@ -1,0 +1,202 @@
+"""Everything wrong with a submission or a predictions file, at once, and what is odd about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.budget import within_budget
+from edu_rag.errors import BudgetError, EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.look.texts import quoted
+from edu_rag.names import Sample
+from edu_rag.records import Question
+from edu_rag.sample import choose
+from harness.reading.answers import read_answer
+from harness.submission.declared_overlap import FILE_NAME as OVERLAP
+from harness.submission.declared_overlap import read_overlap
+from harness.submission.file_tree import walk
+from harness.submission.folder import Submission, all_faults, behind_link
+from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes
+from harness.submission.predictions_file import faults_in, read_predictions
+from harness.submission.run_record import require_made_on
+from harness.submission.settings_faults import settings_faults
+from harness.trust.cautions import may_cite, of_citations, of_files, page_lengths
+
+MAX_EXAMPLES = 3
+"""Answers that name no single choice, of which so many are shown."""
+MAX_ANSWER = 80
+"""Characters of such an answer that are shown."""
+_KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
+
+
+class Findings(NamedTuple):
+    """The faults that must be mended, notes that may explain lost points, and cautions about how files were made."""
+
+    faults: list[EduRagError]
+    notes: list[str]
+    cautions: Sequence[str] = ()
+
+
+class Asked(NamedTuple):
+    """The questions that a predictions file answers, and how long the pages are that it may cite."""
+
+    questions: Mapping[str, Question]
+    lengths: Callable[[], Mapping[str, int]]
+
+
+_NO_LENGTHS: Mapping[str, int] = {}
+
+
+def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> Asked:
+    """What a split, or a sample of it, asks. The pages are not read before somebody wants to know their lengths."""
+    questions = dataset.questions(split)
+    chosen = choose(questions, Sample.parse(sample)) if sample else questions
+    return Asked({question.question_id: question for question in chosen}, cache(lambda: page_lengths(dataset, split)))
+
+
+def _notes(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, int]) -> list[str]:
+    """How the answers of a faultless file read, by the rules that score uses; gold is not needed for that."""
+    predictions = read_predictions(path, questions)
+    kinds: Counter[str] = Counter("no line" for question_id in questions if question_id not in predictions)
+    examples: list[str] = []
+    for question_id, prediction in predictions.items():
+        if prediction.status != "ok" or prediction.answer is None:
+            kinds["failed" if prediction.status != "ok" else "abstained"] += 1
+            continue
+        reading = read_answer(prediction.answer, questions[question_id].choices)
+        kinds[reading.kind] += 1
+        if reading.kind == "unparseable" and len(examples) < MAX_EXAMPLES:
+            examples.append(f"  {question_id}: {quoted(prediction.answer, MAX_ANSWER)}: {reading.reason}")
+    if kinds["unparseable"] > len(examples):
+        examples.append(f"  … and {kinds['unparseable'] - len(examples):,} more")
+    counts = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
+    cited = of_citations(predictions, lengths)
+    return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples, *cited]
+
+
+def check_predictions(path: Path, asked: Asked | None) -> Findings:
+    """Check one predictions file, within the budget for one; without what was asked only its form."""
+    # Pages are read here: the child that reads the stranger's file has no memory for them.
+    lengths = asked.lengths() if asked is not None and may_cite(path) else _NO_LENGTHS
+    try:
+        return within_budget(_check_predictions, path, None if asked is None else asked.questions, lengths, what=path)
+    except BudgetError as error:
+        return Findings([error], [])
+
+
+def _check_predictions(path: Path, questions: Mapping[str, Question] | None, lengths: Mapping[str, int]) -> Findings:
+    faults: list[EduRagError] = list(faults_in(path, questions))
+    if faults or questions is None:
+        return Findings(faults, [] if faults else [f"{path}: form is right (--dataset checks ids and answers)"])
+    return Findings([], _notes(path, questions, lengths))
+
+
+def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
+    """The predictions files of a submission's folder: all, or those for one dataset."""
+    made_for = dataset.manifest.release.folder if dataset else "*"
+    return sorted((folder / "predictions").glob(f"{made_for}/*.jsonl"))
+
+
+def _none_for(submission: Submission, dataset: Dataset) -> SubmissionError:
+    there = ", ".join(sorted({path.parent.name for path in _files(submission.folder, None)})) or "none"
+    what = f"has no predictions for {dataset.manifest.release.folder} (it has: {there})"
+    return SubmissionError(submission.folder, what, "give the dataset that they were made for")
+
+
+def _asked(dataset: Dataset, stem: str) -> Asked:
+    split, _, sample = stem.partition("-")
+    return asked_of(dataset, dataset.only_split(split), sample or None)
+
+
+def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, Asked]) -> Findings:
+    """Check one predictions file of a submission, whose name says the split and the sample.
+
+    `opened` holds what was asked by such names: the questions are read once, however many files answer them.
+    """
+    try:
+        if dataset is None:
+            return check_predictions(path, None)
+        require_made_on(path, dataset.id)
+    except EduRagError as error:  # of the record beside it, which the error names
+        return Findings([error], [])
+    try:
+        if path.stem not in opened:
+            opened[path.stem] = _asked(dataset, path.stem)
+        return check_predictions(path, opened[path.stem])
+    except EduRagError as error:
+        return Findings([SubmissionError(path, error.what, error.remedy)], [])
+
+
+def _settings_notes(submission: Submission) -> Iterator[str]:
+    """What a team should know of its settings, though nothing is wrong with them."""
+    said = submission.settings
+    yield f"{submission.folder}: {_KINDS[bool(said.command)]}"
+    if not said.accounts:
+        yield f"{submission.folder}: accounts = []: no later pull request can add a run to it or withdraw it"
+    if said.withdrawn:
+        yield f"{submission.folder}: withdrawn, and its row stays: {quoted(said.withdrawn, MAX_ANSWER)}"
+
+
+def _check_overlap(folder: Path, dataset: Dataset | None) -> Findings:
+    """Check the questions that a team declares; ids of another split or version are no fault."""
+    if folder.is_symlink():
+        return Findings([], [])
+    try:
+        declared = read_overlap(folder)
+    except EduRagError as error:
+        return Findings([error], [])
+    if dataset is None or not declared:
+        return Findings([], [])
+    columns = [dataset.columns("questions", split, ["question_id"]) for split in dataset.splits()]
+    known = {one for table in columns if table is not None for one in table.column("question_id").to_pylist()}
+    notes = [f"{folder / OVERLAP}: {len(declared & known):,} questions of {dataset.id} are declared as seen"]
+    unknown = sorted(declared - known)
+    if unknown:
+        first = ", ".join(unknown[:MAX_EXAMPLES])
+        notes.append(f"  {len(unknown):,} are no questions of it, which another dataset may have: {first}")
+    return Findings([], notes)
+
+
+def _leftovers(folder: Path) -> Iterator[str]:
+    """What a run left beside the predictions, which a pull request must not bring."""
+    found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
+    if found:
+        more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""
+        yield f"{folder / PREDICTIONS}: stay out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
+
+
+def _is_read(path: Path, folder: Path) -> bool:
+    """Whether a predictions file is read: what is not is a fault of the tree already, and may never end."""
+    if behind_link(path, folder) or not (path.is_file() or path.is_dir()):
+        return False
+    return path.is_dir() or path.stat().st_size <= most_bytes(str(path.relative_to(folder)))
+
+
+def check_submission(
+    folder: Path, dataset: Dataset | None, *, here: bool = True, later: Collection[str] = ()
+) -> Findings:
+    """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults.
+
+    `here`: its command is to start on this machine; else a program that only this machine lacks is no fault.
+    `later`: datasets (`name-version`) whose predictions the caller checks next, so that each file is read once.
+    """
+    submission, faults = all_faults(folder)
+    notes: list[str] = []
+    files = [] if folder.is_symlink() else _files(folder.absolute(), dataset)
+    if submission is not None:
+        faults += settings_faults(submission, here=here)
+        notes += _settings_notes(submission)
+        if dataset is not None and not files and not submission.settings.command:
+            faults.append(_none_for(submission, dataset))
+    files = [path for path in files if path.parent.name not in later]
+    files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
+    opened: dict[str, Asked] = {}
+    for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset, opened) for path in files)]:
+        faults += found.faults
+        notes += found.notes
+    notes += [] if folder.is_symlink() else _leftovers(folder)
+    return Findings(faults, notes, list(of_files([path for path in files if path.is_file()])))

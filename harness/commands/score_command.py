@@ -1,0 +1,190 @@
+"""`edu-rag score`: predictions to scorecard and verdicts, of one system or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.commands.options import (
+    PATH,
+    board_option,
+    grading_of,
+    grading_options,
+    open_pinned,
+    own_machine_option,
+    print_json,
+    print_lines,
+    reruns_option,
+    sample_name,
+    sample_options,
+    split_option,
+    vouched_of,
+)
+
+if TYPE_CHECKING:
+    from edu_rag.files.dataset import Dataset
+    from edu_rag.scorecard.card import ScoreCard, Verdict
+    from harness.judging.grading import Grading
+    from harness.trust.rerun_log import Vouched
+
+
+@click.command()
+@click.argument("path", type=PATH, metavar="[FILE-OR-SUBMISSION]", required=False)
+@click.option(
+    "--dataset",
+    "datasets",
+    type=PATH,
+    multiple=True,
+    required=True,
+    metavar="DIR",
+    help="Dataset folder; repeatable with --all.",
+)
+@split_option
+@sample_options
+@click.option("--json", "as_json", is_flag=True, help="Print the scorecard as JSON.")
+@click.option("--verdicts", type=PATH, metavar="OUT.jsonl", help="Write the verdict of each question to this file.")
+@click.option(
+    "--out",
+    "results",
+    type=PATH,
+    metavar="RESULTS",
+    help="Write the scorecard into this folder of results, for `edu-rag board`.",
+)
+@click.option("--brief", is_flag=True, help="Print one line instead of the table.")
+@click.option("--all", "every", is_flag=True, help="Score all submissions of a folder again, and list what changed.")
+@board_option
+@reruns_option
+@own_machine_option
+@grading_options
+def score(
+    path: Path | None,
+    datasets: Sequence[Path],
+    split: str | None,
+    n_sample: int | None,
+    seed: int,
+    *,
+    as_json: bool,
+    verdicts: Path | None,
+    results: Path | None,
+    brief: bool,
+    every: bool,
+    board_file: Path | None,
+    reruns: Path | None,
+    own_machine: bool,
+    judge: str,
+    judge_cache: Path | None,
+    rules: str,
+) -> None:
+    """Score a predictions file or a submission's predictions: score = accuracy - hallucination, with intervals.
+
+    Every question of the split counts, answered or not. With --sample, a full file is scored on the sample only. Free
+    text is graded by rules where they apply, else by --judge. If an answer cannot be graded, no scorecard is written;
+    --verdicts lists such answers.
+
+    --all scores the predictions of all submissions again, for every split and sample of the given datasets.
+    RESULTS/rescoring.json lists what changed and why. A broken submission is skipped; the others are still scored. Run
+    records and probes could be forged, so they count only if a line of --reruns verifies the predictions. With --board,
+    or a board.toml next to RESULTS, only the datasets that it pins are accepted.
+
+    \b
+    Example:
+      edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset
+      edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset --json --verdicts demo/verdicts.jsonl
+      edu-rag score --all demo/submissions --dataset demo/dataset --out demo/results
+    """
+    grading = grading_of(rules, judge, judge_cache, results)
+    if every:
+        if results is None:
+            raise click.UsageError("--all needs --out RESULTS.")
+        if split or n_sample or verdicts or brief:
+            raise click.UsageError(
+                "--all takes no --split, --sample, --verdicts or --brief: it scores whatever is there."
+            )
+        vouched = vouched_of(reruns, results, own_machine=own_machine)
+        opened = open_pinned(datasets, board_file, results)
+        _score_all(path or Path("submissions"), opened, results, grading, vouched, as_json=as_json)
+        return
+    if reruns is not None or own_machine:
+        raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is believed anyway.")
+    if path is None:
+        raise click.UsageError("Missing argument 'FILE-OR-SUBMISSION'.")
+    if len(datasets) > 1:
+        raise click.UsageError("Several --dataset go with --all only.")
+    (dataset,) = open_pinned(datasets, board_file, results)
+    _score_one(path, dataset, split, sample_name(n_sample, seed), grading, (as_json, brief), (verdicts, results))
+
+
+def _score_one(
+    path: Path,
+    dataset: Dataset,
+    split: str | None,
+    sample: str | None,
+    grading: Grading,
+    shown: tuple[bool, bool],
+    written: tuple[Path | None, Path | None],
+) -> None:
+    from functools import cache
+
+    from edu_rag.files.jsonl import write_records
+    from edu_rag.progress import say
+    from edu_rag.scorecard.card_file import scorecard_values
+    from harness.judging.free_text import UnjudgedError
+    from harness.scoring.score import Exam, Scored, now_utc, open_exam, score_within, summary, write_results
+    from harness.scoring.scorecard_text import brief_line, card_lines
+    from harness.submission.target import find_target
+    from harness.trust.cautions import may_cite, of_cited_pages, of_files, of_result, page_ids
+    from harness.trust.implausible import implausible
+    from harness.trust.rerun_log import OWN_MACHINE
+
+    (as_json, brief), (verdicts, results) = shown, written
+    split = dataset.only_split(split)
+    target = find_target(path, dataset.manifest, split, sample)
+    pages = cache(lambda: page_ids(dataset, split) if may_cite(target.path) else frozenset())
+
+    def opened() -> Exam:
+        pages()  # before the budget begins: these are ours
+        return open_exam(dataset, split, sample)
+
+    def of(scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[Verdict]]:
+        said = (*scored.trust.doubts, *of_result(scored.card), *of_cited_pages(scored.predictions, pages()))
+        return scored.card, said, scored.verdicts if verdicts is not None else ()
+
+    try:
+        card, said, found = score_within(opened, target, of, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading)
+    except UnjudgedError as error:
+        if verdicts is not None:
+            write_records(verdicts, error.rows())
+        raise
+    for caution in (*of_files([target.path]), *said, *implausible(card)):
+        say(caution)
+    if verdicts is not None:
+        write_records(verdicts, found)
+    if results is not None:
+        say(f"wrote {write_results(results, card, target.path)}")
+    if as_json:
+        print_json(summary(card) | scorecard_values(card))
+    else:
+        print_lines([brief_line(card)] if brief else card_lines(card))
+
+
+def _score_all(
+    submissions: Path, opened: Sequence[Dataset], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
+) -> None:
+    from edu_rag.errors import FaultsError
+    from edu_rag.progress import say
+    from harness.rescoring.rescore import rescore
+    from harness.rescoring.score_changes import RECORD, rescoring_lines, rescoring_values, write_record
+    from harness.scoring.score import now_utc
+
+    found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading, vouched=vouched)
+    if write_record(results / RECORD, found):
+        say(f"wrote {results / RECORD}")
+    if as_json:
+        print_json(rescoring_values(found))
+    else:
+        print_lines(rescoring_lines(found))
+    if found.faults:
+        raise FaultsError(found.faults)

@@ -1,0 +1,1 @@
+"""One answer explained, and where a system's points went."""

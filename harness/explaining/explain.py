@@ -1,0 +1,194 @@
+"""One question explained: what the system cited and said, where evidence lies, and where the point went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.gold import Gold
+from edu_rag.records import Leak, Question, WebPage
+from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
+from harness.judging.grading import Grading, grade_all
+from harness.probing.answered_questions import Answered, read_answered
+from harness.scoring.attribution import CAUSES, REMEDIES, attribute
+from harness.scoring.retrieval import places_of
+from harness.scoring.support import holds_evidence, offered_pages
+from harness.submission.target import Target
+
+MAX_CITED = 100
+"""Cited passages that are shown; a file may hold a hundred thousand in a line."""
+
+
+class Marked(NamedTuple):
+    """A passage with what is marked in it: spans of evidence (in the page's offsets), and whether it holds a leak.
+
+    `rank` is its place among the cited, from 1, or None where it is evidence that was not cited; `page` is None where
+    the dataset has no such page, `text` where the passage leaves it.
+    """
+
+    rank: int | None
+    passage: Passage
+    page: WebPage | None
+    text: str | None
+    evidence: Sequence[tuple[int, int]]
+    is_leak: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything known about a system's answer to one question.
+
+    `cause` is one of CAUSES, None for a correct answer. `evidence` holds the places of evidence by
+    page; `pages` the pages that were cited, hold evidence or leak the question, by id; `offered` the ids of the pages
+    that the system got, in that order; `leaks` where a page of the split holds this question. `probe` names the probe
+    that asked; `has_own_pages` is false where that gave other pages than the dataset's: then `offered` and `cause` are
+    empty.
+    """
+
+    dataset: str
+    system: SystemFacts
+    question: Question
+    gold: Gold
+    prediction: Prediction | None
+    verdict: Verdict
+    cause: str | None
+    evidence: Mapping[str, Sequence[tuple[int, int]]]
+    pages: Mapping[str, WebPage]
+    offered: Sequence[str]
+    leaks: Sequence[Leak]
+    probe: str | None = None
+    has_own_pages: bool = True
+
+    @property
+    def passages(self) -> Sequence[Passage]:
+        """What the system cited, in its order."""
+        return self.prediction.passages if self.prediction else ()
+
+    @property
+    def rank_offered(self) -> int | None:
+        """The place of the first page with evidence among the pages that the system got, from 1."""
+        return next((rank for rank, page_id in enumerate(self.offered, 1) if page_id in self.evidence), None)
+
+    @property
+    def rank_cited(self) -> int | None:
+        """The place of the first passage with evidence among the cited, from 1."""
+        ranks = enumerate(self.passages, 1)
+        return next((rank for rank, passage in ranks if holds_evidence([passage], self.evidence)), None)
+
+    def cited(self) -> list[Marked]:
+        """The first MAX_CITED cited passages, marked."""
+        return [self._marked(rank, passage) for rank, passage in enumerate(self.passages[:MAX_CITED], 1)]
+
+    def missed(self) -> list[Marked]:
+        """The evidence that was not cited, with the sentences around it, in the order of the offered pages."""
+        places = [Passage(page_id, *place) for page_id, found in self.evidence.items() for place in found]
+        left = [p for p in places if not holds_evidence(self.passages, {p.page_id: [(p.start, p.end)]})]
+        order = {page_id: rank for rank, page_id in enumerate(self.offered)}
+        left.sort(key=lambda p: (order.get(p.page_id, len(order)), p))
+        return [self._marked(None, self._in_sentences(place)) for place in left]
+
+    def _in_sentences(self, place: Passage) -> Passage:
+        page = self.pages.get(place.page_id)
+        around = [s for s in page.sentences if s.start < place.end and place.start < s.end] if page else []
+        if not around:
+            return place
+        return Passage(place.page_id, min(place.start, around[0].start), max(place.end, around[-1].end))
+
+    def _marked(self, rank: int | None, passage: Passage) -> Marked:
+        page_id, start, end = passage
+        page = self.pages.get(page_id)
+        text = page.text[start:end] if page and end <= len(page.text) else None
+        held = [
+            (max(first, start), min(last, end))
+            for first, last in self.evidence.get(page_id, ())
+            if first < end and start < last
+        ]
+        is_leak = any(leak.page_id == page_id and leak.start < end and start < leak.end for leak in self.leaks)
+        return Marked(rank, passage, page, text, held, is_leak)
+
+
+def explain(
+    dataset: Dataset,
+    split: str,
+    target: Target,
+    question_id: str,
+    sample: str | None = None,
+    grading: Grading | None = None,
+) -> Explanation:
+    """Explain a system's answer to one question. Raises SubmissionError where the split or sample has none such."""
+    answered = read_answered(dataset, split, target, sample)
+    exam = answered.exam
+    question, prediction = _question(answered, dataset, question_id), answered.predictions.get(question_id)
+    (verdict,), _ = grade_all([question], exam.gold, answered.predictions, grading or Grading())
+    evidence = places_of(exam.support.evidence.get(question_id, {}))
+    leaks = [leak for leak in dataset.records("leaks", split, Leak) if leak.question_id == question_id]
+    wanted = {page_id for page_id, _, _ in prediction.passages} if prediction else set()
+    own = answered.has_own_pages
+    return Explanation(
+        dataset=exam.dataset,
+        system=target.system,
+        question=question,
+        gold=exam.gold[question_id],
+        prediction=prediction,
+        verdict=verdict,
+        cause=attribute(question, prediction, verdict, exam.support) if own else None,
+        evidence=evidence,
+        pages=dataset.pages(split, wanted | evidence.keys() | {leak.page_id for leak in leaks}),
+        offered=offered_pages(dataset, split, question_id) if own else (),
+        leaks=leaks,
+        probe=answered.probe,
+        has_own_pages=own,
+    )
+
+
+def _question(answered: Answered, dataset: Dataset, question_id: str) -> Question:
+    exam = answered.exam
+    found = next((question for question in exam.questions if question.question_id == question_id), None)
+    if found is not None:
+        return found
+    if question_id not in exam.known:
+        what = f"no question {question_id[:80]!r} in split {exam.split!r}"
+        raise SubmissionError(dataset.folder, what, f"ids look like {min(exam.known)!r}")
+    asker = f"the sample {exam.sample}" if answered.probe is None else f"what the probe {answered.probe} asked"
+    raise SubmissionError(question_id, f"is not in {asker}", "only its questions were asked")
+
+
+def explanation_values(explanation: Explanation) -> dict[str, Any]:
+    """An explanation as JSON-ready values."""
+    from edu_rag.files.typed import to_plain
+
+    def plain(marked: Marked) -> dict[str, Any]:
+        url = marked.page.url if marked.page else None
+        return {
+            "rank": marked.rank,
+            "passage": list(marked.passage),
+            "url": url,
+            "text": marked.text,
+            "is_evidence": bool(marked.evidence),
+            "evidence": [list(span) for span in marked.evidence],
+            "is_leak": marked.is_leak,
+        }
+
+    e = explanation
+    return {
+        "dataset": e.dataset,
+        "system": e.system.slug,
+        "probe": e.probe,
+        "question": to_plain(e.question),
+        "gold": to_plain(e.gold),
+        "prediction": to_plain(e.prediction),
+        "verdict": to_plain(e.verdict) | {"points": e.verdict.points},
+        "cause": e.cause,
+        "cause_means": CAUSES[e.cause] if e.cause else None,
+        "remedy": REMEDIES[e.cause] if e.cause else None,
+        "n_offered": len(e.offered),
+        "rank_offered": e.rank_offered,
+        "n_cited": len(e.passages),
+        "rank_cited": e.rank_cited,
+        "cited": [plain(marked) for marked in e.cited()],
+        "missed": [plain(marked) for marked in e.missed()],
+        "leaks": [to_plain(leak) for leak in e.leaks],
+    }

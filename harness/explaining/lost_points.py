@@ -1,0 +1,123 @@
+"""Where a system's points went: its questions by the cause for which they were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.look.texts import clip, quoted
+from edu_rag.records import Question
+from edu_rag.scorecard.card import Prediction, SystemFacts, Verdict
+from harness.judging.grading import Grading, grade_all
+from harness.probing.answered_questions import read_answered
+from harness.scoring.attribution import CAUSES, causes_of, points_lost
+from harness.submission.target import Target
+
+MAX_TEXT = 90
+"""Characters of a question's text that a line shows."""
+MAX_ANSWER = 80
+"""Characters of an answer that a line shows."""
+
+
+class Lost(NamedTuple):
+    """A question without a right answer, its verdict, and why: one of harness.scoring.attribution.CAUSES.
+
+    `answer` is what the system answered; None where it gave none.
+    """
+
+    question: Question
+    verdict: Verdict
+    cause: str
+    answer: str | None
+
+
+class Losses(NamedTuple):
+    """A system's lost questions in order of id, and the points they cost by cause."""
+
+    dataset: str
+    system: SystemFacts
+    n: int
+    lost: Sequence[Lost]
+    points: dict[str, int]
+
+
+def find_losses(
+    dataset: Dataset, split: str, target: Target, sample: str | None = None, grading: Grading | None = None
+) -> Losses:
+    """Attribute every lost question of a predictions file. Raises DataError or SubmissionError."""
+    exam, system, predictions, probe = answered = read_answered(dataset, split, target, sample)
+    if not answered.has_own_pages:
+        what = f"these are answers to the probe {probe}, which gave other pages than the dataset's"
+        raise SubmissionError(target.path, what, "give the predictions of the run, or one QUESTION to explain")
+    verdicts, _ = grade_all(exam.questions, exam.gold, predictions, grading or Grading())
+    causes = causes_of(exam.questions, predictions, verdicts, exam.support)
+    found = zip(exam.questions, verdicts, causes, strict=True)
+    lost = [
+        Lost(question, verdict, cause, _answer(predictions.get(question.question_id)))
+        for question, verdict, cause in found
+        if cause is not None
+    ]
+    return Losses(exam.dataset, system, len(exam.questions), lost, points_lost(causes, verdicts))
+
+
+def _answer(prediction: Prediction | None) -> str | None:
+    return prediction.answer if prediction is not None and prediction.status == "ok" else None
+
+
+def lost_to(losses: Losses, cause: str) -> list[Lost]:
+    """The questions lost to a cause. Raises SubmissionError where there is no such cause."""
+    if cause not in CAUSES:
+        raise SubmissionError("--lost", f"unknown cause {cause[:40]!r}", f"choose from {', '.join(CAUSES)}")
+    return [lost for lost in losses.lost if lost.cause == cause]
+
+
+def losses_lines(losses: Losses) -> Iterator[str]:
+    """How many questions, and points, each cause cost."""
+    n_points = sum(losses.points.values())
+    yield (
+        f"{losses.system.slug} on {losses.dataset}: {len(losses.lost):,} of {losses.n:,} questions without a right "
+        f"answer; {n_points:,} points below all right (an incorrect answer costs 2, any other 1)"
+    )
+    yield f"  {'cause':14} {'questions':>9} {'points':>7}"
+    for cause, means in CAUSES.items():
+        n = sum(lost.cause == cause for lost in losses.lost)
+        yield f"  {cause:14} {n:9,} {losses.points[cause]:7,}   {means}"
+
+
+def lost_lines(found: Sequence[Lost], limit: int | None) -> Iterator[str]:
+    """One line a question: id, outcome, the beginning of its text; below it what was said where the form failed."""
+    shown = found if limit is None else found[:limit]
+    for lost in shown:
+        yield f"{lost.question.question_id}  {lost.verdict.outcome:11}  {clip(lost.question.text, MAX_TEXT)}"
+        if lost.verdict.outcome == "unparseable":
+            yield f"    answer: {quoted(lost.answer or '', MAX_ANSWER)}: {lost.verdict.reason}"
+        elif lost.verdict.outcome == "failed":
+            yield f"    reason: {lost.verdict.reason}"
+    if len(found) > len(shown):
+        yield f"… and {len(found) - len(shown):,} more (--limit shows more)"
+
+
+def losses_values(losses: Losses, found: Sequence[Lost], limit: int | None) -> dict[str, Any]:
+    """Losses as JSON-ready values: counts and points by cause, and the questions found."""
+    shown = found if limit is None else found[:limit]
+    return {
+        "dataset": losses.dataset,
+        "system": losses.system.slug,
+        "n": losses.n,
+        "attribution": {cause: sum(lost.cause == cause for lost in losses.lost) for cause in CAUSES},
+        "points_lost": losses.points,
+        "n_found": len(found),
+        "questions": [
+            {
+                "question_id": question.question_id,
+                "cause": cause,
+                "outcome": verdict.outcome,
+                "reason": verdict.reason,
+                "answer": answer,
+                "text": question.text,
+            }
+            for question, verdict, cause, answer in shown
+        ],
+    }

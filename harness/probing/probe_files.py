@@ -1,0 +1,157 @@
+"""The probes that lie beside a predictions file: which belong to it, and what they answered."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from edu_rag.files.manifest import file_sha256
+from edu_rag.names import Sample, split_and_sample
+from edu_rag.progress import say
+from edu_rag.records import Question
+from edu_rag.scorecard.card import Prediction
+from harness.probing.permute import may_permute
+from harness.probing.probe_names import NAMES, REPEAT
+from harness.probing.probe_pages import DRAWS
+from harness.submission.folder import behind_link
+from harness.submission.predictions_file import read_predictions
+from harness.submission.run_record import RunRecord, is_measured, read_run_record, record_path, same_system
+
+if TYPE_CHECKING:
+    from edu_rag.gold import Gold
+    from harness.scoring.score import Exam
+
+_FILE = re.compile(
+    rf"(?P<table>[^.]+)\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
+)
+_MAX_SHOWN = 3
+"""Names of files that are shown for each reason."""
+
+
+class Answered(NamedTuple):
+    """One probe's predictions on those questions of an exam that it asked, and the main run's on the same.
+
+    `supported`: ids of the questions with evidence.
+    """
+
+    questions: Sequence[Question]
+    gold: Mapping[str, Gold]
+    record: RunRecord
+    predictions: Mapping[str, Prediction]
+    main: Mapping[str, Prediction]
+    supported: Collection[str]
+
+
+def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | None) -> str:
+    """Why a probe's predictions do not belong beside the main run's, or nothing."""
+    if record is None:
+        return "without a run record"
+    if record.dataset != exam.dataset:
+        return f"made on {record.dataset}"
+    if record.draws != DRAWS:
+        return f"drawn by {record.draws or 'no'} rules, not {DRAWS}"
+    if main is None:
+        return "beside predictions without a run record"
+    if not same_system(record, main):
+        return "made by another version of the system"
+    if record.predictions_sha256 != file_sha256(path):
+        return "not what its run record says"
+    return ""
+
+
+class _Beside(NamedTuple):
+    """A probe's file beside the predictions: its name in files, how many questions were asked for, why it is stale."""
+
+    path: Path
+    probe: str
+    n_asked: float
+    record: RunRecord | None
+    stale: str
+
+    def covers(self, other: _Beside) -> bool:
+        """Whether this one says, as of now, what the other one said of as many questions or fewer."""
+        kinds = {REPEAT if one.probe.startswith(REPEAT) else one.probe for one in (self, other)}
+        return len(kinds) == 1 and not self.stale and self.n_asked >= other.n_asked
+
+
+def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
+    """Every probe of this split beside a predictions file."""
+    main = read_run_record(predictions)
+    for path in sorted((predictions.parent / "probes").glob(f"{exam.split}*.jsonl")):
+        match = _FILE.fullmatch(path.name)
+        asked = split_and_sample(match["table"]) if match else None
+        if not match or not asked or asked[0] != exam.split:
+            continue
+        # A stranger's link may lead to a pipe that never ends.
+        if not path.is_file() or behind_link(path, predictions.parent):
+            continue
+        record = read_run_record(path)
+        n_asked = Sample.parse(asked[1]).n if asked[1] else math.inf
+        yield _Beside(path, match["probe"], n_asked, record, _stale(path, record, exam, main))
+
+
+def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunRecord]]:
+    """Probe name in files, file and record of every probe of this split that belongs to the main run.
+
+    What is left out is told in one line, but for what another one has replaced.
+    """
+    found = list(_beside(predictions, exam))
+    left_out = [one for one in found if one.stale and not any(other.covers(one) for other in found)]
+    if left_out:
+        reasons = [f"{_names(group)} ({why})" for why, group in _by_reason(left_out).items()]
+        told = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
+        say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them anew")
+    for one in found:
+        if one.record is not None and not one.stale:
+            yield one.probe, one.path, one.record
+
+
+def _by_reason(left_out: Sequence[_Beside]) -> dict[str, list[_Beside]]:
+    groups: dict[str, list[_Beside]] = {}
+    for one in left_out:
+        groups.setdefault(one.stale, []).append(one)
+    return groups
+
+
+def _names(group: Sequence[_Beside]) -> str:
+    more = f" and {len(group) - _MAX_SHOWN} more" if len(group) > _MAX_SHOWN else ""
+    return ", ".join(one.path.name for one in group[:_MAX_SHOWN]) + more
+
+
+def remove_replaced(predictions: Path, exam: Exam, made: Collection[Path]) -> None:
+    """Remove the stale files of probes that were `made` anew on as many questions or more.
+
+    What the harness did not write, or somebody changed, stays: nothing says that it can be had again.
+    """
+    found = list(_beside(predictions, exam))
+    anew = [one for one in found if one.path in made]
+    old = [one for one in found if one.stale and is_measured(one.path) and any(new.covers(one) for new in anew)]
+    for one in old:
+        for path in (one.path, record_path(one.path), one.path.with_suffix(".log")):
+            path.unlink(missing_ok=True)
+    if old:
+        say(f"{len(old):,} stale probe(s) removed, which these replace: {_names(old)}")
+
+
+def _fit(probe: str, question: Question) -> bool:
+    return may_permute(question) if probe == "permuted" else question.kind != "free_text"
+
+
+def probe_answers(predictions: Path, exam: Exam) -> dict[str, Answered]:
+    """What each probe beside a predictions file answered, by its name in files (`repeat-1`); empty where none was run.
+
+    Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
+    read.
+    """
+    candidates = list(_candidates(predictions, exam))
+    main = read_predictions(predictions, exam.known) if candidates else {}
+    best: dict[str, Answered] = {}
+    for name, path, record in candidates:
+        said = read_predictions(path, exam.known)
+        questions = [q for q in exam.questions if q.question_id in said and _fit(name, q)]
+        if len(questions) > len(best[name].questions if name in best else ()):
+            best[name] = Answered(questions, exam.gold, record, said, main, exam.support.evidence.keys())
+    return best

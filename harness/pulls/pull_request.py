@@ -1,0 +1,147 @@
+"""A pull request from a stranger: judged, copied as data, checked, run in the sandbox, scored, compared, reported.
+
+Everything here is the base's code; of the head only plain files of one submission are read, and nothing of it runs
+outside the sandbox.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.budget import one_budget_a_file
+from edu_rag.errors import EduRagError, each_fault
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import ScoreCard
+from harness.check_submission import check_submission
+from harness.pulls.changed_files import Change, judge
+from harness.pulls.copied_submission import take
+from harness.pulls.place_on_board import read_results
+from harness.pulls.review_records import Request, Review
+from harness.pulls.review_warnings import of_claims, of_names, runs_of_team
+from harness.pulls.scoring import Scoring
+from harness.pulls.tables import OWN_BASELINES, Asks, Table, asks_of, board_of, tables_of
+from harness.submission.folder import Submission, open_submission
+
+
+class _Base(NamedTuple):
+    """What is known from the base.
+
+    The tables at hand, what the board asks of each dataset, the baselines' team, all results, and what cannot be read.
+    """
+
+    tables: list[Table]
+    asks: dict[str, Asks]
+    baselines_team: str
+    cards: list[ScoreCard]
+    unreadable: list[str]
+
+
+def review(request: Request) -> Review:
+    """Judge, check, run, score and compare a pull request; what a stranger can cause is told in the review.
+
+    Raises EduRagError where the base or a dataset is at fault, such as a dataset that is not the board's.
+    """
+    board = board_of(request.base)
+    team = OWN_BASELINES if board is None else board.baselines_team
+    tables = tables_of(request.datasets, board)
+    base = _Base(tables, asks_of(tables, board), team, *read_results(request.base))
+    try:
+        change = judge(request.base, request.head, request.author)
+    except EduRagError as error:
+        return Review(faults=tuple(each_fault(error)))
+    hidden = (*request.terms.hidden, *(dataset.folder for dataset in request.datasets))
+    request = replace(request, terms=replace(request.terms.begun(), hidden=hidden))
+    with one_budget_a_file(), tempfile.TemporaryDirectory(prefix="edu-rag-pr-") as scratch:
+        return _without(_reviewed(request, base, change, Path(scratch)), scratch)
+
+
+def _without(found: Review, scratch: str) -> Review:
+    """What is told, by the names that the stranger knows, not by those of our copy."""
+
+    def told(text: str) -> str:
+        return text.replace(f"{scratch}/", "")
+
+    faults = tuple(EduRagError(told(one.where), told(one.what), told(one.remedy)) for one in found.faults)
+    results = tuple(replace(one, warnings=tuple(map(told, one.warnings))) for one in found.results)
+    return replace(
+        found,
+        faults=faults,
+        results=results,
+        warnings=tuple(map(told, found.warnings)),
+        notes=tuple(map(told, found.notes)),
+        sandbox=told(found.sandbox),
+    )
+
+
+def _reviewed(request: Request, base: _Base, change: Change, scratch: Path) -> Review:
+    """Take, check and score the submission that a pull request changes."""
+    found = Review(change=change)
+    try:
+        folder = take(request.head, change.slug, scratch)
+        if change.kind == "withdrawal":
+            return _withdrawn(found, open_submission(folder), base.cards)
+        faults, notes, cautions = _checked(folder, request.datasets)
+        if faults:
+            return replace(found, faults=tuple(faults))
+        submission = open_submission(folder)
+        facts = submission.facts
+        found = replace(
+            found,
+            system=facts,
+            notes=(*notes, *base.unreadable),
+            n_runs_of_team=runs_of_team(facts.team, base.cards),
+            warnings=(
+                *change.warnings,
+                *cautions,
+                *of_names(facts, request.base, base.cards),
+                *of_claims(facts, request.base, request.author, base.baselines_team),
+            ),
+        )
+        work = Scoring(
+            request=request,
+            submission=submission,
+            change=change,
+            tables=base.tables,
+            asks=base.asks,
+            cards=base.cards,
+            baselines_team=base.baselines_team,
+            scratch=scratch,
+        )
+        results = work.results()
+    except EduRagError as error:
+        return replace(found, faults=(*found.faults, *each_fault(error)))
+    return replace(
+        found,
+        faults=tuple(work.faults),
+        results=() if work.faults else tuple(results),
+        sandbox=work.sandbox,
+        warnings=(*found.warnings, *work.warnings),
+        kept=() if work.faults else tuple(work.kept),
+    )
+
+
+def _withdrawn(found: Review, submission: Submission, cards: Sequence[ScoreCard]) -> Review:
+    """A withdrawal: its files are those that were judged when they came, so nothing of them is checked again."""
+    mine = (card for card in cards if card.system.slug == submission.slug)
+    rows = {f"{card.dataset}, {card.split}" + (f", {card.sample}" if card.sample else "") for card in mine}
+    return replace(found, system=submission.facts, rows=tuple(sorted(rows)))
+
+
+def _checked(folder: Path, datasets: Sequence[Dataset]) -> tuple[list[EduRagError], list[str], Sequence[str]]:
+    """Everything wrong with a submission: its form, and its predictions for each dataset that it has some for.
+
+    With notes on how its answers read, and cautions on how its files were made.
+    """
+    own = {dataset.manifest.release.folder for dataset in datasets}
+    form = check_submission(folder, None, here=False, later=own)
+    faults, notes = list(form.faults), []
+    for dataset in datasets:
+        if any((folder / "predictions").glob(f"{dataset.manifest.release.folder}/*.jsonl")):
+            found = check_submission(folder, dataset, here=False)
+            faults += found.faults
+            notes += [note for note in found.notes if note not in notes]
+    return list({str(fault): fault for fault in faults}.values()), notes, form.cautions

@@ -1,0 +1,67 @@
+"""A pull request, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from edu_rag.errors import EduRagError
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import ScoreCard, SystemFacts
+from harness.pulls.changed_files import Change
+from harness.pulls.place_on_board import Standing
+from harness.pulls.sandboxed_runs import Asked, Terms
+from harness.pulls.tables import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A pull request: the trees before and after, who opened it, what it is scored on, and how its system is run.
+
+    `keep` is a folder for the predictions that are made here; None keeps none.
+    """
+
+    base: Path
+    head: Path
+    datasets: tuple[Dataset, ...]
+    scored_at: datetime
+    author: str | None = None
+    terms: Terms = field(default_factory=Terms)
+    keep: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableResult:
+    """A scored table: the scorecard, where it would stand, what the sandbox was asked, and what is odd about it."""
+
+    table: Table
+    card: ScoreCard
+    standing: Standing
+    asked: Asked | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run.
+
+    `kept`: the files that its team should add to the pull request, as they lie in a checkout. `rows`: the board's
+    tables that a withdrawn system has a row in.
+    """
+
+    change: Change | None = None
+    system: SystemFacts | None = None
+    faults: tuple[EduRagError, ...] = ()
+    results: tuple[TableResult, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    n_runs_of_team: int = 0
+    sandbox: str = ""
+    kept: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it may be merged, as far as a machine can say."""
+        return not self.faults

@@ -1,0 +1,141 @@
+"""The report on a pull request, which its team reads: Markdown, at most 60 kB, no question and no gold in it.
+
+What a stranger could learn by many requests: on a hidden split every number is an answer to a question about gold, so
+there rates are whole percents, no slice, cause or retrieval is told, and no difference in numbers. That slows guessing
+down; it does not end it. Operators: count a team's requests, and let nobody hand in one change at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.pulls.markdown import cell, code, prose_table, table, within
+from harness.pulls.next_steps import next_lines, was_made_here
+from harness.pulls.table_report import MAX_LISTED, places, shown_score, table_lines
+
+if TYPE_CHECKING:
+    from harness.pulls.review_records import Review
+
+MAX_BYTES = 60_000
+MAX_FAULTS = 60
+MAX_WARNINGS = 100
+_CHANGES = {
+    "new": "a new submission",
+    "new run": "a new run of a submission that is there",
+    "withdrawal": "the withdrawal of a submission",
+}
+
+
+def report(review: Review) -> str:
+    """The whole report, ending in a newline."""
+    lines = [*_verdict(review), *_faults(review), *_overview(review)]
+    for result in review.results:
+        lines += table_lines(result)
+    lines += [*_declared(review), *_sandbox(review), *_warnings(review), *_notes(review), *next_lines(review)]
+    return within("\n".join(lines).rstrip("\n") + "\n", MAX_BYTES)
+
+
+def _verdict(review: Review) -> Iterator[str]:
+    if not review.accepted:
+        n = len(review.faults)
+        yield "## Refused"
+        yield ""
+        things = "1 thing has" if n == 1 else f"{n:,} things have"
+        yield (
+            f"This pull request cannot be merged as it is: {things} to be mended. The table says where, what, and how. "
+            "Push to the same branch, and this check runs again."
+        )
+    elif review.change is not None:
+        team = "" if review.system is None else f" of the team {code(review.system.team, 80)}"
+        yield "## Accepted"
+        yield ""
+        what = _CHANGES[review.change.kind]
+        yield f"{code(review.change.slug)}{team}: {what}. Nothing stands in the way of a merge; a maintainer decides."
+        if was_made_here(review):
+            yield from ("", "**One step is left for its team: the predictions are to be committed**, as told below.")
+        if not review.results and review.change.kind != "withdrawal":
+            yield from ("", "**Nothing was scored here**: see the warnings.")
+        if review.n_runs_of_team:
+            yield from ("", f"The board holds {review.n_runs_of_team:,} earlier result(s) of this team.")
+    n_warnings = len(review.warnings) + sum(len(result.warnings) for result in review.results)
+    if n_warnings:
+        yield from ("", f"**{n_warnings:,} warning(s)** for the maintainers stand below.")
+    yield ""
+
+
+def _faults(review: Review) -> Iterator[str]:
+    if not review.faults:
+        return
+    shown = review.faults[:MAX_FAULTS]
+    rows = [(cell(fault.where, 160), cell(fault.what, 240), cell(fault.remedy, 240)) for fault in shown]
+    yield from prose_table(("where", "what is wrong", "what to do"), rows)
+    if len(review.faults) > MAX_FAULTS:
+        yield from (f"… and {len(review.faults) - MAX_FAULTS:,} more.", "")
+
+
+def _overview(review: Review) -> list[str]:
+    """One line a table, where there are several."""
+    if len(review.results) < 2:
+        return []
+    rows = []
+    for one in review.results:
+        score = shown_score(one.card.counts.score, one.table.hidden)
+        rows.append((cell(one.table.title), f"{one.card.counts.n:,}", score, places(one)))
+    return table(("table", "questions", "score", "place"), rows)
+
+
+def _declared(review: Review) -> Iterator[str]:
+    """What the team says of its system, which nobody has checked."""
+    if review.system is None or (review.change is not None and review.change.kind == "withdrawal"):
+        return
+    said = review.system
+    rows = (
+        ("name", said.name),
+        ("licence", said.licence),
+        ("models", "; ".join(said.models)),
+        ("knowledge besides the pages", said.outside_knowledge),
+        ("overlap with TQA", said.tqa_overlap),
+        ("blind", "yes" if said.blind else "no"),
+        ("runnable", "yes" if said.runnable else "no"),
+    )
+    yield from ("### What the team declares", "")
+    yield from prose_table(("about", "in its own words"), [(name, cell(text, 300)) for name, text in rows if text])
+
+
+def _sandbox(review: Review) -> Iterator[str]:
+    caps = next((result.asked.caps for result in review.results if result.asked is not None), {})
+    if review.sandbox or caps:
+        yield from ("### The sandbox", "")
+    if review.sandbox:
+        yield from (code(review.sandbox, 600), "")
+    if caps:
+        yield from prose_table(("in force", "value"), _caps(caps))
+
+
+def _caps(caps: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was in force, by name; sizes as people read them."""
+    for name, value in sorted(caps.items()):
+        if name.endswith("_bytes") and isinstance(value, int):
+            yield f"{name.removesuffix('_bytes')}, at most", f"{value / 2**20:,.0f} MiB"
+        elif value not in (None, "", [], ()):
+            yield name, cell(value)
+
+
+def _warnings(review: Review) -> Iterator[str]:
+    per_table = [f"{code(result.table.title)}: {code(text)}" for result in review.results for text in result.warnings]
+    # More than there are kinds of them, so that no flood of one kind hides another.
+    told = [*map(code, review.warnings), *per_table]
+    yield from _list("Warnings, for the maintainers to look at", told, MAX_WARNINGS)
+
+
+def _notes(review: Review) -> Iterator[str]:
+    yield from _list("Notes", list(map(code, review.notes)), MAX_LISTED)
+
+
+def _list(title: str, items: Sequence[str], most: int) -> Iterator[str]:
+    if items:
+        yield from (f"### {title}", "", *(f"- {item}" for item in items[:most]))
+        if len(items) > most:
+            yield f"- … and {len(items) - most:,} more"
+        yield ""

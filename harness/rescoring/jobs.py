@@ -1,0 +1,155 @@
+"""What is to be scored: every submission's predictions, each with its dataset, its table and its result's place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.errors import ConfigError, EduRagError, each_fault
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import QuestionSet
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME
+from edu_rag.scorecard.results_folder import ResultsFolder, place_of
+from harness.rescoring.eligible_predictions import Made, best_for, on_samples, predictions_of
+from harness.scoring.score import Exam, open_exam, sampled
+from harness.submission.folder import FILE_NAME as SUBMISSION_FILE
+from harness.submission.folder import Submission, open_submission
+
+
+class Job(NamedTuple):
+    """One predictions file to score on one dataset, and where among the results its scorecard belongs."""
+
+    dataset: Dataset
+    submission: Submission
+    made: Made
+    scorecard: Path
+
+
+class Results(ResultsFolder):
+    """The results that there are, and which of them a new one replaces."""
+
+    def samples(self, dataset: Dataset) -> set[tuple[str, str]]:
+        """The tables of samples that stand among the results of a dataset's version, as (split, sample)."""
+        release = dataset.manifest.release
+        return {(c.split, c.sample) for c in self.cards.values() if c.sample and c.asked.release == release}
+
+    def before(self, after: ScoreCard) -> ScoreCard | None:
+        """The result that a new one replaces, or else the newest one of an older version of the dataset."""
+        own = self.cards.get(self.folder / place_of(after) / FILE_NAME)
+        if own is not None:
+            return own
+        older = [card for card in self.cards.values() if _is_older(card, after)]
+        return max(older, key=lambda card: card.dataset_id.version, default=None)
+
+    def newer_than(self, card: ScoreCard) -> bool:
+        """Whether a result on a newer version stands in a result's place on the board: docs/scoring.md, section 11."""
+        major, rule = card.dataset_id.major, card.answers_rule
+        newer = (one for one in self.cards.values() if _is_older(card, one))
+        return any(one.dataset_id.major == major and one.answers_rule == rule for one in newer)
+
+
+def _is_older(card: ScoreCard, after: ScoreCard) -> bool:
+    if (card.system.slug, card.split, card.sample) != (after.system.slug, after.split, after.sample):
+        return False
+    old, new = card.dataset_id, after.dataset_id
+    return old.name == new.name and old.version < new.version
+
+
+class Exams:
+    """Each exam is opened once, whatever the number of submissions."""
+
+    def __init__(self, datasets: Sequence[Dataset], results: Results) -> None:
+        self._open: dict[tuple[str, str, str | None], Exam] = {}
+        self._datasets = datasets
+        self._prints: defaultdict[QuestionSet, set[str]] = defaultdict(set)
+        for card in results.cards.values():
+            if "questions" in card.exam and not card.made_on:
+                self._prints[card.asked].add(card.exam["questions"])
+
+    def of(self, dataset: Dataset, split: str, sample: str | None) -> Exam:
+        """The exam of a split or of a sample of it. Raises EduRagError."""
+        key = dataset.id, split, sample
+        if key not in self._open:
+            whole = self._open.get((dataset.id, split, None)) or open_exam(dataset, split, None)
+            self._open[dataset.id, split, None] = whole
+            self._open[key] = sampled(whole, sample) if sample else whole
+        return self._open[key]
+
+    def same_questions(self, dataset: Dataset, made: Made) -> bool:
+        """Whether all that is known of another version's questions says that they are this dataset's very questions."""
+        known = set(self._prints.get(made.asked, ()))
+        for other in self._datasets:
+            if other.manifest.release == made.asked.release and made.asked.split in other.splits():
+                known.add(self.of(other, made.asked.split, made.asked.sample).prints["questions"])
+        return known == {self.of(dataset, made.asked.split, made.asked.sample).prints["questions"]}
+
+
+def submissions_in(folder: Path, faults: list[EduRagError]) -> list[Submission]:
+    """The submissions of a folder, in order; what is wrong with the others goes to `faults`. Raises ConfigError."""
+    if not folder.is_dir():
+        raise ConfigError(folder, "is no folder", "give the folder that holds the submissions")
+    if (folder / SUBMISSION_FILE).is_file():
+        raise ConfigError(folder, "is one submission", "give the folder that it lies in, or score it without --all")
+    found: list[Submission] = []
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.name.startswith("."):
+            try:
+                found.append(open_submission(path))
+            except EduRagError as error:
+                faults += each_fault(error)
+    return found
+
+
+class Plan(NamedTuple):
+    """The jobs of one submission on one dataset; or why there are none."""
+
+    dataset: Dataset
+    submission: Submission
+    jobs: tuple[Job, ...]
+    faults: tuple[EduRagError, ...] = ()
+
+
+def plans(submissions: Sequence[Submission], datasets: Sequence[Dataset], exams: Exams, results: Results) -> list[Plan]:
+    """What there is to score. Who answered the whole split stands in the tables of its samples too.
+
+    Raises ConfigError where two of the datasets have one name and version.
+    """
+    versions = [str(dataset.manifest.release) for dataset in datasets]
+    if len(set(versions)) < len(versions):
+        raise ConfigError("--dataset", f"{max(versions, key=versions.count)} is given twice", "give it once")
+    found: list[Plan] = []
+    for dataset in datasets:
+        chosen = [_chosen(dataset, submission, exams) for submission in submissions]
+        handed_in = {(one.asked.split, one.asked.sample) for made, _ in chosen for one in made if one.asked.sample}
+        tables = {table for table in results.samples(dataset) | handed_in if _can_be(dataset, table, exams)}
+        for submission, (made, faults) in zip(submissions, chosen, strict=True):
+            jobs = tuple(_jobs(dataset, submission, on_samples(made, tables), results.folder))
+            found.append(Plan(dataset, submission, jobs, faults))
+    return sorted(found, key=lambda plan: plan.submission.slug)
+
+
+def _can_be(dataset: Dataset, table: tuple[str, str], exams: Exams) -> bool:
+    """Whether a sample can be drawn: one that cannot is a fault of whoever handed it in, and of nobody else."""
+    try:
+        exams.of(dataset, *table)
+    except EduRagError:
+        return False
+    return True
+
+
+def _chosen(dataset: Dataset, submission: Submission, exams: Exams) -> tuple[list[Made], tuple[EduRagError, ...]]:
+    """The predictions to score on a dataset; or what is wrong."""
+    try:
+        same = lambda made: exams.same_questions(dataset, made)  # noqa: E731
+        return list(best_for(dataset, predictions_of(submission), same)), ()
+    except EduRagError as error:
+        return [], tuple(each_fault(error))
+
+
+def _jobs(dataset: Dataset, submission: Submission, chosen: Iterable[Made], results: Path) -> Iterator[Job]:
+    for made in chosen:
+        folder = results / dataset.manifest.release.folder / made.asked.table / submission.slug
+        yield Job(dataset, submission, made, folder / FILE_NAME)

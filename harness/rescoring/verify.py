@@ -1,0 +1,219 @@
+"""Every number of a board made again from the repository: scorecards from predictions, and a site from scorecards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import msgspec
+
+from edu_rag.errors import EduRagError, each_fault
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import to_line
+from edu_rag.files.manifest import file_sha256
+from edu_rag.progress import Stage
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
+from edu_rag.scorecard.card_file import scorecard_values
+from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
+from harness.judging.grading import Grading
+from harness.rescoring.eligible_predictions import target_of
+from harness.rescoring.jobs import Exams, Job, Results, plans, submissions_in
+from harness.rescoring.rescore import GONE, why_kept
+from harness.scoring.score import score_within
+from harness.trust.rerun_log import NOBODY, Vouched
+
+Status = Literal["same", "differs", "cannot be made again", "superseded", "not given", "not on the board"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+BAD: frozenset[Status] = frozenset({"differs", "cannot be made again", "not on the board"})
+FORMAT = "edu-rag-verification-v1"
+_TOLD_APART = ("scored_at", "harness")
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_WIDEST = 80
+
+
+class Difference(NamedTuple):
+    """A number that is another one when it is made again; `field` is its path in the file."""
+
+    field: str
+    stored: Any
+    remade: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What became of one file: of a scorecard, `harness` names the version that made it where that is another one."""
+
+    file: str
+    status: Status
+    why: str = ""
+    harness: str = ""
+    differences: tuple[Difference, ...] = ()
+
+
+def differences(stored: Any, remade: Any, field: str = "") -> Iterator[Difference]:
+    """Where two JSON values differ, object by object; lists are compared whole."""
+    if isinstance(stored, dict) and isinstance(remade, dict):
+        for name in sorted(stored.keys() | remade.keys()):
+            path = f"{field}.{name}" if field else name
+            yield from differences(stored.get(name), remade.get(name), path)
+    elif stored != remade or type(stored) is not type(remade):
+        yield Difference(field, stored, remade)
+
+
+def _as_file(card: ScoreCard) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.json.decode(to_line(scorecard_values(card)))
+    return {name: value for name, value in values.items() if name not in _TOLD_APART}
+
+
+class _Remaking:
+    """The scorecards of a results folder, made again one by one."""
+
+    def __init__(self, stored: Results, exams: Exams, grading: Grading | None, vouched: Vouched) -> None:
+        self._stored, self._exams, self._grading, self._vouched = stored, exams, grading, vouched
+
+    def finding(self, path: Path, job: Job) -> Finding:
+        """Score a job again and hold the result against the stored one."""
+        file = path.relative_to(self._stored.folder).as_posix()
+        try:
+            remade = self._made(job)
+        except EduRagError as error:
+            return Finding(file=file, status="cannot be made again", why=str(each_fault(error)[0]))
+        if path in self._stored.faults:
+            return Finding(file=file, status="differs", why=str(self._stored.faults[path][0]))
+        card = self._stored.cards[path]
+        found = [*differences(_as_file(card), _as_file(remade)), *_of_copy(path, card)]
+        harness = card.harness if card.harness != remade.harness else ""
+        return Finding(file=file, status="differs" if found else "same", harness=harness, differences=tuple(found))
+
+    def can_be_made(self, job: Job) -> bool:
+        """Whether a job's predictions can be scored at all."""
+        try:
+            self._made(job)
+        except EduRagError:
+            return False
+        return True
+
+    def _made(self, job: Job) -> ScoreCard:
+        exam = self._exams.of(job.dataset, job.made.asked.split, job.made.asked.sample)
+        target = target_of(job.submission, job.made, job.dataset)
+        card: ScoreCard = score_within(
+            exam, target, lambda scored: scored.card, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
+        )
+        return card
+
+
+def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:
+    """Whether the copy of the predictions beside a scorecard is of what was scored; it need not be there."""
+    copy = path.with_name(PREDICTIONS)
+    if copy.is_file() and (found := file_sha256(copy)) != card.predictions_sha256:
+        yield Difference(PREDICTIONS, found, card.predictions_sha256)
+
+
+def verify(
+    results: Path,
+    submissions: Path,
+    datasets: Sequence[Dataset],
+    *,
+    grading: Grading | None = None,
+    vouched: Vouched = NOBODY,
+) -> tuple[list[Finding], list[EduRagError]]:
+    """Make every scorecard of a results folder again from the submissions' predictions; nothing is written.
+
+    Returns what became of each, in order of their files, and the faults of submissions that cannot be opened. Raises
+    ConfigError where there is no folder of submissions, or two of the datasets have one name and version.
+    """
+    faults: list[EduRagError] = []
+    stored = Results(results)
+    exams = Exams(datasets, stored)
+    planned = plans(submissions_in(submissions, faults), datasets, exams, stored)
+    jobs = {job.scorecard: job for plan in planned for job in plan.jobs}
+    broken = {plan.submission.slug: plan.faults[0] for plan in planned if plan.faults}
+    remaking = _Remaking(stored, exams, grading, vouched)
+    there = sorted(stored.cards.keys() | stored.faults.keys())
+    found: list[Finding] = []
+    with Stage("verify", total=len(there), bad="not verified") as stage:
+        for path in there:
+            one = remaking.finding(path, jobs[path]) if path in jobs else _left(path, stored, datasets, broken)
+            stage.add("done" if one.status == "same" else one.status)
+            found.append(one)
+    return sorted([*found, *_not_there(remaking, jobs, stored)], key=lambda one: one.file), faults
+
+
+def _left(path: Path, stored: Results, datasets: Sequence[Dataset], broken: Mapping[str, EduRagError]) -> Finding:
+    """A scorecard that no predictions were found for."""
+    file = path.relative_to(stored.folder).as_posix()
+    if path in stored.faults:
+        return Finding(file=file, status="cannot be made again", why=str(stored.faults[path][0]))
+    card = stored.cards[path]
+    if path != stored.folder / place_of(card) / SCORECARD:
+        return Finding(file=file, status="cannot be made again", why=f"is no place for a result of {card.system.slug}")
+    why = why_kept(card, datasets)
+    if why != GONE:
+        status: Status = "superseded" if stored.newer_than(card) else "not given"
+        return Finding(file=file, status=status, why=f"{card.dataset}: {why}")
+    fault = broken.get(card.system.slug)
+    return Finding(file=file, status="cannot be made again", why=why if fault is None else str(fault))
+
+
+def _not_there(remaking: _Remaking, jobs: Mapping[Path, Job], stored: Results) -> Iterator[Finding]:
+    """Predictions that can be scored and have no scorecard; faulty ones have none by right."""
+    for path in sorted(jobs.keys() - stored.cards.keys() - stored.faults.keys()):
+        if remaking.can_be_made(jobs[path]):
+            file = path.relative_to(stored.folder).as_posix()
+            why = f"{jobs[path].made.path.name} of {jobs[path].submission.slug} has no scorecard"
+            yield Finding(file=file, status="not on the board", why=why)
+
+
+def verification_values(found: Iterable[Finding], faults: Iterable[EduRagError] = ()) -> dict[str, Any]:
+    """What `edu-rag verify --json` prints."""
+    listed = list(found)
+    return {
+        "format": FORMAT,
+        "n": {status: sum(one.status == status for one in listed) for status in STATUSES},
+        "findings": [_plain(one) for one in listed],
+        "faults": [str(fault) for fault in faults],
+    }
+
+
+def _plain(one: Finding) -> dict[str, Any]:
+    shown = {"why": one.why, "harness": one.harness, "differences": [each._asdict() for each in one.differences]}
+    return {"file": one.file, "status": one.status, **{name: value for name, value in shown.items() if value}}
+
+
+def verification_lines(found: Iterable[Finding], limit: int = 5) -> Iterator[str]:
+    """What was found, for a terminal: each file that is not the same, then the sums."""
+    listed = list(found)
+    for one in listed:
+        if one.status in BAD:
+            yield f"{one.file}: {one.status}{': ' if one.why else ''}{one.why}"
+            for field, stored, remade in one.differences[:limit]:
+                yield f"  {field}: {_shown(stored)} is {_shown(remade)} when made again"
+            if len(one.differences) > limit:
+                yield f"  … and {len(one.differences) - limit:,} more fields"
+    yield from _sums(listed, "not given", "could not be verified")
+    yield from _sums(listed, "superseded", "superseded by a newer version's result, which is the one that is ranked")
+    older = sorted({one.harness for one in listed if one.harness})
+    if older:
+        n = sum(bool(one.harness) for one in listed)
+        yield f"{n:,} scorecard(s) were written by another version of the harness: {', '.join(older)}"
+    n_same = sum(one.status == "same" for one in listed)
+    yield f"{n_same:,} of {len(listed):,} are the same when made again" + "".join(
+        f", {n:,} {status}" for status in STATUSES[1:] if (n := sum(one.status == status for one in listed))
+    )
+
+
+def _sums(listed: Iterable[Finding], status: Status, told: str) -> Iterator[str]:
+    """The reasons of one status, each with how often."""
+    reasons = Counter(one.why for one in listed if one.status == status)
+    for why, n in sorted(reasons.items()):
+        yield f"{n:,} {told}: {why}"
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else msgspec.json.encode(value).decode()
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"

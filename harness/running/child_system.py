@@ -1,0 +1,296 @@
+"""A system as a child process: one JSON line in, one JSON line out, within time and output limits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from edu_rag.files.jsonl import parse_json
+from harness.running.response_text import fit_to_print, without_ids
+from harness.running.system_log import SystemLog
+from harness.sandbox.system_process import Launcher, Process
+
+MAX_OUTPUT_BYTES = 1_000_000
+"""What a system may write for one question."""
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
+_KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
+_JUDGES = "EDU_RAG_JUDGE_"
+"""How answers are graded is no business of a system, and must not make it another one."""
+_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
+"""HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
+_CHUNK = 65_536
+_LOOKED_AT, _SHOWN = 1_000, 80
+"""Bytes of a faulty line in which ids are looked for, and of which a fault quotes so many."""
+_QUIET_S, _SETTLE_S = 0.05, 0.25
+"""A system is silent that says nothing for so long, and is given so long to fall silent."""
+_OF_CAPS: Mapping[int, str] = {
+    signal.SIGXFSZ: " (a file grew beyond its cap)",
+    signal.SIGXCPU: " (CPU time)",
+    signal.SIGSYS: " (a call that the sandbox does not know)",
+}
+_REFUSED = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory|ENOMEM")
+"""What programs say that were refused memory: no kernel counts that."""
+_LOOK_S = 0.25
+"""How often the CPU time of a question is looked at."""
+
+
+class FaultError(Exception):
+    """A question that got no answer: status is one of STATUSES, the reason, whether the process ended.
+
+    `is_known`: the cause is sure, and nothing that the system said adds to it.
+    """
+
+    def __init__(self, status: str, reason: str, *, ended: bool, is_known: bool = False) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status = status
+        self.reason = reason
+        self.ended = ended
+        self.is_known = is_known
+
+
+class Reply(NamedTuple):
+    """A system's answer object, and the seconds from the question's first byte to the answer's last."""
+
+    values: dict[str, Any]
+    latency_s: float
+
+
+def is_secret(name: str) -> bool:
+    """Whether a variable of the environment is named like a credential."""
+    return any(word in name.upper() for word in _SECRET_WORDS)
+
+
+def _is_kept(name: str) -> bool:
+    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not name.startswith(_JUDGES) and not is_secret(name))
+
+
+def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """What a system gets of our environment: what programs need to start, and the names that the caller passes on.
+
+    Credentials are not among it unless passed by name; edu_rag stays importable.
+    """
+    kept = {name: value for name, value in environment.items() if name in passed or _is_kept(name)}
+    package_home = Path(__file__).resolve().parents[2]
+    if package_home.name not in ("site-packages", "dist-packages"):
+        kept["PYTHONPATH"] = os.pathsep.join(filter(None, (str(package_home), kept.get("PYTHONPATH", ""))))
+    return kept
+
+
+def _told(code: int) -> str:
+    """An exit code in words; some signals come of a cap, and their names tell of which."""
+    return f"signal {-code}{_OF_CAPS.get(-code, '')}" if code < 0 else f"exit code {code}"
+
+
+class _CpuWatch:
+    """Holds the CPU time that a question takes against its limit, where somebody counts it."""
+
+    def __init__(self, process: Process, limit_s: float | None) -> None:
+        self._process = process
+        self._limit_s = limit_s
+        self._begun_s = None if limit_s is None else process.cpu_s()
+        self._looked_at = time.monotonic()
+
+    def look(self) -> bool:
+        """Raise FaultError where the limit is passed; looks only so often, and says whether it did."""
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return False
+        self._looked_at = time.monotonic()
+        if self._begun_s is not None and self._limit_s is not None:
+            taken = (self._process.cpu_s() or 0.0) - self._begun_s
+            if taken > self._limit_s:
+                raise FaultError("timeout", f"took over {self._limit_s:g} s of CPU time", ended=True)
+        return True
+
+
+class System:
+    """One running system, spoken to in lines; a context manager that leaves none of its processes behind.
+
+    `cpu_limit_s` is in CPU seconds a question, where its processes are counted; `masked` are keys that it was given.
+    """
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        command: Sequence[str],
+        log: SystemLog,
+        cpu_limit_s: float | None = None,
+        masked: Collection[str] = (),
+    ) -> None:
+        self._buffer = b""
+        self._unsent = memoryview(b"")
+        self._asked: set[str] = set()
+        self._log = log
+        self._cpu_limit_s = cpu_limit_s
+        self._masked = masked
+        self._name = command[0]
+        errors = log.open_pipe()
+        try:
+            self._process = launcher.start(command, errors)
+        except (OSError, ValueError) as error:
+            raise FaultError("crash", f"cannot start {command[0]!r}: {error}", ended=True) from None
+        finally:
+            os.close(errors)
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        os.set_blocking(self._stdin.fileno(), False)
+        os.set_blocking(self._stdout.fileno(), False)
+
+    def __enter__(self) -> System:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end(grace_s=5.0 if kind is None else 0.0)
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """Close its stdin, give it `grace_s` to leave by itself, then kill all that it started."""
+        for stream in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):
+                stream.close()
+        try:
+            if grace_s:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(grace_s)
+        finally:  # a second Ctrl-C cuts the grace short, and must not leave the system behind
+            self._process.end()
+        self._log.drain()
+
+    def was_refused_memory(self, words: str) -> bool:
+        """Whether its last words say that there is no more memory for it, where there is a cap on that."""
+        return bool(self._process.memory_cap() and _REFUSED.search(words))
+
+    def memory_cap(self) -> str:
+        """The verdict on what takes more memory than it may have, however it ends of that."""
+        return self._process.memory_cap()
+
+    def last_words(self, question_id: str) -> str:
+        """What it said last on stderr, once it has ended: one line that may be published, or nothing."""
+        return fit_to_print(self._log.last_words(), question_id, self._masked, Path.home())
+
+    def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
+        """Send one question line and wait for the answer with its id. Raises FaultError.
+
+        Answers to earlier ids (late or repeated ones) are passed over; an id that was never asked is a fault.
+        """
+        started = time.monotonic()
+        self._asked.add(question_id)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdout, selectors.EVENT_READ)
+            selector.register(self._stdin, selectors.EVENT_WRITE)
+            cpu = _CpuWatch(self._process, self._cpu_limit_s)
+            # After a protocol fault part of the line before may still be unsent: without it this one would be torn.
+            self._unsent, n_read = memoryview(bytes(self._unsent) + line), 0
+            while True:
+                left = started + limit_s - time.monotonic()
+                values = self._next_values_or_unsay(question_id, len(line))
+                if values is not None:
+                    self._require_memory()
+                    return Reply(values, time.monotonic() - started)
+                if left <= 0:
+                    raise self._fault("timeout", f"no answer within {limit_s:g} s")
+                if cpu.look():
+                    self._require_memory()
+                for key, _ in selector.select(min(left, _LOOK_S)):
+                    if key.fileobj is self._stdin:
+                        self._send()
+                        if not self._unsent:
+                            selector.unregister(self._stdin)
+                    else:
+                        n_read += self._receive()
+                        if n_read > MAX_OUTPUT_BYTES:
+                            raise FaultError("output_cap", f"wrote over {MAX_OUTPUT_BYTES:,} bytes", ended=True)
+
+    def settles(self) -> bool:
+        """Whether it falls silent soon; what it says until then is thrown away, for it answers nothing."""
+        deadline, n_read = time.monotonic() + _SETTLE_S, len(self._buffer)
+        self._buffer = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._stdout, selectors.EVENT_READ)
+            while selector.select(_QUIET_S):
+                try:
+                    n_read += self._receive()
+                except FaultError:
+                    return False
+                self._buffer = b""
+                if n_read > MAX_OUTPUT_BYTES or time.monotonic() > deadline:
+                    return False
+        return True
+
+    def _send(self) -> None:
+        try:
+            self._unsent = self._unsent[self._stdin.write(self._unsent[:_CHUNK]) or 0 :]
+        except BlockingIOError:
+            return
+        except OSError:
+            raise self._fault("crash", self._exit()) from None
+
+    def _receive(self) -> int:
+        chunk = self._stdout.read(_CHUNK)
+        if chunk == b"":
+            raise self._fault("crash", self._exit())
+        self._buffer += chunk or b""
+        return len(chunk or b"")
+
+    def _exit(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = self._process.wait(1.0)
+            return f"the process ended with {_told(code)}"
+        return "the process closed its output"
+
+    def _fault(self, status: str, reason: str) -> FaultError:
+        """A fault that ends the process, with the caps that it reached."""
+        if self._process.is_out_of_memory():
+            return FaultError("crash", self._process.memory_cap(), ended=True, is_known=True)
+        return FaultError(status, "; ".join(filter(None, [reason, self._process.caps_hit()])), ended=True)
+
+    def _require_memory(self) -> None:
+        """Raise FaultError where one of its processes was killed at the memory cap, though others may go on: else it
+        depends on chance what becomes of it.
+        """
+        if self._process.is_out_of_memory():
+            raise self._fault("crash", "")
+
+    def _next_values_or_unsay(self, question_id: str, n_bytes: int) -> dict[str, Any] | None:
+        """As `_next_values`; where that is a fault, and no byte of this question was sent yet, it never will be.
+
+        Else a system that writes lines faster than it reads would pile up the whole dataset here.
+        """
+        try:
+            return self._next_values(question_id)
+        except FaultError:
+            if len(self._unsent) >= n_bytes:
+                self._unsent = self._unsent[: len(self._unsent) - n_bytes]
+            raise
+
+    def _shown(self, line: bytes) -> bytes:
+        """The start of a line, without ids: cut first, a line would keep a part of one."""
+        plain: str = without_ids(line[:_LOOKED_AT].decode("latin-1"), self._asked, "")
+        return plain.encode("latin-1")[:_SHOWN]
+
+    def _next_values(self, question_id: str) -> dict[str, Any] | None:
+        """The next answer to this id among the whole lines that were read."""
+        while b"\n" in self._buffer:
+            line, self._buffer = self._buffer.split(b"\n", 1)
+            try:
+                values = parse_json(line)
+            except ValueError as error:
+                raise FaultError(
+                    "protocol", f"line is no JSON answer: {error}: {self._shown(line)!r}", ended=False
+                ) from None
+            found = values.pop("id", None) if isinstance(values, dict) else None
+            if found == question_id and isinstance(values, dict):
+                return values
+            if not isinstance(found, str) or found not in self._asked:
+                raise FaultError(
+                    "protocol", f"the line's id is not that of a question: {self._shown(line)!r}", ended=False
+                )
+        return None

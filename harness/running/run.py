@@ -1,0 +1,322 @@
+"""Running a system over a task: questions under random ids, answers kept at once, a fault costs its question."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from edu_rag import __version__
+from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import read_values, to_line, write_json, write_records
+from edu_rag.files.manifest import file_sha256
+from edu_rag.files.typed import to_plain
+from edu_rag.progress import Stage, say
+from edu_rag.records import Question
+from edu_rag.scorecard.card import Prediction
+from harness.running.answer_cache import AnswerCache, key_of
+from harness.running.child_system import System, child_environment, is_secret
+from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
+from harness.running.hints import hint_for
+from harness.running.own_places import require_own_places
+from harness.running.partial import Partial
+from harness.running.runner import MAX_BARREN_STARTS, Runner
+from harness.running.system_log import SystemLog
+from harness.running.task import Task, asking_order, read_task
+from harness.sandbox.caps import Caps
+from harness.sandbox.caps_in_force import wanted_caps
+from harness.sandbox.system_process import Launcher, PlainLauncher
+from harness.submission.folder import Limits, Submission, partial_path
+from harness.submission.run_record import RunRecord, record_path
+
+_SAID = (
+    "response",
+    "confidence",
+    "passages",
+    "latency_s",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "energy_j",
+    "status",
+)
+_SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
+"""What must agree for an interrupted run to go on."""
+
+
+_MAX_SHOWN = 3
+"""Names of changed files that are shown."""
+
+
+class NothingAnsweredError(SubmissionError):
+    """A run in which every question failed; its predictions are written all the same, but over no answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How a system is asked.
+
+    `seed` is that of the asking order; `fresh` asks all again, whatever an interrupted run or the cache holds;
+    `limits` stand instead of the submission's own; `passed` names variables of `environment` that the system gets
+    besides the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox;
+    None runs the system without one, with all of this user's rights; `hidden` are folders that must not show in it.
+    """
+
+    seed: int = 0
+    fresh: bool = False
+    limits: Limits | None = None
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    passed: Collection[str] = ()
+    cache: AnswerCache | None = None
+    caps: Caps | None = field(default_factory=Caps)
+    hidden: Collection[Path] = ()
+    new_id: Callable[[], str] = lambda: secrets.token_hex(8)
+    monotonic: Callable[[], float] = time.monotonic
+
+
+def run_submission(
+    submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner | None = None
+) -> Path:
+    """Run a submission's command over a split (or a sample) and write its predictions file; return the path.
+
+    An interrupted run goes on where it stopped. stderr of the system is kept beside the predictions. Raises
+    ConfigError where a variable to pass is not set, and SubmissionError, after writing, where nothing was answered.
+    """
+    path = submission.predictions_path(dataset.manifest.release.folder, split, sample)
+    manner = hiding(dataset, manner or Manner())
+    require_set(manner)
+    record = record_of(submission, dataset, split, sample, manner)
+    return run_task(submission, read_task(dataset, split, sample), path, record, manner)
+
+
+def hiding(dataset: Dataset, manner: Manner) -> Manner:
+    """A manner that hides the dataset's folder, where the gold answers lie."""
+    return replace(manner, hidden=(*manner.hidden, dataset.folder))
+
+
+def require_set(manner: Manner) -> None:
+    """Raise ConfigError where a variable that is to be passed on is not set."""
+    missing = [name for name in manner.passed if name not in manner.environment]
+    if missing:
+        raise ConfigError("--pass-env", f"not set: {', '.join(missing)}", "export it, or leave the option out")
+
+
+def record_of(submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner) -> RunRecord:
+    """The record of a run that is about to begin."""
+    return RunRecord(
+        dataset=dataset.id,
+        split=split,
+        sample=sample,
+        system_sha256=system_sha256(submission.folder),
+        harness=f"edu-rag-bench {__version__}",
+        limits=manner.limits or submission.settings.limits,
+        seed=manner.seed,
+        settings_sha256=settings_sha256(child_environment(manner.environment, manner.passed), manner.passed),
+        surroundings_sha256=surroundings_sha256(),
+        caps=wanted_caps(manner.caps),
+    )
+
+
+def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
+    """Ask a task, write its predictions to `path` and the finished record beside them; return the path."""
+    started, marks, log_path = manner.monotonic(), file_marks(submission.folder), path.with_suffix(".log")
+    written_to = (path, partial_path(path), log_path, record_path(path), failed_path(path))
+    require_own_places(submission.folder, written_to)
+    with ExitStack() as stack:
+        same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
+        partial = Partial(partial_path(path), same, fresh=manner.fresh)
+        stack.callback(partial.close)
+        log = SystemLog(log_path, keep=bool(partial.done))
+        stack.callback(log.close)
+        launcher = stack.enter_context(_launcher(submission, manner))
+        n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
+        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
+        everything = {p.question_id: p for p in never_asked} | cached | partial.done
+        predictions = [task.back(everything[question.question_id]) for question in task.questions]
+        written = _write(
+            path,
+            predictions,
+            replace(
+                record,
+                n_questions=len(task.questions),
+                n_asked=len(partial.done) - n_resumed,
+                n_resumed=n_resumed,
+                n_cached=len(cached),
+                caps=dict(launcher.facts),
+                wall_s=round(manner.monotonic() - started, 3),
+            ),
+        )
+        partial.remove()
+    _tell_changes(submission.folder, record, marks)
+    kept = "" if written == path else f"{path} stays as it was, what failed stands in {written.name}"
+    answered, boxed = [*cached.values(), *partial.done.values()], manner.caps is not None
+    _tell(submission.folder, answered, len(never_asked), log, kept, boxed=boxed)
+    return path
+
+
+def failed_path(predictions: Path) -> Path:
+    """Where the predictions of a run without a single answer lie, beside those of an earlier run that had some."""
+    return predictions.with_name(predictions.name + ".failed")
+
+
+def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> Path:
+    """Write predictions with their record; return their place: a broken run replaces no answers of an earlier one."""
+    rows = [_plain(prediction) for prediction in predictions]
+    broken = record.probe is None and all(prediction.status != "ok" for prediction in predictions)
+    if broken and path.is_file() and _holds_answers(path):
+        write_records(failed_path(path), rows)
+        return failed_path(path)
+    for of_an_older_run in (record_path(path), failed_path(path)):
+        of_an_older_run.unlink(missing_ok=True)  # it must not stand beside this run's predictions
+    write_records(path, rows)
+    write_json(record_path(path), replace(record, predictions_sha256=file_sha256(path)))
+    return path
+
+
+def _holds_answers(predictions: Path) -> bool:
+    try:
+        values = [value for _, value in read_values(predictions)]
+    except DataError:  # somebody's work all the same
+        return True
+    return any(not isinstance(value, dict) or value.get("status", "ok") == "ok" for value in values)
+
+
+def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[int, int]]) -> None:
+    """Say which of its own files a system, or somebody else, has changed while it ran."""
+    after = file_marks(folder)
+    changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    if changed and system_sha256(folder) != record.system_sha256:
+        shown = ", ".join(changed[:_MAX_SHOWN]) + (
+            f" and {len(changed) - _MAX_SHOWN} more" if changed[_MAX_SHOWN:] else ""
+        )
+        what = f"changed during the run: {shown}; so this counts as another system now, and no cache or probe will fit"
+        say(str(EduRagError(folder, what, "let it write outside of its folder, such as in that of EDU_RAG_CACHE")))
+
+
+def _from_cache(
+    task: Task, record: RunRecord, manner: Manner, partial: Partial, stack: ExitStack
+) -> dict[str, Prediction]:
+    """The answers that earlier runs kept, by question id; what is asked now is kept when the stack is left."""
+    cache = manner.cache
+    if cache is None:
+        return {}
+    caps = to_line(record.caps).decode()
+    system = (record.system_sha256, record.settings_sha256, record.surroundings_sha256, caps)
+    ids = {question.question_id: question for question in task.questions}
+    keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
+    found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})
+    # What an interrupted sitting left may have been answered in other surroundings: only what is asked now is kept.
+    resumed = frozenset(partial.done)
+    stack.callback(lambda: cache.put(keys, found, [p for i, p in partial.done.items() if i not in resumed]))
+    return found
+
+
+def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
+    """What starts the system: in the sandbox, or, where that was said, without. Raises SandboxError."""
+    given = child_environment(manner.environment, manner.passed)
+    if manner.caps is None:
+        return nullcontext(PlainLauncher(submission.folder, given))
+    from harness.sandbox.launch import open_sandbox
+
+    return open_sandbox(submission.folder, given, manner.caps, hidden=manner.hidden)
+
+
+def _ask(
+    submission: Submission,
+    task: Task,
+    limits: Limits,
+    manner: Manner,
+    partial: Partial,
+    cached: Mapping[str, Prediction],
+    log: SystemLog,
+    launcher: Launcher,
+) -> list[Prediction]:
+    """Ask what is neither answered nor cached; return the predictions of those that were never asked."""
+    command = submission.settings.command
+    cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
+    name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
+    with ExitStack() as stack:
+        masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
+        runner = Runner(lambda: System(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
+        stack.callback(runner.close, 5.0)
+        stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
+        for kept in (partial.done, cached):
+            for prediction in kept.values():
+                stage.add(_outcome(prediction))
+        if partial.done:
+            say(f"{len(partial.done):,} answers of an interrupted run are kept; --fresh asks all again")
+        if cached:
+            say(f"{len(cached):,} answers of earlier runs of this system are used again; --no-cache asks all")
+        never_asked = _ask_all(task, manner.seed, runner, partial, cached, stage)
+        if never_asked:
+            stage.add("not asked", len(never_asked))
+    return never_asked
+
+
+def _ask_all(
+    task: Task, seed: int, runner: Runner, partial: Partial, cached: Mapping[str, Prediction], stage: Stage
+) -> list[Prediction]:
+    ordered = asking_order(task.questions, seed)
+    todo = iter([q for q in ordered if q.question_id not in partial.done and q.question_id not in cached])
+    for question in todo:
+        prediction = runner.predict(question, task.pages.get(question.question_id, ()))
+        partial.add(prediction)
+        stage.add(_outcome(prediction))
+        if runner.given_up:
+            return list(_rest_failed(todo))
+    return []
+
+
+def _rest_failed(questions: Iterator[Question]) -> Iterator[Prediction]:
+    reason = f"not asked: {MAX_BARREN_STARTS} processes in a row ended without an answer"
+    for question in questions:
+        yield Prediction(question_id=question.question_id, answer=None, status="crash", response=reason)
+
+
+def _outcome(prediction: Prediction) -> str:
+    return "done" if prediction.status == "ok" else prediction.status
+
+
+def _why(prediction: Prediction, log: SystemLog) -> str:
+    """Why a question failed: the fault, and the last line that the system wrote on stderr, if it says more."""
+    reason, last = prediction.response or prediction.status, log.last_line()
+    # What a process that ended by itself said last is told already.
+    return reason[:600] if last in reason or prediction.status == "crash" else f"{reason[:300]}: {last[:300]}"
+
+
+def _tell(
+    folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
+) -> None:
+    """Say what failed and where the reasons are. Raises SubmissionError where nothing was answered.
+
+    `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not
+    named.
+    """
+    failed = [prediction for prediction in answered if prediction.status != "ok"]
+    more = [f"the system's log is {log.path}"] if log.last_line() else []
+    if answered and len(failed) == len(answered):
+        why = _why(answered[0], log)
+        remedy = "; ".join(filter(None, [hint_for(why, boxed=boxed), *more, kept]))
+        raise NothingAnsweredError(folder, f"not a single question was answered: {why}", remedy)
+    if n_never_asked:
+        why = _why(answered[-1], log)
+        left = f"the {n_never_asked:,} questions left count as failed"
+        remedy = "; ".join(filter(None, [hint_for(why, boxed=boxed), left]))
+        say(str(EduRagError(log.path if more else folder, f"the system is broken: {why}", remedy)))
+    elif failed:
+        hint = hint_for(_why(failed[-1], log), boxed=boxed)
+        said = [f"{len(failed):,} failed: `response` in the predictions says why", hint, *more]
+        say("; ".join(filter(None, said)))
+
+
+def _plain(prediction: Prediction) -> dict[str, Any]:
+    """A prediction without the fields that say nothing, so that the file stays small and readable."""
+    default = Prediction(question_id=prediction.question_id, answer=prediction.answer)
+    said = {name: getattr(prediction, name) for name in _SAID if getattr(prediction, name) != getattr(default, name)}
+    return {"question_id": prediction.question_id, "answer": prediction.answer} | said

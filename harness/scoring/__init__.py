@@ -1,0 +1,1 @@
+"""From predictions to a scorecard: outcomes, slices, intervals, causes, retrieval, confidence and cost."""

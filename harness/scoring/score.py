@@ -1,0 +1,354 @@
+"""Scoring: predictions + dataset -> a verdict for every question of the split, and the scorecard."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from edu_rag import __version__
+from edu_rag.budget import within_budget
+from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
+from edu_rag.gold import Gold, match_gold
+from edu_rag.names import Sample
+from edu_rag.records import Question
+from edu_rag.sample import choose
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.statistics import rate_intervals
+from harness.judging.grading import Grading, answers_rule_of, grade_all
+from harness.judging.judges import is_offline
+from harness.probing.score_probes import probes_of
+from harness.reading.answers import read_answer
+from harness.running.fingerprint import system_sha256
+from harness.scoring.attribution import attribution_of
+from harness.scoring.confidence import confidence_of
+from harness.scoring.cost import cost_of
+from harness.scoring.retrieval import retrieval_of
+from harness.scoring.support import Support, read_support
+from harness.submission.declared_overlap import marks, read_overlap
+from harness.submission.predictions_file import read_predictions
+from harness.submission.target import Target
+from harness.trust.rerun_log import OWN_MACHINE, Trust, Vouched
+
+R = TypeVar("R")
+"""The copy of the predictions beside a scorecard."""
+
+
+class Exam(NamedTuple):
+    """What a split asks and what is right: questions in order of id, gold by id, and what the pages support.
+
+    `known` are the ids of the whole split, `prints` the fingerprints of what is asked.
+    """
+
+    dataset: str
+    split: str
+    sample: str | None
+    questions: Sequence[Question]
+    gold: Mapping[str, Gold]
+    support: Support
+    known: frozenset[str]
+    prints: Mapping[str, str]
+
+
+class Scored(NamedTuple):
+    """A scorecard with the verdicts and predictions behind it, and what was believed of what lies beside them."""
+
+    card: ScoreCard
+    verdicts: Sequence[Verdict]
+    predictions: Mapping[str, Prediction]
+    trust: Trust = Trust()
+
+
+def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
+    """Read questions, gold and support of a split (or a sample of it). Raises DataError or SubmissionError."""
+    questions = dataset.questions(split)
+    gold = match_gold(questions, dataset.records("gold", split, Gold), dataset.folder / "gold")
+    known = frozenset(question.question_id for question in questions)
+    whole = Exam(dataset.id, split, None, questions, gold, read_support(dataset, split), known, {})
+    return sampled(whole, sample)
+
+
+def sampled(whole: Exam, sample: str | None) -> Exam:
+    """The exam of a sample of a split, or of all of it. Raises ConfigError where the sample does not fit."""
+    exam = whole._replace(sample=sample, questions=choose(whole.questions, Sample.parse(sample))) if sample else whole
+    return exam._replace(prints=fingerprints(exam))
+
+
+def without_pages(exam: Exam) -> Exam:
+    """The exam for answers given on other pages than the dataset's: questions and gold alone."""
+    bare = exam._replace(support=Support(with_pages=frozenset(), evidence={}, has_pages=False))
+    return bare._replace(prints=fingerprints(bare))
+
+
+def fingerprints(exam: Exam) -> dict[str, str]:
+    """SHA-256 of what is asked, by part, over JSON with sorted keys: two results with the same ones may be compared.
+
+    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags and what the pages
+    offer: all that only slices, retrieval and attribution depend on).
+    """
+    ids = [question.question_id for question in exam.questions]
+    offered = [_listed(value) for value in exam.support]
+    parts = {
+        "ids": ids,
+        "questions": [(q.question_id, q.text, q.choices, q.kind) for q in exam.questions],
+        "gold": [(question_id, exam.gold[question_id].answer, exam.gold[question_id].texts) for question_id in ids],
+        "support": [*([q.lesson, q.flags] for q in exam.questions), *offered],
+    }
+    return {name: hashlib.sha256(msgspec.json.encode(part, order="sorted")).hexdigest() for name, part in parts.items()}
+
+
+def _listed(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def lesson_numbers(questions: Iterable[Question]) -> tuple[int, ...]:
+    """Each question's lesson as a number, from 0 in order of first occurrence, -1 for none; empty without lessons."""
+    numbers: dict[str | None, int] = {None: -1}
+    found = tuple(numbers.setdefault(question.lesson, len(numbers) - 1) for question in questions)
+    return found if len(numbers) > 1 else ()
+
+
+def _counts(found: Mapping[Outcome, int]) -> Counts:
+    return Counts(**{str(outcome): n for outcome, n in found.items()})
+
+
+def counts_of(verdicts: Iterable[Verdict]) -> Counts:
+    """The five counts of verdicts."""
+    return _counts(Counter(verdict.outcome for verdict in verdicts))
+
+
+def slice_keys(question: Question, support: Support) -> Iterable[tuple[str, str]]:
+    """The slices a question belongs to, as (attribute, value)."""
+    question_id = question.question_id
+    yield "kind", question.kind
+    yield "n_choices", str(len(question.choices))
+    if question.lesson is not None:
+        yield "lesson", question.lesson
+    for flag in question.flags:
+        yield "flag", flag
+    if support.has_pages:
+        yield "pages", "has pages" if question_id in support.with_pages else "no pages"
+        yield "evidence", "supported" if question_id in support.evidence else "unsupported"
+        if support.leaked is not None:
+            yield "leak", "leaked" if question_id in support.leaked else "clean"
+
+
+def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
+    """Counts by kind, number of choices, lesson, flag, pages, evidence and leak, ordered by attribute and value."""
+    both = zip(exam.questions, verdicts, strict=True)
+    # Counted in one go: a counter of outcomes for each slice, one by one, takes twice the time.
+    found = Counter((key, verdict.outcome) for question, verdict in both for key in slice_keys(question, exam.support))
+    groups: defaultdict[tuple[str, str], dict[Outcome, int]] = defaultdict(dict)
+    for (key, outcome), n in found.items():
+        groups[key][outcome] = n
+    return tuple(Slice(attribute=a, value=v, counts=_counts(groups[a, v])) for a, v in sorted(groups))
+
+
+def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
+    """The present second, or SOURCE_DATE_EPOCH where that is set. Raises SubmissionError where it is no number."""
+    fixed = environment.get("SOURCE_DATE_EPOCH")
+    if fixed is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    if not fixed.isascii() or not fixed.isdigit() or len(fixed) > 11:
+        raise SubmissionError("SOURCE_DATE_EPOCH", f"{fixed[:40]!r} is no number of seconds", "unset or mend it")
+    return datetime.fromtimestamp(int(fixed), UTC)
+
+
+class Origin(NamedTuple):
+    """Where predictions come from.
+
+    The hash of their file, the dataset they were made on where that is another version, what is believed of what lies
+    beside them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
+    """
+
+    sha256: str = ""
+    made_on: str = ""
+    trust: Trust = Trust()
+    probes: Mapping[str, Any] = {}
+    system_sha256: str = ""
+    overlap: frozenset[str] = frozenset()
+
+
+def score(
+    exam: Exam,
+    predictions: Mapping[str, Prediction],
+    system: SystemFacts,
+    *,
+    scored_at: datetime,
+    origin: Origin | None = None,
+    grading: Grading | None = None,
+) -> Scored:
+    """Score predictions on an exam. Every rate is over all questions of the exam, answered or not.
+
+    Where they were made on another version of the dataset, what hangs on its pages is left out. Raises UnjudgedError
+    where no judge of `grading` can grade a free-text answer.
+    """
+    grading, origin = grading or Grading(), origin or Origin()
+    exam = without_pages(exam) if origin.made_on else exam
+    asked = {q.question_id: predictions[q.question_id] for q in exam.questions if q.question_id in predictions}
+    verdicts, judges = grade_all(exam.questions, exam.gold, asked, grading)
+    outcomes = "".join(OUTCOME_LETTERS[verdict.outcome] for verdict in verdicts)
+    lessons = lesson_numbers(exam.questions)
+    intervals, method = rate_intervals(outcomes, lessons)
+    card = ScoreCard(
+        system=system,
+        dataset=exam.dataset,
+        split=exam.split,
+        sample=exam.sample,
+        harness=f"edu-rag-bench {__version__}",
+        answers_rule=answers_rule_of(exam.questions, grading),
+        counts=counts_of(verdicts),
+        outcomes=outcomes,
+        lessons=lessons,
+        slices=slices_of(exam, verdicts),
+        intervals=intervals,
+        interval_method=method,
+        retrieval={} if origin.made_on else retrieval_of(asked, verdicts, exam.support, lessons),
+        attribution={} if origin.made_on else attribution_of(exam.questions, asked, verdicts, exam.support),
+        confidence=confidence_of(verdicts, asked),
+        judges=judges,
+        cost=cost_of(asked.values(), measured=origin.trust.measured),
+        probes=origin.probes,
+        exam=exam.prints,
+        made_on=origin.made_on,
+        system_sha256=origin.system_sha256,
+        caps=origin.trust.caps,
+        rerun=origin.trust.rerun,
+        overlap=marks(origin.overlap, [q.question_id for q in exam.questions]),
+        predictions_sha256=origin.sha256,
+        scored_at=scored_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    return Scored(card, verdicts, asked, origin.trust)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cyclic garbage collector: records form no cycles, and walking a million of them again and again costs
+    a sixth of the time of scoring.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            # What was made here is old already: else the next collection would walk all of it after all.
+            gc.freeze()
+            gc.unfreeze()
+            gc.enable()
+
+
+def score_target(
+    dataset: Dataset,
+    split: str,
+    sample: str | None,
+    target: Target,
+    *,
+    scored_at: datetime,
+    grading: Grading | None = None,
+    vouched: Vouched = OWN_MACHINE,
+) -> Scored:
+    """Read, check and score a predictions file. Raises DataError for the first fault in it."""
+    with uncollected():
+        exam = open_exam(dataset, split, sample)
+        return score_on(exam, target, scored_at=scored_at, grading=grading, vouched=vouched)
+
+
+def score_on(
+    exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched, grading: Grading | None = None
+) -> Scored:
+    """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
+
+    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files.
+    """
+    predictions = read_predictions(target.path, exam.known)
+    return score(
+        exam, predictions, target.system, scored_at=scored_at, origin=_origin_of(target, exam, vouched), grading=grading
+    )
+
+
+def score_within(
+    exam: Exam | Callable[[], Exam],
+    target: Target,
+    of: Callable[[Scored], R],
+    *,
+    scored_at: datetime,
+    vouched: Vouched,
+    grading: Grading | None = None,
+) -> R:
+    """`of` what scoring a stranger's predictions yields, worked out in a child with the budget of `edu_rag.budget`.
+
+    An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
+    `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
+    Raises as `score_on`, and BudgetError.
+    """
+    opened: Callable[[], Exam] = (lambda: exam) if isinstance(exam, Exam) else cache(exam)
+
+    def work() -> R:
+        with uncollected():
+            return of(score_on(opened(), target, scored_at=scored_at, vouched=vouched, grading=grading))
+
+    def prepare() -> None:
+        with uncollected():
+            opened()
+
+    if grading is None or is_offline(grading.judge):
+        return within_budget(work, what=target.path, prepare=prepare)
+    # A judge that asks a model keeps its grades in memory, where a child would lose them: only the reading is bounded.
+    within_budget(_require_readable, target.path, opened(), what=target.path)
+    return work()
+
+
+def _require_readable(path: Path, exam: Exam) -> None:
+    """Raise what reading predictions and their answers raises."""
+    predictions = read_predictions(path, exam.known)
+    for question in exam.questions:
+        said = predictions.get(question.question_id)
+        if said is not None and said.answer is not None and question.choices:
+            read_answer(said.answer, question.choices)
+
+
+def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
+    sha256 = file_sha256(target.path)
+    system = "" if target.folder is None else system_sha256(target.folder)
+    trust = vouched.trust(target.path, target.system.slug, system, sha256)
+    return Origin(
+        sha256=sha256,
+        made_on=target.made_on,
+        trust=trust,
+        system_sha256=system,
+        probes=probes_of(target.path, exam) if trust.probes and not target.made_on else {},
+        overlap=frozenset() if target.folder is None else read_overlap(target.folder),
+    )
+
+
+def summary(card: ScoreCard) -> dict[str, Any]:
+    """The numbers of a scorecard that scripts ask for: n, counts, rates and intervals."""
+    from edu_rag.files.typed import to_plain
+
+    return {"n": card.counts.n, **card.counts.rates(), "counts": to_plain(card.counts), "intervals": card.intervals}
+
+
+def write_results(results: Path, card: ScoreCard, predictions: Path) -> Path:
+    """Write scorecard.json and a copy of the predictions where the board looks; return the scorecard's path."""
+    from edu_rag.files.jsonl import write_file
+    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
+    from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
+
+    folder = results / place_of(card)
+    data = predictions.read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder / PREDICTIONS, data)
+    write_scorecard(folder / FILE_NAME, card)
+    return folder / FILE_NAME

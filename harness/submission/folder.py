@@ -1,0 +1,225 @@
+"""A submission folder: submission.toml, the plainness of its files, and where its predictions lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.files.toml import read_toml
+from edu_rag.look.lookalikes import is_seen, is_stacked
+from edu_rag.names import Sample, is_slug, split_and_sample, table_name
+from edu_rag.scorecard.card import SystemFacts
+from harness.submission.plain_files import MAX_SETTINGS_BYTES, tree_faults
+from harness.submission.settings_lines import with_line
+from harness.submission.slugs import suggested
+
+FILE_NAME = "submission.toml"
+# Characters at most, since the board shows these texts to everybody. A limit that is part of the type is checked field
+# by field, so that all faults of a file are told at once.
+Name = Annotated[str, Meta(min_length=1, max_length=80)]
+Line = Annotated[str, Meta(max_length=200)]
+Paragraph = Annotated[str, Meta(max_length=2_000)]
+Listed = Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=50)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds a system may take: `time_s` for a question, `start_s` from its start to its first answer."""
+
+    time_s: float = 60.0
+    start_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        for name in ("time_s", "start_s"):
+            if not 0 < getattr(self, name) <= 86_400:
+                raise RecordError(name, f"{getattr(self, name)} is not between 0 and 86,400 seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionFile:
+    """What submission.toml says. Invariants: name and team can be seen; every text is one short paragraph.
+
+    `parts` is the recipe of a system that is made of baselines' parts: theirs to read, not the harness's.
+    """
+
+    name: Name
+    team: Name
+    contact: Line = ""
+    description: Paragraph = ""
+    links: Listed = ()
+    licence: Line = ""
+    models: Listed = ()
+    outside_knowledge: Paragraph = ""
+    tqa_overlap: Paragraph = ""
+    accounts: Listed = ()
+    withdrawn: Paragraph = ""
+    blind: bool = False
+    command: tuple[str, ...] = ()
+    parts: dict[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        for name in ("name", "team"):
+            value = getattr(self, name)
+            if not (is_seen(value) and value.isprintable()):
+                raise RecordError(name, "is blank or cannot be printed")
+            if is_stacked(value):
+                raise RecordError(name, "piles up marks on a letter", "write it as one would in print")
+        for link in self.links:
+            if not link.startswith(("https://", "http://")):
+                raise RecordError("links", f"{link[:80]!r} is no http(s) address")
+        if any("\0" in word or not word for word in self.command):
+            raise RecordError("command", "holds an empty word or a NUL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A submission folder that was opened: its slug, place and settings."""
+
+    slug: str
+    folder: Path
+    settings: SubmissionFile
+
+    @property
+    def facts(self) -> SystemFacts:
+        """What the scorecard repeats about the system."""
+        said = self.settings
+        return SystemFacts(
+            slug=self.slug,
+            name=said.name,
+            team=said.team,
+            description=said.description,
+            contact=said.contact,
+            links=said.links,
+            licence=said.licence,
+            models=said.models,
+            outside_knowledge=said.outside_knowledge,
+            tqa_overlap=said.tqa_overlap,
+            runnable=bool(said.command),
+            blind=said.blind,
+            withdrawn=said.withdrawn,
+        )
+
+    def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
+        """Where the predictions for a dataset (`name-version`), split and sample belong."""
+        return self.folder / "predictions" / dataset / f"{table_name(split, sample)}.jsonl"
+
+
+def open_submission(folder: Path) -> Submission:
+    """Open a submission folder. Raises SubmissionError, ConfigError or FaultsError in one line a fault."""
+    folder = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow the links that we refuse
+    if not folder.is_dir() or folder.is_symlink():
+        raise SubmissionError(folder, "no such folder", "give a submission folder, such as submissions/my-system")
+    if not (folder / FILE_NAME).exists() and any(folder.glob(f"*/{FILE_NAME}")):
+        raise SubmissionError(folder, "is a folder of submissions", "name one, or use `edu-rag score --all`")
+    if not is_slug(folder.name):
+        remedy = f"rename the folder, to {suggested(folder.name)}"
+        raise SubmissionError(folder, f"{folder.name!r} is not 3-40 of a-z, 0-9 and '-'", remedy)
+    path = folder / FILE_NAME
+    if path.is_symlink() or not path.is_file():
+        raise SubmissionError(folder, f"has no {FILE_NAME}", "write one with at least name and team")
+    return Submission(slug=folder.name, folder=folder, settings=_settings(path))
+
+
+def _settings(path: Path) -> SubmissionFile:
+    """Read submission.toml, faults with their lines; a command written as one text is told with its right spelling."""
+    try:
+        return read_toml(path, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
+    except FaultsError as error:
+        command = f"{path}: command"
+        remedy = 'give a list of words: command = ["python", "system.py"]'
+        told = [
+            ConfigError(fault.where, fault.what, remedy if fault.where == command else fault.remedy)
+            for fault in error.faults
+        ]
+        raise FaultsError([with_line(path, fault) for fault in told]) from None
+
+
+def present(submission: Submission) -> list[str]:
+    """The predictions files that a submission has, as `<dataset>-<version>/<split>[-<sample>].jsonl`."""
+    root = submission.folder / "predictions"
+    return sorted(str(path.relative_to(root)) for path in root.glob("*/*.jsonl"))
+
+
+def _below(path: Path, folder: Path) -> Iterator[Path]:
+    while path != folder:
+        yield path
+        path = path.parent
+
+
+def behind_link(path: Path, folder: Path) -> bool:
+    """Whether a path inside a folder is a link, or is reached through one."""
+    return any(part.is_symlink() for part in _below(path, folder))
+
+
+def partial_path(predictions: Path) -> Path:
+    """Where the answers of a run that is not finished lie."""
+    return predictions.with_name(predictions.name + ".partial")
+
+
+def find_predictions(submission: Submission, dataset: str, split: str, sample: str | None) -> Path:
+    """The predictions file for a dataset, split and sample. A full file serves a sample as well.
+
+    Raises SubmissionError naming what there is and what was wanted.
+    """
+    wanted = submission.predictions_path(dataset, split, sample)
+    for path in (wanted, submission.predictions_path(dataset, split, None)):
+        if path.is_file():
+            if behind_link(path, submission.folder):
+                raise SubmissionError(path, "is or lies behind a link", "put the file itself there")
+            return path
+    if partial_path(wanted).is_file():
+        what = "the run was interrupted, so there are no predictions yet"
+        raise SubmissionError(partial_path(wanted), what, "`edu-rag run` goes on where it stopped")
+    there = present(submission)
+    shown = ", ".join(there[:5]) + (f" and {len(there) - 5} more" if len(there) > 5 else "") or "none"
+    what = f"has no predictions {dataset}/{wanted.name} (it has: {shown})"
+    raise SubmissionError(submission.folder, what, _to_get(submission, dataset, split, wanted))
+
+
+def _to_get(submission: Submission, dataset: str, split: str, wanted: Path) -> str:
+    """What to do about predictions that are not there."""
+    asked = (sample_in(Path(name)) for name in present(submission) if name.startswith(f"{dataset}/{split}-"))
+    found = next((sample for sample in asked if sample is not None), None)
+    if found is not None:
+        return f"it has predictions for the sample: add --sample {found.n} --seed {found.seed}"
+    if submission.settings.command:
+        return "run it on this dataset with `edu-rag run`, or give the dataset that it was made for"
+    where = wanted.relative_to(submission.folder)
+    return f"it has no `command`: put its predictions into {where}, or give the dataset that they were made for"
+
+
+def sample_in(predictions: Path) -> Sample | None:
+    """The sample that a predictions file's name states (`SPLIT-SAMPLE.jsonl`); None where it states none."""
+    _, sample = split_and_sample(predictions.stem) or (None, None)
+    return Sample.parse(sample) if sample else None
+
+
+def submission_of(path: Path) -> Submission | None:
+    """The submission that a predictions file lies in (`SLUG/predictions/DATASET/FILE`), or None."""
+    folder = Path(os.path.abspath(path)).parents  # noqa: PTH100 - as above
+    if len(folder) < 3 or folder[1].name != "predictions" or not (folder[2] / FILE_NAME).is_file():
+        return None
+    return open_submission(folder[2])
+
+
+def all_faults(folder: Path) -> tuple[Submission | None, list[EduRagError]]:
+    """A submission, where it can be opened, and everything wrong with its folder and how its settings read."""
+    tree: list[EduRagError] = [] if folder.is_symlink() else list(tree_faults(folder))
+    try:
+        submission = open_submission(folder)
+    except FaultsError as error:
+        return None, [*error.faults, *tree]
+    except EduRagError as error:
+        return None, [error, *tree]
+    faults = tree
+    if not submission.settings.command and not present(submission):
+        what = "has neither a command nor predictions"
+        faults.append(SubmissionError(submission.folder, what, "add `command` to submission.toml, or predictions/"))
+    return submission, faults

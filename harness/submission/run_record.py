@@ -1,0 +1,92 @@
+"""What a run leaves beside its predictions: on which dataset, by which system, how, and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edu_rag.budget import SMALL_BYTES, within_budget
+from edu_rag.errors import DataError, RecordError, SubmissionError
+from edu_rag.files.jsonl import read_json
+from edu_rag.files.manifest import file_sha256
+from edu_rag.files.typed import first_line, to_record
+from harness.submission.folder import Limits
+from harness.submission.plain_files import MAX_RECORD_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files.
+
+    `settings_sha256` is over the variables that steer a system, `surroundings_sha256` over Python, packages and our
+    own code; `caps` are what the sandbox enforced. `seed` is that of the asking order and of a probe's draws, `draws`
+    names the rules of those. `wall_s`: seconds of the last sitting, in which `n_asked` questions were asked;
+    `n_resumed` answers are of an interrupted sitting before it, `n_cached` of earlier runs, and the rest of
+    `n_questions` was never asked.
+    """
+
+    dataset: str
+    split: str
+    sample: str | None
+    system_sha256: str
+    harness: str
+    limits: Limits
+    probe: str | None = None
+    draws: str = ""
+    seed: int = 0
+    settings_sha256: str = ""
+    surroundings_sha256: str = ""
+    predictions_sha256: str = ""
+    caps: Mapping[str, Any] = field(default_factory=dict)
+    n_questions: int = 0
+    n_asked: int = 0
+    n_resumed: int = 0
+    n_cached: int = 0
+    wall_s: float | None = None
+
+
+def record_path(predictions: Path) -> Path:
+    """Where the record of a predictions file lies: `test.run.json` beside `test.jsonl`."""
+    return predictions.with_suffix(".run.json")
+
+
+def read_run_record(predictions: Path) -> RunRecord | None:
+    """The record of a predictions file, or None where there is none. Raises DataError where it is not one."""
+    path = record_path(predictions)
+    if not path.is_file():
+        return None
+    if path.stat().st_size > SMALL_BYTES:
+        return within_budget(_record, path, what=path)
+    return _record(path)
+
+
+def _record(path: Path) -> RunRecord:
+    try:
+        return to_record(read_json(path, MAX_RECORD_BYTES), RunRecord)
+    except RecordError as error:
+        raise DataError(path, f"{error.where}: {first_line(error)}", "run the system again") from None
+
+
+def require_made_on(predictions: Path, dataset_id: str) -> None:
+    """Raise SubmissionError where a record says that these predictions answer another dataset's questions.
+
+    Two datasets may share name and version and so the file's place; predictions without a record pass.
+    """
+    record = read_run_record(predictions)
+    if record is not None and record.dataset != dataset_id:
+        what = f"these predictions were made on {record.dataset}, this dataset is {dataset_id}"
+        raise SubmissionError(predictions, what, "run the system on it")
+
+
+def same_system(first: RunRecord, second: RunRecord) -> bool:
+    """Whether two runs were made by one version of a system under one set of settings, as far as is known."""
+    settings = {first.settings_sha256, second.settings_sha256} - {""}
+    return first.system_sha256 == second.system_sha256 and len(settings) <= 1
+
+
+def is_measured(predictions: Path) -> bool:
+    """Whether the harness made these very bytes, so that the latencies are its own: the record beside them says so."""
+    record = read_run_record(predictions)
+    return record is not None and record.predictions_sha256 == file_sha256(predictions)

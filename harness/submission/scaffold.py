@@ -1,0 +1,113 @@
+"""A new submission's folder, made from the template that comes with the package."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from edu_rag.bundled import submissions_folder
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
+from edu_rag.files.typed import faults_and_record
+from harness.submission.folder import FILE_NAME, SubmissionFile
+from harness.submission.settings_faults import is_login
+from harness.submission.slugs import TEMPLATE_SLUG, slug_fault
+
+_HEAD = """\
+# Change every line that the template filled in, then run `edu-rag check` on this folder.
+# What each line is for stands behind it; docs/submit.md has the rest.
+"""
+_COLUMN = 42
+"""Where the words on what a line is for begin."""
+_NO_COMMAND = """\
+# No command: this hands in predictions only. Put them into predictions/<dataset>-<version>/<split>.jsonl, one line a
+# question: {"question_id": "…", "answer": "b"}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a new submission is to say of itself; what is left empty stays the template's, which `check` tells."""
+
+    name: str = ""
+    team: str = ""
+    accounts: Sequence[str] = ()
+    predictions_only: bool = False
+
+    @property
+    def values(self) -> Mapping[str, object]:
+        """The settings that were wished for."""
+        given = {"name": self.name, "team": self.team, "accounts": tuple(self.accounts)}
+        return {key: value for key, value in given.items() if value}
+
+
+def taken_slugs(into: Path) -> list[str]:
+    """The slugs that there are: of the submissions beside the new one, and of those that come with the package."""
+    folders = [folder for folder in (into, submissions_folder()) if folder.is_dir()]
+    return sorted({path.parent.name for folder in folders for path in folder.glob(f"*/{FILE_NAME}")})
+
+
+def _wish_faults(wishes: Wishes) -> list[EduRagError]:
+    """What is wrong with the wished settings, named as the options that say them."""
+    faults, _ = faults_and_record({"name": "x", "team": "x", **wishes.values}, SubmissionFile)
+    told: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
+    bad = [account for account in wishes.accounts if not is_login(account)]
+    return told + [ConfigError("--account", f"{account[:80]!r} is no login", "give a user name") for account in bad]
+
+
+def _value(value: object) -> str:
+    """A TOML value; JSON's strings are TOML's, but for the one character that cannot be printed anyway."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+
+
+def _line(key: str, value: object, found: re.Match[str]) -> str:
+    said = f"{key} = {_value(value)}"
+    return f"{said.ljust(_COLUMN - 1)} {(found[1] or '').strip()}".rstrip()
+
+
+def _filled(template: str, wishes: Wishes) -> str:
+    """The template's text with the wished values in place of its own; what each line is for stays behind it."""
+    text = _HEAD + re.sub(r"\A(?:#.*\n)+", "", template)
+    for key, value in wishes.values.items():
+        line = re.compile(rf'^{key} = (?:"[^"\n]*"|\[[^\]\n]*\])( *#.*)?$', re.MULTILINE)
+        text = line.sub(partial(_line, key, value), text, count=1)
+    if not wishes.predictions_only:
+        return text
+    text = re.sub(r"^command = .*\n", _NO_COMMAND, text, flags=re.MULTILINE)
+    return text.partition("\n[limits]")[0]
+
+
+def scaffold(slug: str, into: Path, wishes: Wishes) -> Path:
+    """Make the folder `into/slug` from the template, whole or not at all; return it.
+
+    Raises SubmissionError or FaultsError for a slug that cannot be, is taken, or looks like another, and for settings
+    that cannot be.
+    """
+    folder = into / slug
+    fault = slug_fault(slug, taken_slugs(into))
+    if fault is None and (folder.exists() or folder.is_symlink()):
+        fault = SubmissionError(folder, "exists already", "choose another name, or remove it")
+    around = next((place for place in folder.absolute().parents if (place / FILE_NAME).is_file()), None)
+    if around is not None:
+        fault = SubmissionError(folder, f"would lie within the submission {around.name}", "go to the top of the clone")
+    faults = ([] if fault is None else [fault]) + _wish_faults(wishes)
+    if faults:
+        raise FaultsError(faults)
+    template = submissions_folder() / TEMPLATE_SLUG
+    text = _filled((template / FILE_NAME).read_text(encoding="utf-8"), wishes)
+    unfinished = into / f".{slug}.{os.getpid()}.tmp"
+    unfinished.mkdir(parents=True)
+    try:
+        (unfinished / FILE_NAME).write_text(text, encoding="utf-8")
+        if not wishes.predictions_only:
+            for path in sorted(template.glob("*.py")):
+                (unfinished / path.name).write_bytes(path.read_bytes())
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return folder

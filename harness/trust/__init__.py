@@ -1,0 +1,1 @@
+"""How far a result can be believed: maintainers' runs, warnings, implausible agreement with the gold."""
