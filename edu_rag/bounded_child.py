@@ -219,7 +219,6 @@ def _streamed(job: Job, stream: IO[bytes]) -> Any:
         except StopIteration as end:
             return end.value
         pickle.dump((item,), stream, pickle.HIGHEST_PROTOCOL)
-        stream.flush()
 
 
 def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:

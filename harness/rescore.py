@@ -19,7 +19,7 @@ from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.moves import Kept, Move, Rescoring, beside_the_score, move_of
 from harness.reruns import NOBODY, Trust, Vouched
-from harness.score import COPY_NAME, score_within, uncollected, write_results
+from harness.score import COPY_NAME, card_and_trust, score_within, uncollected, write_results
 from harness.target import Target
 
 GONE = "its predictions are gone"
@@ -53,7 +53,7 @@ class _Work:
         card, trust = score_within(
             exam,
             target,
-            lambda scored: (scored.card, scored.trust),
+            card_and_trust,
             scored_at=self._scored_at,
             grading=self._grading,
             vouched=self._vouched,

@@ -6,17 +6,16 @@ import gc
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from edu_rag import __version__
-from edu_rag.budget import within_budget
+from edu_rag.budget import items_within_budget, within_budget
 from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold, match_gold
@@ -31,7 +30,7 @@ from harness.cost import cost_of
 from harness.judging.grading import Grading, answers_rule_of, grade_all
 from harness.judging.judges import is_offline
 from harness.overlap import marks, read_overlap
-from harness.predictions import read_predictions
+from harness.predictions import gathered, packed, read_predictions
 from harness.probing.score import probes_of
 from harness.reading.answers import read_answer
 from harness.reruns import OWN_MACHINE, Trust, Vouched
@@ -291,26 +290,87 @@ def score_within(
 
     An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
     `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
+    `of` and a function that opens the exam must be picklable: see `edu_rag.bounded_child.Job`.
     Raises as `score_on`, and BudgetError.
     """
-    opened: Callable[[], Exam] = (lambda: exam) if isinstance(exam, Exam) else cache(exam)
-
-    def work() -> R:
-        with uncollected():
-            return of(score_on(opened(), target, scored_at=scored_at, vouched=vouched, grading=grading))
-
-    def prepare() -> None:
-        with uncollected():
-            opened()
-
+    scoring = _Scoring(exam, target, of, scored_at, vouched, grading)
     if grading is None or is_offline(grading.judge):
-        return within_budget(work, what=target.path, prepare=prepare)
+        return within_budget(scoring.work, what=target.path, prepare=scoring.prepare)
     # A judge that asks a model keeps its grades in memory, where a child would lose them: only the reading is bounded.
-    within_budget(_require_readable, target.path, opened(), what=target.path)
-    return work()
+    within_budget(require_readable, target.path, scoring.exam(), what=target.path)
+    return scoring.work()
 
 
-def _require_readable(path: Path, exam: Exam) -> None:
+class _Scoring(Generic[R]):
+    """The job of `score_within`, which can be pickled where what it is made of can."""
+
+    def __init__(
+        self,
+        exam: Exam | Callable[[], Exam],
+        target: Target,
+        of: Callable[[Scored], R],
+        scored_at: datetime,
+        vouched: Vouched,
+        grading: Grading | None,
+    ) -> None:
+        self._exam, self._target, self._of = exam, target, of
+        self._scored_at, self._vouched, self._grading = scored_at, vouched, grading
+
+    def exam(self) -> Exam:
+        """The exam, opened the first time that it is asked for."""
+        if not isinstance(self._exam, Exam):
+            self._exam = self._exam()
+        return self._exam
+
+    def prepare(self) -> None:
+        """Read what is ours, which the budget does not cover."""
+        with uncollected():
+            self.exam()
+
+    def work(self) -> R:
+        """Score, and keep of it what was asked for."""
+        with uncollected():
+            return self._of(
+                score_on(
+                    self.exam(),
+                    self._target,
+                    scored_at=self._scored_at,
+                    vouched=self._vouched,
+                    grading=self._grading,
+                )
+            )
+
+
+def scored_within(
+    exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched
+) -> tuple[ScoreCard, dict[str, Prediction]]:
+    """The scorecard of a stranger's predictions and those that the exam asks for, read in a child as `score_within`."""
+    predictions, card = gathered(
+        items_within_budget(_scored_in_batches, exam, target, scored_at, vouched, what=target.path)
+    )
+    return card, predictions
+
+
+def _scored_in_batches(
+    exam: Exam, target: Target, scored_at: datetime, vouched: Vouched
+) -> Generator[bytes, None, ScoreCard]:
+    with uncollected():
+        scored = score_on(exam, target, scored_at=scored_at, vouched=vouched)
+        yield from packed(scored.predictions.values())
+    return scored.card
+
+
+def card_of(scored: Scored) -> ScoreCard:
+    """For `score_within`: the scorecard alone."""
+    return scored.card
+
+
+def card_and_trust(scored: Scored) -> tuple[ScoreCard, Trust]:
+    """For `score_within`: the scorecard and what was believed of what lies beside the predictions."""
+    return scored.card, scored.trust
+
+
+def require_readable(path: Path, exam: Exam) -> None:
     """Raise what reading predictions and their answers raises."""
     predictions = read_predictions(path, exam.known)
     for question in exam.questions:

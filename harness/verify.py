@@ -24,7 +24,7 @@ from harness.jobs import Exams, Job, Results, each_fault, plans, submissions_in
 from harness.judging.grading import Grading
 from harness.reruns import NOBODY, Vouched
 from harness.rescore import GONE, why_kept
-from harness.score import COPY_NAME, results_folder, score_within
+from harness.score import COPY_NAME, card_of, results_folder, score_within
 
 Status = Literal["same", "differs", "cannot be made again", "superseded", "not given", "not on the board"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -101,7 +101,7 @@ class _Remaking:
         exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
         target = target_of(job.submission, job.made, job.dataset)
         card: ScoreCard = score_within(
-            exam, target, lambda scored: scored.card, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
+            exam, target, card_of, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
         )
         return card
 

@@ -17,7 +17,7 @@ from edu_rag.results import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreC
 from harness.comparing.compare import Side
 from harness.outcomes import judge
 from harness.pages.told import Told, read_sources, tell
-from harness.predictions import read_predictions
+from harness.predictions import predictions_within
 from harness.score import Exam, slice_keys
 
 Group = Literal["only_first", "only_second", "first_wrong", "second_wrong"]
@@ -128,7 +128,7 @@ def predictions_beside(path: Path, card: ScoreCard, exam: Exam) -> dict[str, Pre
         return {}
     if file_sha256(file) != card.predictions_sha256:
         raise SubmissionError(file, "is not what the scorecard beside it was made from", "score it again")
-    return read_predictions(file, exam.known)
+    return predictions_within(file, exam.known)
 
 
 def _verdict(question: Question, gold: Gold, prediction: Prediction | None, outcome: Outcome) -> Verdict:

@@ -11,7 +11,7 @@ from edu_rag.errors import EduRagError
 from edu_rag.results import ScoreCard
 from harness.pulls.tables import Table
 from harness.reruns import NOBODY
-from harness.score import Exam, score_within
+from harness.score import Exam, card_of, score_within
 from harness.submission import open_submission
 from harness.target import Target
 
@@ -48,7 +48,7 @@ def scored_now(base: Path, table: Table, exam: Exam, cards: Sequence[ScoreCard],
         try:
             submission = open_submission(path.parents[2])
             target = Target(path, submission.facts, folder=submission.folder)
-            card = score_within(exam, target, lambda scored: scored.card, scored_at=scored_at, vouched=NOBODY)
+            card = score_within(exam, target, card_of, scored_at=scored_at, vouched=NOBODY)
             found.append(card)
         except EduRagError:  # the job on main tells it again
             continue
