@@ -93,7 +93,7 @@ def _read(path: Path, known: Collection[str] | None) -> Iterator[tuple[list[Data
         faults, question_id, prediction = _parsed(line)
         if question_id is not None:
             if known is not None and question_id not in known:
-                what = f"{question_id[:80]!r} is no question of this split"
+                what = f"{question_id[:80]!r} is not a question of this split"
                 faults = [*faults, RecordError("question_id", what)]
             elif question_id in seen:
                 what = f"{question_id[:80]!r} is repeated, first on line {seen[question_id]}"

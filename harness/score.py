@@ -160,7 +160,7 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
     if fixed is None:
         return datetime.now(UTC).replace(microsecond=0)
     if not fixed.isascii() or not fixed.isdigit() or len(fixed) > 11:
-        raise SubmissionError("SOURCE_DATE_EPOCH", f"{fixed[:40]!r} is no number of seconds", "unset or mend it")
+        raise SubmissionError("SOURCE_DATE_EPOCH", f"{fixed[:40]!r} is not a number of seconds", "unset or correct it")
     return datetime.fromtimestamp(int(fixed), UTC)
 
 
@@ -265,16 +265,29 @@ def score_target(
 
 
 def score_on(
-    exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched, grading: Grading | None = None
+    exam: Exam,
+    target: Target,
+    *,
+    scored_at: datetime,
+    vouched: Vouched,
+    grading: Grading | None = None,
+    overlap: frozenset[str] | None = None,
 ) -> Scored:
     """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
 
-    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files.
+    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files. `overlap`: the questions
+    that the submission declares, where they have been read.
     """
     predictions = read_predictions(target.path, exam.known)
-    return score(
-        exam, predictions, target.system, scored_at=scored_at, origin=_origin_of(target, exam, vouched), grading=grading
-    )
+    origin = _origin_of(target, exam, vouched, declared_by(target) if overlap is None else overlap)
+    return score(exam, predictions, target.system, scored_at=scored_at, origin=origin, grading=grading)
+
+
+def declared_by(target: Target) -> frozenset[str]:
+    """The questions that the target's submission declares. Read before a child reads its predictions, whose budget a
+    slow list would use up: then the error would name the wrong file.
+    """
+    return frozenset() if target.folder is None else read_overlap(target.folder)
 
 
 def score_within(
@@ -315,6 +328,7 @@ class _Scoring(Generic[R]):
     ) -> None:
         self._exam, self._target, self._of = exam, target, of
         self._scored_at, self._vouched, self._grading = scored_at, vouched, grading
+        self._overlap = declared_by(target)
 
     def exam(self) -> Exam:
         """The exam, opened the first time that it is asked for."""
@@ -337,6 +351,7 @@ class _Scoring(Generic[R]):
                     scored_at=self._scored_at,
                     vouched=self._vouched,
                     grading=self._grading,
+                    overlap=self._overlap,
                 )
             )
 
@@ -346,16 +361,16 @@ def scored_within(
 ) -> tuple[ScoreCard, dict[str, Prediction]]:
     """The scorecard of a stranger's predictions and those that the exam asks for, read in a child as `score_within`."""
     predictions, card = gathered(
-        items_within_budget(_scored_in_batches, exam, target, scored_at, vouched, what=target.path)
+        items_within_budget(_scored_in_batches, exam, target, scored_at, vouched, declared_by(target), what=target.path)
     )
     return card, predictions
 
 
 def _scored_in_batches(
-    exam: Exam, target: Target, scored_at: datetime, vouched: Vouched
+    exam: Exam, target: Target, scored_at: datetime, vouched: Vouched, overlap: frozenset[str]
 ) -> Generator[bytes, None, ScoreCard]:
     with uncollected():
-        scored = score_on(exam, target, scored_at=scored_at, vouched=vouched)
+        scored = score_on(exam, target, scored_at=scored_at, vouched=vouched, overlap=overlap)
         yield from packed(scored.predictions.values())
     return scored.card
 
@@ -379,7 +394,7 @@ def require_readable(path: Path, exam: Exam) -> None:
             read_answer(said.answer, question.choices)
 
 
-def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
+def _origin_of(target: Target, exam: Exam, vouched: Vouched, overlap: frozenset[str]) -> Origin:
     sha256 = file_sha256(target.path)
     system = "" if target.folder is None else system_sha256(target.folder)
     trust = vouched.trust(target.path, target.system.slug, system, sha256)
@@ -389,7 +404,7 @@ def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
         trust=trust,
         system_sha256=system,
         probes=probes_of(target.path, exam) if trust.probes and not target.made_on else {},
-        overlap=frozenset() if target.folder is None else read_overlap(target.folder),
+        overlap=overlap,
     )
 
 

@@ -150,7 +150,9 @@ def _left(path: Path, stored: Results, datasets: Sequence[Dataset], broken: Mapp
         return Finding(file=file, status="cannot be made again", why=str(stored.faults[path][0]))
     card = stored.cards[path]
     if path != results_folder(stored.folder, card) / SCORECARD:
-        return Finding(file=file, status="cannot be made again", why=f"is no place for a result of {card.system.slug}")
+        return Finding(
+            file=file, status="cannot be made again", why=f"is not the place of a result of {card.system.slug}"
+        )
     why = why_kept(card, datasets)
     if why != GONE:
         status: Status = "superseded" if stored.newer_than(card) else "not given"

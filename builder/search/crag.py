@@ -81,7 +81,7 @@ class CragEngine:
         missing = [path for path in files if not path.is_file()]
         if missing or not files:
             where = missing[0] if missing else "[search.crag] files"
-            raise ConfigError(where, "is no file of CRAG's", "name some under [search.crag] files")
+            raise ConfigError(where, "is not a file of CRAG", "name some under [search.crag] files")
         return cls(files)
 
     def _add(self, query: str, hit: _Hit | None) -> None:

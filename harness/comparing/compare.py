@@ -101,7 +101,7 @@ def _scored(path: Path, dataset: Dataset | None, exam: Exam | None) -> Side:
     if not path.exists():
         raise SubmissionError(path, "no such file or folder", "give a scorecard, a predictions file or a submission")
     if dataset is None or exam is None:
-        raise SubmissionError(path, "is no scorecard", "give --dataset, so that its predictions can be scored")
+        raise SubmissionError(path, "is not a scorecard", "give --dataset, so that its predictions can be scored")
     target = find_target(path, dataset.manifest, exam.split, exam.sample)
     return Side(*scored_within(exam, target, scored_at=now_utc(), vouched=OWN_MACHINE))
 

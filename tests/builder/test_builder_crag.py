@@ -177,7 +177,7 @@ def test_the_first_page_that_is_not_empty_is_served(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [(), ("missing.jsonl.bz2",)])
 def test_the_engine_without_its_files_says_so(files: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigError, match="is no file of CRAG's"):
+    with pytest.raises(ConfigError, match="is not a file of CRAG"):
         CragEngine.open(CragConfig(files=files))
 
 
