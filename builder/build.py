@@ -29,6 +29,7 @@ from builder.search.chain import Chain, open_chain
 from builder.search.settings import forget_paths
 from builder.standing import dataset_at, refuse_other_name, say_replaced
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
+from edu_rag.budget import one_budget_a_file
 from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold, match_gold
@@ -252,10 +253,11 @@ def build(
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
-    read, golds = read_questions(questions, split)
-    match_gold(read, golds, questions[0])
     with logging_to(BuildLog()) as log:
-        chain, source = _opened(config)
+        with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
+            read, golds = read_questions(questions, split)
+            match_gold(read, golds, questions[0])
+            chain, source = _opened(config)
         started_at = build_clock(config.clock, config.search.engine)() if chain is None else LOCAL_INSTANT
         inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
         if fresh:
