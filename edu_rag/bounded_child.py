@@ -238,19 +238,22 @@ def _settle(parent: int, mask: set[int]) -> None:
         # What our parent ignores (Ctrl-C in a job of the shell's background) must not end us alone.
         if number not in _HELD or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    _die_with_parent(parent)
+    if not die_with_parent(parent):
+        os._exit(_BROKEN)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask - {signal.SIGTERM, signal.SIGPROF, signal.SIGXCPU})
     gc.freeze()  # a collection would write to every object that is there, and so copy all of the parent's memory
 
 
-def _die_with_parent(parent: int) -> None:
-    """Be killed when the parent ends. Elsewhere than on Linux the end of the budget ends us at the latest."""
+def die_with_parent(parent: int) -> bool:
+    """Have the kernel kill this process when the thread that started it ends; return whether the parent is still there.
+
+    Only Linux does that: elsewhere a bounded child ends with its budget at the latest.
+    """
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(_BROKEN)
+    return os.getppid() == parent
 
 
 def _limit(cpu_s: float, memory_bytes: int) -> float:

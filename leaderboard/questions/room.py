@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edu_rag.records import Question
 from leaderboard.edition import Edition
 from leaderboard.exams import Exam
-from leaderboard.questions.answers import HandedIn, read_sheets
+from leaderboard.questions.answers import HandedIn, read_sheets_within
 from leaderboard.questions.briefing import Briefing
 from leaderboard.questions.crew import Crew, workers_for
 from leaderboard.questions.lessons import LessonPage, lesson_pages
@@ -94,7 +94,7 @@ class Room:
                 systems[one.predictions, one.is_on_pages_of(self.exam)].append(system)
         spill = Spill()
         files = [HandedIn(path, some, on_these_pages) for (path, on_these_pages), some in systems.items()]
-        for sheets in self._crew.each(read_sheets, files):
+        for sheets in self._crew.each(read_sheets_within, files):
             for at, sheet in enumerate(sheets):
                 spill.add(at, sheet)
         return spill
