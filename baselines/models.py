@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 
 MODELS_VARIABLE = "EDU_RAG_MODELS"
 CACHE_VARIABLE = "EDU_RAG_CACHE"

@@ -26,7 +26,7 @@ from msgspec import Meta
 from baselines.context import MAX_CHARS, TOP_K
 from baselines.generate import StyleName
 from edu_rag.errors import ConfigError, FaultsError, RecordError
-from edu_rag.typed import faults_and_record
+from edu_rag.files.typed import faults_and_record
 
 Count = Annotated[int, Meta(ge=1)]
 Choice = str | dict[str, Any]

@@ -29,10 +29,10 @@ from flipped_bits import is_named, places  # noqa: E402
 from forged_datasets import CONSISTENT, STALE, commands, forged, refusals  # noqa: E402
 from pull_request_trees import hand_in, settings, write_base  # noqa: E402
 
-from builder.dataset.changes import write_changes  # noqa: E402
+from builder.dataset.changes_file import write_changes  # noqa: E402
 from edu_rag.__main__ import root  # noqa: E402
 from edu_rag.bundled import MINI  # noqa: E402
-from edu_rag.dataset import Dataset  # noqa: E402
+from edu_rag.files.dataset import Dataset  # noqa: E402
 from edu_rag.gold import Gold  # noqa: E402
 
 

@@ -27,7 +27,7 @@ from baselines.chunk.sentences import sentences_of
 from baselines.overlap import statement
 from baselines.retrieve.top import top
 from baselines.token_ids import TokenIds, tokenise
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.serve import SystemPage, SystemQuestion
 
 K = 10

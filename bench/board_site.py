@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 from memory import CUMULATIVE, WORDS, children, resident_mb
 
 from edu_rag.records import Evidence, Kind, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.results import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 KINDS: list[tuple[Kind, int]] = [("multiple_choice", 4), ("true_false", 2), ("matching", 7)]
@@ -89,7 +89,7 @@ def page(number: int) -> WebPage:
 
 def write_exam(folder: Path, n: int, n_lessons: int) -> tuple[list[Question], list[Spans]]:
     """Write `dataset/` into a folder; the questions, and the sentences that systems may cite for each."""
-    from edu_rag.dataset_writer import write_dataset
+    from edu_rag.files.dataset_writer import write_dataset
 
     rng = random.Random(3)
     questions, pages = [question(number, n_lessons) for number in range(n)], [page(number) for number in range(n // 2)]
@@ -151,7 +151,7 @@ def write_system(
     folder: Path, dataset: str, asked: Sequence[Question], cited: Sequence[Spans], number: int, *, seed: int = 0
 ) -> None:
     """One system's predictions and scorecard; the first choice is the right one."""
-    from edu_rag.scorecards import FILE_NAME, write_scorecard
+    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
     from edu_rag.statistics import rate_intervals
 
     rng = random.Random(f"system {number}, {seed}")
@@ -253,7 +253,7 @@ def report(builds: Sequence[tuple[str, Build]], site: Path, given: argparse.Name
 
 def measure(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     """Make what is not there yet, then build three times."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
 
     shutil.rmtree(folder / "site", ignore_errors=True)
     asked, cited = write_exam(folder, given.questions, given.lessons)

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from edu_rag.results import Counts, ScoreCard, SystemFacts
+from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import mc_interval, points_of
 from harness.comparing.table import table_of
-from leaderboard.pairs import pairs_of
+from leaderboard.compare.all_pairs import pairs_of
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 

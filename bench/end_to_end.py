@@ -94,8 +94,8 @@ def papers_chain(scratch: Path, n_pages: int) -> dict[str, float]:
     import requests
     from newspaper import Article
 
-    from builder.site_server import serve_sites
-    from builder.sites import read_sites
+    from builder.sites.site_folders import read_sites
+    from builder.sites.site_server import serve_sites
 
     sites = read_sites(scratch / "sites", {})
     pages = [(site.host, url) for site in sites for url, _ in site.pages()]

@@ -25,7 +25,7 @@ from evidence_pairs import SECOND, Counts, Pair, count, page_rates, rates, read_
 
 from builder.evidence import METHODS  # noqa: E402
 from builder.evidence.spans import gold_texts  # noqa: E402
-from builder.evidence.words import words_of  # noqa: E402
+from builder.evidence.telling_words import words_of  # noqa: E402
 from edu_rag.errors import ConfigError, MissingExtraError  # noqa: E402
 from edu_rag.gold import Gold  # noqa: E402
 from edu_rag.records import Question, Span, WebPage  # noqa: E402

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from baselines.house.system import FORMAT
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.gold import Gold
+from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage
-from edu_rag.sample import Sample, choose
+from edu_rag.sample import choose
 from edu_rag.serve import SystemPage, SystemQuestion
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from house_fit import (
     points,
 )
 
-from edu_rag.sample import sample_of
+from edu_rag.names import Sample
 from edu_rag.statistics.ranks import holm
 
 ALONE = {
@@ -139,11 +139,11 @@ def _said(*words: str) -> Any:
 
 def _on_board(folder: Path, dataset: str, sample: str) -> tuple[list[Path], list[str]]:
     """The submissions that answered this sample of the dataset, or more; and the names of the others."""
-    size = sample_of(sample).n
+    size = Sample.parse(sample).n
 
     def covers(name: str) -> bool:
         said = name.partition("-")[2]
-        return not said or sample_of(said).n >= size
+        return not said or Sample.parse(said).n >= size
 
     name = dataset.partition("#")[0].replace("@", "-")
     paths = sorted(path for path in folder.iterdir() if (path / "submission.toml").is_file())
@@ -183,7 +183,8 @@ def _slices(card: Mapping[str, Any]) -> list[list[object]]:
 
 def board_page(dataset: Path, submissions: Path, sample: str) -> str:
     """The score of the system, and its paired differences from every other system on the same questions."""
-    asked = ["--dataset", str(dataset), "--sample", str(sample_of(sample).n), "--seed", str(sample_of(sample).seed)]
+    n, seed = Sample.parse(sample)
+    asked = ["--dataset", str(dataset), "--sample", str(n), "--seed", str(seed)]
     card = _said("score", str(submissions / SLUG), *asked, "--json")
     there, missing = _on_board(submissions, card["dataset"], sample)
     result = _said("compare", *map(str, there), *asked, "--json")

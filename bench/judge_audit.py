@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from edu_rag.manifest import file_sha256
-from harness.judge_model import JudgeSettings, ModelJudge
+from edu_rag.files.manifest import file_sha256
 from harness.judging.audit import HumanVerdict, JudgeAudit, audit, read_human
 from harness.judging.audit_report import audit_values
 from harness.judging.cache import CachedJudge
 from harness.judging.free_text import FreeTextJudge, Rules
+from harness.judging.judge_model import JudgeSettings, ModelJudge
 from harness.judging.judges import Chain
 
 ROOT = Path(__file__).resolve().parents[1]

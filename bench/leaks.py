@@ -20,7 +20,7 @@ from typing import Any
 from leak_pages import KINDS, WITH_KEY, Mirror, clean_pages, long_pages, mirrors, varied
 
 from builder.labels.leaks import LeakIndex
-from builder.questions import read_questions
+from builder.question_sets.question_files import read_questions
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 

@@ -86,9 +86,9 @@ def build(folder: Path) -> dict[str, Path]:
     from some_pages import build_some
     from whole_site import build_whole, kinds
 
-    from leaderboard import present as presenting
+    from leaderboard.board import present as presenting
+    from leaderboard.board.rank import Rank
     from leaderboard.pages import assets, board_page
-    from leaderboard.rank import Rank
 
     size.write_many(folder / "results")
     found = presenting.rank

@@ -54,9 +54,9 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
     from builder.config import to_config
     from builder.crawl.rounds import Round
     from builder.crawl.searching import query_of
-    from builder.derive import Inputs
     from builder.fetch import Fetched
-    from builder.search import SearchResult
+    from builder.inputs import Inputs
+    from builder.search_results import SearchResult
     from builder.store.crawl_store import CrawlStore
     from edu_rag.gold import Gold
     from edu_rag.records import Question

@@ -64,7 +64,7 @@ class Group(NamedTuple):
 _READING = ("tests/harness/test_harness_answers.py", "tests/harness/test_harness_answer_verdicts.py")
 GROUPS = {
     "answers": Group(("harness/reading/*.py",), _READING, "not real and not long_answer"),
-    "outcomes": Group(("harness/outcomes.py",), ("tests/harness/test_harness_outcomes.py",)),
+    "outcomes": Group(("harness/judging/outcomes.py",), ("tests/harness/test_harness_outcomes.py",)),
     "free text": Group(
         ("harness/judging/free_text.py", "harness/judging/quantities.py"),
         ("tests/harness/test_harness_free_text.py",),
@@ -175,7 +175,7 @@ def _survivor(scratch: Path, name: str, known: dict[str, str]) -> Survivor:
 
 
 def _function(mutant: str) -> str:
-    """`harness.outcomes.x_said__mutmut_3` is in `harness.outcomes.said`."""
+    """`harness.judging.outcomes.x_said__mutmut_3` is in `harness.judging.outcomes.said`."""
     return re.sub(r"\.x[_\u01c1](?=\w)", ".", mutant.split("__mutmut")[0]).replace("\u01c1", ".")
 
 

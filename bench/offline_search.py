@@ -21,12 +21,12 @@ from typing import Any
 from real_build import two_sites
 
 from builder.crawl.searching import query_of
-from builder.questions import read_questions
+from builder.question_sets.question_files import read_questions
 from builder.search import SearchEngine
-from builder.search.folder import FolderEngine, indexed_pages
+from builder.search.folder_engine import FolderEngine, indexed_pages
 from builder.search.settings import FolderConfig, ZimConfig
-from builder.search.zim import ZimEngine
-from builder.sites import Site, read_sites
+from builder.search.zim_engine import ZimEngine
+from builder.sites.site_folders import Site, read_sites
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "builder"))
 HOSTS = {"siyavula": "siyavula.example", "openstax-physics": "openstax.example"}

@@ -23,8 +23,8 @@ from real_build import run
 from real_run_report import _title, _write_readme, board_table, table
 from real_tqa import publish
 
-from edu_rag.jsonl import read_values, write_records
-from edu_rag.manifest import file_sha256
+from edu_rag.files.jsonl import read_values, write_records
+from edu_rag.files.manifest import file_sha256
 from harness.reruns import FILE_NAME, Rerun, read_reruns, write_rerun
 from harness.running.fingerprint import system_sha256
 from harness.running.run_record import read_run_record

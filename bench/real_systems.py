@@ -22,10 +22,11 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
-from edu_rag.jsonl import write_json
-from edu_rag.manifest import file_sha256
-from edu_rag.sample import Sample, choose
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import write_json
+from edu_rag.files.manifest import file_sha256
+from edu_rag.names import Sample
+from edu_rag.sample import choose
 from harness.running.run_record import read_run_record, record_path
 
 ROOT = Path(__file__).resolve().parents[1]

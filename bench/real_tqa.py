@@ -24,8 +24,9 @@ from pathlib import Path
 from real_build import HOSTS, two_sites
 from real_run_report import write_report
 
-from edu_rag.dataset import Dataset
-from edu_rag.sample import Sample, choose
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import Sample
+from edu_rag.sample import choose
 
 ROOT = Path(__file__).resolve().parents[1]
 SEED = 0

@@ -136,7 +136,7 @@ def questions(scratch: Path, n: int) -> dict[str, dict[str, float]]:
 
 def child(settings: dict[str, Any]) -> None:
     """One run in this process: what was said, how long each question took, and the peak of resident memory."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.predictions import read_predictions
     from harness.run import Manner, run_submission
     from harness.running.runner import Runner

@@ -90,7 +90,7 @@ def _pages() -> list[Any]:
 
 def make(folder: Path, n: int) -> None:
     """Write `dataset/` and `submissions/synthetic/` into a folder."""
-    from edu_rag.dataset_writer import write_dataset
+    from edu_rag.files.dataset_writer import write_dataset
     from edu_rag.gold import Gold
     from edu_rag.records import Evidence, SearchHit
 
@@ -183,7 +183,7 @@ mark = lambda name: marks.append((name, time.process_time()))
 from pathlib import Path
 import msgspec, numpy, pyarrow.parquet
 from datetime import datetime, UTC
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold, match_gold
 from edu_rag.statistics import rate_intervals
 from harness import score as s
@@ -192,8 +192,8 @@ from harness.attribution import attribution_of
 from harness.confidence import confidence_of
 from harness.judging.grading import Grading, grade_all
 from harness.retrieval import retrieval_of
-from edu_rag.results import OUTCOME_LETTERS, SystemFacts
-from edu_rag.scorecards import write_scorecard
+from edu_rag.scorecard.card import OUTCOME_LETTERS, SystemFacts
+from edu_rag.scorecard.card_file import write_scorecard
 mark("imports")
 gc.disable()  # as score_target does
 dataset = Dataset(Path(sys.argv[1])); mark("open the dataset (hashes)")

@@ -9,7 +9,7 @@ distinct sentence once, sorted by length, vectors kept. Both run after one anoth
 that OMP_NUM_THREADS allows; seconds are of process time a thread, which a busy machine disturbs least.
 
 Agreement: the top 10 of each back end beside PyTorch's, over all sentences of a question, and the cosine of the two
-vectors of the same sentence. ONNX models must have been exported (python -P -m baselines.retrieve.export).
+vectors of the same sentence. ONNX models must have been exported (python -P -m baselines.embed.export).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from baselines.chunk.sentences import sentences_of
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.serve import SystemPage, SystemQuestion
 
 TOP = 10

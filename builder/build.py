@@ -17,27 +17,28 @@ from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl.crawl import crawl
 from builder.crawl.rounds import Round, next_round, round_of
 from builder.crawl.searching import Sleep, answer_to
-from builder.derive import Inputs, derive, with_changes
-from builder.documents.report import REPORT_FILE, write_report
+from builder.deriving.derive import derive
+from builder.deriving.scale import check_executor
+from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
 from builder.extract.extract import check_extractor
-from builder.question_changes import question_changes, refuse_changes, stored_questions
-from builder.questions import read_questions
-from builder.scale import check_executor
-from builder.search import ANSWERED
+from builder.inputs import Inputs, with_changes
+from builder.output_folder import dataset_at, refuse_other_name, say_replaced
+from builder.question_sets.question_changes import question_changes, refuse_changes, stored_questions
+from builder.question_sets.question_files import read_questions
 from builder.search.chain import Chain, open_chain
-from builder.search.settings import forget_paths
-from builder.standing import dataset_at, refuse_other_name, say_replaced
+from builder.search.settings import forget_paths, is_offline
+from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
 from edu_rag.budget import one_budget_a_file
-from edu_rag.dataset_writer import refuse_foreign
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.dataset_writer import refuse_foreign
+from edu_rag.files.jsonl import read_json, read_records, write_json, write_records
+from edu_rag.files.manifest import Manifest
+from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold, match_gold
-from edu_rag.jsonl import read_json, read_records, write_json, write_records
-from edu_rag.manifest import Manifest
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
-from edu_rag.typed import to_plain
 
 QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
 _ROOM = "make room and run the same command again to resume"
@@ -196,7 +197,7 @@ def _crawl(
 ) -> None:
     n_unsearched = 0
     if chain is not None:
-        now = build_clock(inputs.config.clock, chain.name)
+        now = build_clock(inputs.config.clock, is_offline=is_offline(chain.name))
         with _writing(store.folder):
             n_unsearched = crawl(
                 inputs.questions, store, chain, inputs.config, now, allow_partial=allow_partial, sleep=sleep
@@ -258,7 +259,7 @@ def build(
             read, golds = read_questions(questions, split)
             match_gold(read, golds, questions[0])
             chain, source = _opened(config)
-        started_at = build_clock(config.clock, config.search.engine)() if chain is None else LOCAL_INSTANT
+        started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
         inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
         if fresh:
             forget_store(folder)

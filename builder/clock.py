@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from builder.search.settings import OFFLINE_ENGINES
 from edu_rag.errors import ConfigError
 
 Clock = Callable[[], datetime]
@@ -32,18 +31,14 @@ def _from_epoch(text: str) -> datetime:
         raise ConfigError("SOURCE_DATE_EPOCH", f"{text[:40]!r} is no number of seconds since 1970") from None
 
 
-def build_clock(configured: str | None, engine: str, environment: Mapping[str, str] = os.environ) -> Clock:
-    """The clock of a build: build.toml's `clock`, else SOURCE_DATE_EPOCH, else by engine (fixed, or real UTC time).
-
-    It is fixed where every engine of the chain answers and serves from files. `recorded` is not of these: what it
-    lists is fetched from the web of today.
-    """
+def build_clock(configured: str | None, *, is_offline: bool, environment: Mapping[str, str] = os.environ) -> Clock:
+    """The clock of a build: build.toml's `clock`, else SOURCE_DATE_EPOCH, else fixed if offline, else real UTC time."""
     epoch = environment.get("SOURCE_DATE_EPOCH")
     if configured is not None:
         fixed = parse_instant(configured)
     elif epoch:
         fixed = _from_epoch(epoch)
-    elif OFFLINE_ENGINES.issuperset(engine.split(",")):
+    elif is_offline:
         fixed = LOCAL_INSTANT
     else:
         return lambda: datetime.now(UTC).replace(microsecond=0)

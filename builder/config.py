@@ -17,19 +17,17 @@ from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from builder.scale_settings import ScaleConfig
 from builder.search.settings import SearchConfig, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
-from edu_rag.toml import read_toml
-from edu_rag.typed import faults_and_record, to_plain
-
-_NAME = r"^[a-z0-9][a-z0-9-]{1,39}\Z"
-_VERSION = r"^(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})\Z"
+from edu_rag.files.toml import read_toml
+from edu_rag.files.typed import faults_and_record, to_plain
+from edu_rag.names import DATASET_NAME, VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildConfig:
     """All of build.toml. Invariants: every value is in its range; name and version suit a manifest."""
 
-    name: Annotated[str, Meta(pattern=_NAME)] = "edu-rag"
-    version: Annotated[str, Meta(pattern=_VERSION)] = "1.0.0"
+    name: Annotated[str, Meta(pattern=rf"^{DATASET_NAME}\Z")] = "edu-rag"
+    version: Annotated[str, Meta(pattern=rf"^{VERSION}\Z")] = "1.0.0"
     clock: str | None = None
     search: SearchConfig = field(default_factory=SearchConfig)
     fetch: FetchConfig = field(default_factory=FetchConfig)

@@ -25,7 +25,7 @@ class _Entry(NamedTuple):
 
 SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Build": {
-        "demo": _Entry("edu_rag.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
+        "demo": _Entry("edu_rag.cli.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
         "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
         "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
         "crawl": _Entry("builder.commands", "Rebuild the index of a crawl store"),
@@ -49,7 +49,7 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Publish": {
         "board": _Entry("leaderboard.commands", "Write a static site from scorecards"),
         "serve": _Entry("leaderboard.serving.commands", "Serve a site locally, and rebuild it after changes"),
-        "publish": _Entry("builder.results_commands", "Publish results on the Hugging Face Hub"),
+        "publish": _Entry("builder.publishing.commands", "Publish results on the Hugging Face Hub"),
         "verify": _Entry("harness.commands.verify", "Recompute every number of the board"),
         "rerun": _Entry("harness.commands.rerun", "Run a submitted system again and compare its answers"),
     },

@@ -88,3 +88,8 @@ class FaultsError(EduRagError):
 
     def __str__(self) -> str:
         return "\n".join(str(fault) for fault in self.faults)
+
+
+def each_fault(error: EduRagError) -> list[EduRagError]:
+    """The faults that an error reports: several, or itself."""
+    return list(error.faults) if isinstance(error, FaultsError | RecordFaultsError) else [error]

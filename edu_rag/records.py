@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from edu_rag.errors import RecordError
+from edu_rag.names import is_split
 
 Kind = Literal["multiple_choice", "true_false", "matching", "free_text"]
 KINDS: tuple[Kind, ...] = ("multiple_choice", "true_false", "matching", "free_text")
@@ -50,7 +51,6 @@ HIT_OUTCOMES = (
 
 LEAK_KINDS = ("leak_question", "leak_key")
 
-_SPLIT = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _PAGE_ID = re.compile(r"p[0-9a-f]{16}\Z")
 
@@ -114,7 +114,7 @@ class Question:
         _require_id(self.question_id)
         _require(bool(self.text.strip()), "text", "is blank")
         _require(self.kind in KINDS, "kind", "unknown kind {!r}", self.kind)
-        _require(_SPLIT.match(self.split) is not None, "split", "{!r} is not a name like 'val'", self.split)
+        _require(is_split(self.split), "split", "{!r} is not a name like 'val'", self.split)
         _require(self.split != "all", "split", "'all' means every split to `datasets`, which could not load it")
         labels = tuple(self.choices)
         _require(labels == tuple(LABELS[: len(labels)]), "choices", "labels are {}, not a, b, c … in order", labels)

@@ -1,36 +1,13 @@
-"""Seeded stratified samples of a split: which questions a dear system is asked, chosen from the questions alone."""
+"""Seeded stratified samples of a split: for systems that are too expensive for all of it."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from edu_rag.errors import ConfigError
+from edu_rag.names import Sample
 from edu_rag.records import Question
-
-_NAME = re.compile(r"stratified-([1-9]\d{0,6})-seed-(0|[1-9]\d{0,8})\Z")
-
-
-class Sample(NamedTuple):
-    """A sample of n questions under a seed; `name` is what files and boards call it."""
-
-    n: int
-    seed: int
-
-    @property
-    def name(self) -> str:
-        """`stratified-<n>-seed-<seed>`."""
-        return f"stratified-{self.n}-seed-{self.seed}"
-
-
-def sample_of(name: str) -> Sample:
-    """The sample with this name. Raises ConfigError."""
-    match = _NAME.match(name)
-    if not match:
-        raise ConfigError("sample", f"{name!r} is not stratified-<n>-seed-<seed>")
-    return Sample(int(match[1]), int(match[2]))
 
 
 def _draw(seed: int, question_id: str) -> bytes:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from edu_rag.records import Question
-from edu_rag.results import Prediction, Verdict
+from edu_rag.scorecard.card import Prediction, Verdict
 from harness.support import Support, holds_evidence
 
 CAUSES: Mapping[str, str] = {

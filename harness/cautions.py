@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
-from edu_rag.results import Prediction, ScoreCard
-from edu_rag.table_rows import reading_parquet
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.table_rows import reading_parquet
+from edu_rag.scorecard.card import Prediction, ScoreCard
 from harness.running.fingerprint import system_sha256
 from harness.running.run_record import RunRecord, read_run_record
 from harness.submission import Submission, partial_path, submission_of

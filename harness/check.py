@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import BudgetError, EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
+from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import choose, sample_of
+from edu_rag.sample import choose
 from harness.cautions import may_cite, of_citations, of_files, page_lengths
 from harness.overlap import FILE_NAME as OVERLAP
 from harness.overlap import read_overlap
@@ -53,7 +54,7 @@ _NO_LENGTHS: Mapping[str, int] = {}
 def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> Asked:
     """What a split, or a sample of it, asks. The pages are not read before somebody wants to know their lengths."""
     questions = dataset.questions(split)
-    chosen = choose(questions, sample_of(sample)) if sample else questions
+    chosen = choose(questions, Sample.parse(sample)) if sample else questions
     return Asked({question.question_id: question for question in chosen}, cache(lambda: page_lengths(dataset, split)))
 
 
@@ -96,13 +97,13 @@ def _check_predictions(path: Path, questions: Mapping[str, Question] | None, len
 
 def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
     """The predictions files of a submission's folder: all, or those for one dataset."""
-    made_for = f"{dataset.manifest.name}-{dataset.manifest.version}" if dataset else "*"
+    made_for = dataset.manifest.release.folder if dataset else "*"
     return sorted((folder / "predictions").glob(f"{made_for}/*.jsonl"))
 
 
 def _none_for(submission: Submission, dataset: Dataset) -> SubmissionError:
     there = ", ".join(sorted({path.parent.name for path in _files(submission.folder, None)})) or "none"
-    what = f"has no predictions for {dataset.manifest.name}-{dataset.manifest.version} (it has: {there})"
+    what = f"has no predictions for {dataset.manifest.release.folder} (it has: {there})"
     return SubmissionError(submission.folder, what, "give the dataset that they were made for")
 
 

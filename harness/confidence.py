@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from edu_rag.results import Prediction, Verdict
+from edu_rag.scorecard.card import Prediction, Verdict
 
 N_BINS = 15
 _EDGES = tuple((m + 1) / N_BINS for m in range(N_BINS))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 
 DECLARED = ("input_tokens", "output_tokens", "cost_usd", "energy_j")
 """What only the system itself can know."""

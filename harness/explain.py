@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, WebPage
-from edu_rag.results import Passage, Prediction, SystemFacts, Verdict
+from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
 from harness.attribution import CAUSES, REMEDIES, attribute
 from harness.judging.grading import Grading, grade_all
 from harness.probing.probed import Answered, read_answered
@@ -159,7 +159,7 @@ def _question(answered: Answered, dataset: Dataset, question_id: str) -> Questio
 
 def explanation_values(explanation: Explanation) -> dict[str, Any]:
     """An explanation as JSON-ready values."""
-    from edu_rag.typed import to_plain
+    from edu_rag.files.typed import to_plain
 
     def plain(marked: Marked) -> dict[str, Any]:
         url = marked.page.url if marked.page else None

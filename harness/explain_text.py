@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.attribution import CAUSES, REMEDIES
 from harness.explain import Explanation, Marked
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import comb, sqrt
 
-from edu_rag.results import Counts, ScoreCard
+from edu_rag.scorecard.card import Counts, ScoreCard
 
 BROKEN_FLAGS = ("truncated", "context_bound", "duplicate_choices")
 """Questions that lack words, refer to a figure that is not there, or have one choice twice."""

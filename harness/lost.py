@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from edu_rag.budget import within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import clip, quoted
 from edu_rag.records import Question
-from edu_rag.results import Prediction, SystemFacts, Verdict
+from edu_rag.scorecard.card import Prediction, SystemFacts, Verdict
 from harness.attribution import CAUSES, causes_of, points_lost
 from harness.judging.grading import Grading, grade_all
 from harness.judging.judges import is_offline

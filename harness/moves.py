@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from edu_rag.errors import EduRagError
-from edu_rag.jsonl import to_line
-from edu_rag.results import ScoreCard
+from edu_rag.files.jsonl import to_line
+from edu_rag.scorecard.card import ScoreCard
 from harness.score import Exam
 
 RECORD = "rescoring.json"
@@ -130,7 +130,7 @@ def beside_the_score(move: Move) -> bool:
 
 def rescoring_values(rescoring: Rescoring) -> dict[str, Any]:
     """What rescoring.json holds."""
-    from edu_rag.typed import to_plain
+    from edu_rag.files.typed import to_plain
 
     lists = {
         name: [to_plain(one) for one in getattr(rescoring, name)] for name in ("datasets", "moves", "renewed", "kept")
@@ -160,7 +160,7 @@ def rescoring_lines(rescoring: Rescoring, limit: int = 10) -> Iterator[str]:
 
 def write_record(path: Path, rescoring: Rescoring) -> bool:
     """Write rescoring.json; it stays as it is where nothing moved since and what is kept or faulty is the same."""
-    from edu_rag.jsonl import read_json, write_json
+    from edu_rag.files.jsonl import read_json, write_json
 
     values = rescoring_values(rescoring)
     if not (rescoring.moves or rescoring.renewed) and path.is_file():

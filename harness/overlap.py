@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.look.texts import clip
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from harness.submission import behind_link
 
 if TYPE_CHECKING:
-    from edu_rag.statistics.parts import Part
+    from edu_rag.statistics.two_parts import Part
 
 FILE_NAME = "overlap.txt"
 MAX_BYTES = 1_000_000
@@ -85,7 +85,7 @@ def _declared(card: ScoreCard) -> str:
 
 
 def _split_lines(card: ScoreCard) -> Iterator[str]:
-    from edu_rag.statistics.parts import is_lower, part_of
+    from edu_rag.statistics.two_parts import is_lower, part_of
 
     declared, rest = (part_of(card.outcomes, card.lessons, card.overlap, mark) for mark in "10")
     if declared is not None:
@@ -103,6 +103,6 @@ def _score_on(part: Part) -> str:
 
 def subset(card: ScoreCard, mark: str) -> tuple[str, tuple[int, ...]]:
     """Outcomes and lessons of the questions that are declared ('1') or clean ('0'), in their order."""
-    from edu_rag.statistics.parts import kept
+    from edu_rag.statistics.two_parts import kept
 
     return kept(card.outcomes, card.lessons, card.overlap, mark)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
+from edu_rag.names import QuestionSet
 from harness.trees import Entry, Fault, place, shown, start_of, told, walk
 
 MAX_ENTRIES = 2_000
@@ -22,10 +23,6 @@ MAX_RECORD_BYTES = 1_000_000
 PREDICTIONS = "predictions"
 LEFTOVERS = (".log", ".partial", ".failed", ".tmp")
 """Endings of what a run leaves beside its predictions."""
-_RUN = re.compile(
-    r"predictions/[a-z0-9][a-z0-9-]{1,39}-\d{1,6}\.\d{1,6}\.\d{1,6}/"
-    r"[a-z][a-z0-9_]{0,31}(?:-stratified-[1-9]\d{0,6}-seed-(?:0|[1-9]\d{0,8}))?(?:\.jsonl|\.run\.json)\Z"
-)
 _PROBE = re.compile(r"predictions/[^/]+/probes/[^/]+(?:\.jsonl|\.run\.json)\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
@@ -56,9 +53,12 @@ def in_predictions(name: str) -> bool:
     return name.startswith(f"{PREDICTIONS}/")
 
 
-def is_run(name: str) -> bool:
-    """Whether a name of a submission's tree is that of predictions, or of the record beside them."""
-    return _RUN.match(name) is not None
+def answers_to(name: str) -> QuestionSet | None:
+    """The questions that a file of a submission's tree answers: predictions, or the record beside them; else None."""
+    for ending in (".jsonl", ".run.json"):
+        if in_predictions(name) and name.endswith(ending):
+            return QuestionSet.of_place(name.removeprefix(f"{PREDICTIONS}/").removesuffix(ending) + ".jsonl")
+    return None
 
 
 def is_leftover(name: str) -> bool:
@@ -140,7 +140,7 @@ def _compiled_fault(entry: Entry) -> Fault | None:
 
 def _stray_fault(entry: Entry) -> Fault | None:
     """A file among the predictions that is none: nobody would score it, and everybody would wonder."""
-    if entry.kind != "file" or not in_predictions(entry.name) or is_run(entry.name) or _PROBE.match(entry.name):
+    if entry.kind != "file" or not in_predictions(entry.name) or answers_to(entry.name) or _PROBE.match(entry.name):
         return None
     remedy = "call it predictions/<dataset>-<version>/<split>[-<sample>].jsonl, or move it elsewhere"
     return Fault("stray", entry.name, "is no predictions file by its name", remedy)

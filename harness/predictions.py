@@ -14,9 +14,9 @@ import msgspec
 from edu_rag.bounded_child import is_inside
 from edu_rag.budget import SMALL_BYTES, items_within_budget
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import numbered_lines, parse_json
-from edu_rag.results import Prediction
-from edu_rag.typed import faults_and_record, first_line
+from edu_rag.files.jsonl import numbered_lines, parse_json
+from edu_rag.files.typed import faults_and_record, first_line
+from edu_rag.scorecard.card import Prediction
 
 R = TypeVar("R")
 _KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())

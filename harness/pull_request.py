@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import one_budget_a_file
-from edu_rag.dataset import Dataset
-from edu_rag.errors import EduRagError
-from edu_rag.results import ScoreCard
+from edu_rag.errors import EduRagError, each_fault
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import ScoreCard
 from harness.check import check_submission
 from harness.pulls.changes import Change, judge
 from harness.pulls.oddities import of_claims, of_names, runs_of_team
 from harness.pulls.records import Request, Review
 from harness.pulls.scoring import Scoring
 from harness.pulls.standing import read_results
-from harness.pulls.tables import OWN_BASELINES, Asks, Table, asks_of, board_of, each_fault, tables_of
+from harness.pulls.tables import OWN_BASELINES, Asks, Table, asks_of, board_of, tables_of
 from harness.pulls.taken import take
 from harness.submission import Submission, open_submission
 
@@ -136,11 +136,11 @@ def _checked(folder: Path, datasets: Sequence[Dataset]) -> tuple[list[EduRagErro
 
     With notes on how its answers read, and cautions on how its files were made.
     """
-    own = {f"{dataset.manifest.name}-{dataset.manifest.version}" for dataset in datasets}
+    own = {dataset.manifest.release.folder for dataset in datasets}
     form = check_submission(folder, None, here=False, later=own)
     faults, notes = list(form.faults), []
     for dataset in datasets:
-        if any((folder / "predictions").glob(f"{dataset.manifest.name}-{dataset.manifest.version}/*.jsonl")):
+        if any((folder / "predictions").glob(f"{dataset.manifest.release.folder}/*.jsonl")):
             found = check_submission(folder, dataset, here=False)
             faults += found.faults
             notes += [note for note in found.notes if note not in notes]

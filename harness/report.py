@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edu_rag.look.texts import clip
-from edu_rag.results import OUTCOMES, Counts, ScoreCard
+from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard
 from harness.attribution import attribution_lines
 from harness.confidence import confidence_lines
 from harness.cost import cost_lines

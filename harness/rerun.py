@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.budget import within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import FaultsError, SubmissionError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.cost import cost_of
 from harness.predictions import read_predictions
 from harness.probing.rates import wilson
@@ -158,7 +158,7 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
 
 def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) -> dict[str, Any]:
     """What `edu-rag rerun --json` prints."""
-    from edu_rag.typed import to_plain
+    from edu_rag.files.typed import to_plain
 
     names = ("question_id", "handed_in", "now")
     low, high = wilson(line.n_same, line.n)

@@ -11,17 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edu_rag.errors import ConfigError, DataError, RecordError
-from edu_rag.jsonl import read_records, write_records
-from edu_rag.sample import sample_of
-from edu_rag.typed import to_plain
+from edu_rag.errors import DataError, RecordError
+from edu_rag.files.jsonl import read_records, write_records
+from edu_rag.files.typed import to_plain
+from edu_rag.names import DatasetId, Sample, require_slug, require_split
 from harness.running.run_record import RunRecord, read_run_record, record_path
-from harness.slugs import is_slug
 
 FILE_NAME = "reruns.jsonl"
 """The maintainers' file; no submission's pull request may touch it."""
 MAX_NOTE = 300
-_DATASET = re.compile(r"[a-z0-9][a-z0-9-]{1,39}@\d{1,6}\.\d{1,6}\.\d{1,6}#[0-9a-f]{8}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
 
@@ -56,10 +54,11 @@ class Rerun:
     note: str = ""
 
     def __post_init__(self) -> None:
-        _require(is_slug(self.slug), "slug", "is not 3-40 of a-z, 0-9 and '-'")
-        _require(bool(_DATASET.match(self.dataset)), "dataset", f"{self.dataset[:80]!r} is not name@version#hash8")
-        _require(bool(self.split) and self.split.isidentifier(), "split", f"{self.split[:40]!r} is no name of a split")
-        _require(self.sample is None or _is_sample(self.sample), "sample", f"{str(self.sample)[:40]!r} is no sample")
+        require_slug(self.slug)
+        DatasetId.parse(self.dataset)
+        require_split(self.split)
+        if self.sample is not None:
+            Sample.parse(self.sample)
         for name in ("system_sha256", "predictions_sha256"):
             _require(bool(_SHA256.match(getattr(self, name))), name, "is no SHA-256 in hex")
         _require(self.n > 0 and 0 <= self.n_same <= self.n, "n_same", f"{self.n_same} of {self.n} cannot be")
@@ -71,14 +70,6 @@ class Rerun:
     def key(self) -> Key:
         """What a file holds one line for."""
         return self.slug, self.dataset, self.split, self.predictions_sha256
-
-
-def _is_sample(text: str) -> bool:
-    try:
-        sample_of(text)
-    except ConfigError:
-        return False
-    return True
 
 
 def _require(holds: bool, name: str, fault: str) -> None:

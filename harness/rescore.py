@@ -6,20 +6,21 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
-from edu_rag.errors import EduRagError, SubmissionError
-from edu_rag.jsonl import write_file
-from edu_rag.manifest import file_sha256
+from edu_rag.errors import EduRagError, SubmissionError, each_fault
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import write_file
+from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import Stage, say
-from edu_rag.results import ScoreCard
-from harness.carry import target_of, version_of
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import PREDICTIONS
+from harness.carry import target_of
 from harness.cautions import of_files
-from harness.jobs import Exams, Job, Plan, Results, asked_of, each_fault, plans, submissions_in
+from harness.jobs import Exams, Job, Plan, Results, plans, submissions_in
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.moves import Kept, Move, Rescoring, beside_the_score, move_of
 from harness.reruns import NOBODY, Trust, Vouched
-from harness.score import COPY_NAME, card_and_trust, score_within, uncollected, write_results
+from harness.score import card_and_trust, score_within, uncollected, write_results
 from harness.target import Target
 
 GONE = "its predictions are gone"
@@ -48,7 +49,7 @@ class _Work:
 
     def score(self, job: Job) -> None:
         """Score one job and write its scorecard where it is new or differs. Raises EduRagError."""
-        exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
+        exam = self._exams.of(job.dataset, job.made.asked.split, job.made.asked.sample)
         target = target_of(job.submission, job.made, job.dataset)
         card, trust = score_within(
             exam,
@@ -63,7 +64,7 @@ class _Work:
         if move is not None or job.scorecard not in self._results.cards:
             write_results(self._results.folder, card, target.path)
         else:
-            _mend_copy(job.scorecard.with_name(COPY_NAME), card, target.path)
+            _mend_copy(job.scorecard.with_name(PREDICTIONS), card, target.path)
         if move is not None:
             (self.renewed if beside_the_score(move) else self.moves).append(move)
         self.done.add(job.scorecard)
@@ -142,12 +143,12 @@ def _kept(there: Results, datasets: Sequence[Dataset], work: _Work) -> Iterator[
 
 def why_kept(card: ScoreCard, datasets: Sequence[Dataset]) -> str:
     """Why a result cannot be made again from what was given."""
-    name, version, *_ = asked_of(card)
-    given = [version_of(one.manifest.version) for one in datasets if one.manifest.name == name]
+    name, version = card.dataset_id.release
+    given = [one.manifest.release.version for one in datasets if one.manifest.name == name]
     if version in given:
         return GONE
     if not given:
         return "its dataset was not given"
-    if all(version[0] != other[0] for other in given):
+    if all(version.major != other.major for other in given):
         return "another major version, which is never mixed with the ones given"
     return "another version than the ones given"

@@ -9,7 +9,7 @@ from operator import itemgetter
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from edu_rag.results import Outcome, Passage, Prediction, Verdict
+from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
 from harness.support import Support
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag import __version__
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
-from edu_rag.jsonl import read_values, to_line, write_json, write_records
-from edu_rag.manifest import file_sha256
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import read_values, to_line, write_json, write_records
+from edu_rag.files.manifest import file_sha256
+from edu_rag.files.typed import to_plain
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
-from edu_rag.results import Prediction
-from edu_rag.typed import to_plain
+from edu_rag.scorecard.card import Prediction
 from harness.running.answer_cache import AnswerCache, key_of
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.hints import hint_for
@@ -88,7 +88,7 @@ def run_submission(
     An interrupted run goes on where it stopped. stderr of the system is kept beside the predictions. Raises
     ConfigError where a variable to pass is not set, and SubmissionError, after writing, where nothing was answered.
     """
-    path = submission.predictions_path(f"{dataset.manifest.name}-{dataset.manifest.version}", split, sample)
+    path = submission.predictions_path(dataset.manifest.release.folder, split, sample)
     manner = hiding(dataset, manner or Manner())
     require_set(manner)
     record = record_of(submission, dataset, split, sample, manner)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from edu_rag.bundled import submissions_folder
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
-from edu_rag.typed import faults_and_record
+from edu_rag.files.typed import faults_and_record
 from harness.settings_faults import is_login
 from harness.slugs import TEMPLATE_SLUG, slug_fault
 from harness.submission import FILE_NAME, SubmissionFile

@@ -16,13 +16,14 @@ import msgspec
 
 from edu_rag import __version__
 from edu_rag.budget import items_within_budget, within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
 from edu_rag.gold import Gold, match_gold
-from edu_rag.manifest import file_sha256
+from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.results import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
-from edu_rag.sample import choose, sample_of
+from edu_rag.sample import choose
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 from edu_rag.statistics import rate_intervals
 from harness.attribution import attribution_of
 from harness.confidence import confidence_of
@@ -40,7 +41,6 @@ from harness.support import Support, read_support
 from harness.target import Target
 
 R = TypeVar("R")
-COPY_NAME = "predictions.jsonl"
 """The copy of the predictions beside a scorecard."""
 
 
@@ -80,7 +80,7 @@ def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
 
 def sampled(whole: Exam, sample: str | None) -> Exam:
     """The exam of a sample of a split, or of all of it. Raises ConfigError where the sample does not fit."""
-    exam = whole._replace(sample=sample, questions=choose(whole.questions, sample_of(sample))) if sample else whole
+    exam = whole._replace(sample=sample, questions=choose(whole.questions, Sample.parse(sample))) if sample else whole
     return exam._replace(prints=fingerprints(exam))
 
 
@@ -410,26 +410,20 @@ def _origin_of(target: Target, exam: Exam, vouched: Vouched, overlap: frozenset[
 
 def summary(card: ScoreCard) -> dict[str, Any]:
     """The numbers of a scorecard that scripts ask for: n, counts, rates and intervals."""
-    from edu_rag.typed import to_plain
+    from edu_rag.files.typed import to_plain
 
     return {"n": card.counts.n, **card.counts.rates(), "counts": to_plain(card.counts), "intervals": card.intervals}
 
 
-def results_folder(results: Path, card: ScoreCard) -> Path:
-    """Where a scorecard lies among results: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG`."""
-    dataset = card.dataset.partition("#")[0].replace("@", "-")
-    table = f"{card.split}-{card.sample}" if card.sample else card.split
-    return results / dataset / table / card.system.slug
-
-
 def write_results(results: Path, card: ScoreCard, predictions: Path) -> Path:
     """Write scorecard.json and a copy of the predictions where the board looks; return the scorecard's path."""
-    from edu_rag.jsonl import write_file
-    from edu_rag.scorecards import FILE_NAME, write_scorecard
+    from edu_rag.files.jsonl import write_file
+    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
+    from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 
-    folder = results_folder(results, card)
+    folder = results / place_of(card)
     data = predictions.read_bytes()
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / COPY_NAME, data)
+    write_file(folder / PREDICTIONS, data)
     write_scorecard(folder / FILE_NAME, card)
     return folder / FILE_NAME

@@ -6,16 +6,11 @@ import re
 from collections.abc import Collection
 
 from edu_rag.errors import SubmissionError
+from edu_rag.names import is_slug
 
 TEMPLATE_SLUG = "template"
-_SLUG = re.compile(r"[a-z0-9-]{3,40}\Z")
 _RESERVED = re.compile(r"(?:template|con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 _ALIKE = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("i", "l"))
-
-
-def is_slug(name: str) -> bool:
-    """Whether a name can be a submission's folder: 3-40 of a-z, 0-9 and '-'."""
-    return _SLUG.match(name) is not None
 
 
 def is_reserved(slug: str) -> bool:

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
-from edu_rag.results import SystemFacts
-from edu_rag.sample import Sample, sample_of
-from edu_rag.toml import read_toml
+from edu_rag.names import Sample, is_slug, split_and_sample, table_name
+from edu_rag.scorecard.card import SystemFacts
 from harness.plain import MAX_SETTINGS_BYTES, tree_faults
 from harness.settings_places import with_line
-from harness.slugs import is_slug, suggested
+from harness.slugs import suggested
 
 FILE_NAME = "submission.toml"
 # Characters at most, since the board shows these texts to everybody. A limit that is part of the type is checked field
@@ -108,8 +108,7 @@ class Submission:
 
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
         """Where the predictions for a dataset (`name-version`), split and sample belong."""
-        name = f"{split}-{sample}.jsonl" if sample else f"{split}.jsonl"
-        return self.folder / "predictions" / dataset / name
+        return self.folder / "predictions" / dataset / f"{table_name(split, sample)}.jsonl"
 
 
 def open_submission(folder: Path) -> Submission:
@@ -198,10 +197,8 @@ def _to_get(submission: Submission, dataset: str, split: str, wanted: Path) -> s
 
 def sample_in(predictions: Path) -> Sample | None:
     """The sample that a predictions file's name states (`SPLIT-SAMPLE.jsonl`); None where it states none."""
-    try:
-        return sample_of(predictions.stem.partition("-")[2])
-    except ConfigError:
-        return None
+    _, sample = split_and_sample(predictions.stem) or (None, None)
+    return Sample.parse(sample) if sample else None
 
 
 def submission_of(path: Path) -> Submission | None:

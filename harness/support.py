@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import Passage
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Passage
 
 
 class Support(NamedTuple):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
-from edu_rag.manifest import Manifest
-from edu_rag.results import SystemFacts
-from edu_rag.scorecards import FILE_NAME as SCORECARD
+from edu_rag.files.manifest import Manifest
+from edu_rag.names import is_slug
+from edu_rag.scorecard.card import SystemFacts
+from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
 from harness.running.run_record import require_made_on
-from harness.slugs import is_slug
 from harness.submission import find_predictions, open_submission, sample_in, submission_of
 
 
@@ -44,7 +44,7 @@ def find_target(path: Path, manifest: Manifest, split: str, sample: str | None) 
 
     Raises SubmissionError, also where a run record beside them names another dataset than this manifest's.
     """
-    target = _target(path, f"{manifest.name}-{manifest.version}", split, sample)
+    target = _target(path, manifest.release.folder, split, sample)
     require_made_on(target.path, manifest.id)
     return target
 

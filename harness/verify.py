@@ -11,20 +11,21 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from edu_rag.dataset import Dataset
-from edu_rag.errors import EduRagError
-from edu_rag.jsonl import to_line
-from edu_rag.manifest import file_sha256
+from edu_rag.errors import EduRagError, each_fault
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import to_line
+from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import Stage
-from edu_rag.results import ScoreCard
-from edu_rag.scorecards import FILE_NAME as SCORECARD
-from edu_rag.scorecards import scorecard_values
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
+from edu_rag.scorecard.card_file import scorecard_values
+from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 from harness.carry import target_of
-from harness.jobs import Exams, Job, Results, each_fault, plans, submissions_in
+from harness.jobs import Exams, Job, Results, plans, submissions_in
 from harness.judging.grading import Grading
 from harness.reruns import NOBODY, Vouched
 from harness.rescore import GONE, why_kept
-from harness.score import COPY_NAME, card_of, results_folder, score_within
+from harness.score import card_of, score_within
 
 Status = Literal["same", "differs", "cannot be made again", "superseded", "not given", "not on the board"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -98,7 +99,7 @@ class _Remaking:
         return True
 
     def _made(self, job: Job) -> ScoreCard:
-        exam = self._exams.of(job.dataset, job.made.split, job.made.sample)
+        exam = self._exams.of(job.dataset, job.made.asked.split, job.made.asked.sample)
         target = target_of(job.submission, job.made, job.dataset)
         card: ScoreCard = score_within(
             exam, target, card_of, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
@@ -108,9 +109,9 @@ class _Remaking:
 
 def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:
     """Whether the copy of the predictions beside a scorecard is of what was scored; it need not be there."""
-    copy = path.with_name(COPY_NAME)
+    copy = path.with_name(PREDICTIONS)
     if copy.is_file() and (found := file_sha256(copy)) != card.predictions_sha256:
-        yield Difference(COPY_NAME, found, card.predictions_sha256)
+        yield Difference(PREDICTIONS, found, card.predictions_sha256)
 
 
 def verify(
@@ -149,7 +150,7 @@ def _left(path: Path, stored: Results, datasets: Sequence[Dataset], broken: Mapp
     if path in stored.faults:
         return Finding(file=file, status="cannot be made again", why=str(stored.faults[path][0]))
     card = stored.cards[path]
-    if path != results_folder(stored.folder, card) / SCORECARD:
+    if path != stored.folder / place_of(card) / SCORECARD:
         return Finding(
             file=file, status="cannot be made again", why=f"is not the place of a result of {card.system.slug}"
         )

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from edu_rag.errors import DataError, EduRagError
-from edu_rag.jsonl import read_json
-from edu_rag.manifest import file_sha256
-from edu_rag.results import OUTCOMES, ScoreCard
-from edu_rag.scorecards import FILE_NAME, read_scorecard
-from harness.jobs import each_fault
-from harness.score import COPY_NAME, results_folder
+from edu_rag.errors import DataError, EduRagError, each_fault
+from edu_rag.files.jsonl import read_json
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import OUTCOMES, ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 from harness.verify import Difference, Finding, differences
 
 SITE_FILE, BOARD_FILE = "site.json", "board.json"
@@ -60,11 +59,11 @@ def _cards(site: Path, results: Path) -> Iterator[Finding]:
         file = path.relative_to(site).as_posix()
         try:
             card = read_scorecard(path)
-            own = results_folder(results, card)
+            own = results / place_of(card)
         except EduRagError as error:
             yield _finding(site, file, str(each_fault(error)[0]))
             continue
-        for name, sha256 in ((FILE_NAME, ""), (COPY_NAME, card.predictions_sha256)):
+        for name, sha256 in ((FILE_NAME, ""), (PREDICTIONS, card.predictions_sha256)):
             shown, scored = path.with_name(name), own / name
             if shown.is_file() and file_sha256(shown) not in (sha256, file_sha256(scored) if scored.is_file() else ""):
                 yield _finding(site, f"{PurePosixPath(file).parent}/{name}", "is not the file among the results")

@@ -14,7 +14,7 @@ from leaderboard.extras import missing_extra
 from leaderboard.pages import (
     assets,
     board_page,
-    compare_page,
+    compare_systems_page,
     dataset_pages,
     feed,
     history_page,
@@ -29,7 +29,7 @@ from leaderboard.site_parts import Earlier, SitePart, Written, write_parts
 Kind = Callable[[Edition, jinja2.Environment], Iterator[SitePart]]
 KINDS: Sequence[Kind] = (
     board_page.parts,
-    compare_page.parts,
+    compare_systems_page.parts,
     plot_pages.parts,
     dataset_pages.parts,
     history_page.parts,

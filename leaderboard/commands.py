@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from leaderboard.collect import Group
-    from leaderboard.present import Board
+    from leaderboard.board.collect import Group
+    from leaderboard.board.present import Board
     from leaderboard.site_parts import Written
 
 
 def _lines(board: Board) -> list[str]:
     """The board as text for a terminal."""
     from edu_rag.look.texts import clip, date, one_line, percent, seconds, signed
-    from leaderboard.badges import REPORTED
+    from leaderboard.board.badges import REPORTED
 
     lines = []
     for table in board.tables:
@@ -70,12 +70,12 @@ def _n_cores() -> int:
 
 def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Path, ...]) -> list[Group]:
     """The tables of a results folder, with the predictions that submissions hold of them; none of hidden splits."""
-    from edu_rag.board_file import board_beside
+    from edu_rag.files.board_file import board_beside
     from edu_rag.progress import say
-    from leaderboard.collect import collect
-    from leaderboard.hidden import hidden_splits, is_hidden, without_predictions
-    from leaderboard.pins import check_pins
-    from leaderboard.predictions import with_predictions
+    from leaderboard.board.collect import collect
+    from leaderboard.board.pins import check_pins
+    from leaderboard.board.private_gold import hidden_splits, is_hidden, without_predictions
+    from leaderboard.systems.stored_predictions import with_predictions
 
     groups, hidden = collect(results), hidden_splits(datasets)
     board_file = board_beside(results)
@@ -172,12 +172,12 @@ def board(
       edu-rag board leaderboard/results --submissions submissions --dataset tqa-val --out site
       edu-rag board results --out site --json | jq '.tables[0].rows[0].score'
     """
+    from leaderboard.board.export_board import board_values
+    from leaderboard.board.present import present
     from leaderboard.build import fill
     from leaderboard.edition import Edition
-    from leaderboard.errata import errata_beside
     from leaderboard.exams import open_exams
-    from leaderboard.export import board_values
-    from leaderboard.present import present
+    from leaderboard.history.errata import errata_beside
     from leaderboard.site import check_apart, check_target, write_site
 
     check_target(out, results)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaderboard.collect import Group
-from leaderboard.errata import Erratum
-from leaderboard.present import Board
+from leaderboard.board.collect import Group
+from leaderboard.board.present import Board
+from leaderboard.history.errata import Erratum
 
 if TYPE_CHECKING:
     from leaderboard.exams import Exam

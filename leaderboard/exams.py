@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit
-from edu_rag.sample import choose, sample_of
-from leaderboard.hidden import hidden_splits
+from edu_rag.sample import choose
+from leaderboard.board.private_gold import hidden_splits
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Exam:
         return self.dataset.evidence(self.split)
 
     def ids(self, sample: str | None) -> list[str]:
-        """The question ids of a table, in the order of its outcomes. Raises ConfigError for an unknown sample."""
-        chosen = self.questions if sample is None else choose(self.questions, sample_of(sample))
+        """The question ids of a table, in the order of its outcomes. Raises ConfigError if the split is smaller."""
+        chosen = self.questions if sample is None else choose(self.questions, Sample.parse(sample))
         return [question.question_id for question in chosen]
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from edu_rag.errors import MissingExtraError
-from edu_rag.look.plots import can_draw
+from edu_rag.look.matplotlib_svg import can_draw
 from leaderboard.edition import Edition
-from leaderboard.questions.search import can_search
+from leaderboard.questions.search_index import can_search
 
 REMEDY = "pip install 'edu-rag-bench[board]'"
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import jinja2
 
-from edu_rag.look.templates import environment
+from edu_rag.look.jinja_pages import environment
 from edu_rag.look.texts import one_line
-from leaderboard.badges import LOWER, caps_words, is_sandboxed, rerun_badge
-from leaderboard.details import details_of
+from leaderboard.board.badges import LOWER, caps_words, is_sandboxed, rerun_badge
+from leaderboard.board.export_board import RATE_NAMES
 from leaderboard.edition import Edition
-from leaderboard.export import RATE_NAMES
-from leaderboard.questions.places import first_page
+from leaderboard.questions.page_addresses import first_page
 from leaderboard.social import social_address
+from leaderboard.systems.details import details_of
 
 HERE = Path(__file__).resolve().parent
 MAX_BLIND = 10

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.jsonl import read_json, write_json
+from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.progress import say
 from leaderboard.site_parts import Earlier, Written
 from leaderboard.swap import building, put_in_place
@@ -65,7 +65,7 @@ def check_target(site: Path, results: Path) -> None:
     """Raise ConfigError unless the folder is absent, empty, or a site of ours without anybody else's files."""
     check_apart(site, results)
     if site.is_symlink() or (site.exists() and not site.is_dir()):
-        raise ConfigError(site, "is there already and is no folder", "name another --out")
+        raise ConfigError(site, "exists and is not a folder", "name another --out")
     if not site.is_dir() or not any(site.iterdir()):
         return
     ours = {MARKER, *_marker(site)["files"]}

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edu_rag.look.plots import SETTINGS, can_draw
+from edu_rag.look.matplotlib_svg import SETTINGS, can_draw
 from edu_rag.look.texts import clip, date, one_line, signed
+from leaderboard.board.present import Board, Row, Table
 from leaderboard.edition import Edition
-from leaderboard.plots.tones import light
-from leaderboard.present import Board, Row, Table
+from leaderboard.plots.colours import light
 
 PICTURE = "social.png"
 WIDTH, HEIGHT = 1200, 630

@@ -17,11 +17,11 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import COMMANDS, root
-from edu_rag.board_file import check_dataset, read_board_file
-from edu_rag.dataset import Dataset
-from edu_rag.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
+from edu_rag.cli.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
+from edu_rag.files.board_file import check_dataset, read_board_file
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
-from edu_rag.table_rows import CONFIGS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -17,10 +17,10 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from baselines.embed.vectors import FILE, publish, rows_of
 from baselines.models import cache_folder, models_folder
 from baselines.parts import Chunk, make
 from baselines.recipe import Choice, name_and_settings
-from baselines.retrieve.vectors import FILE, publish, rows_of
 from edu_rag.errors import ConfigError, EduRagError
 from edu_rag.progress import Stage, say
 from edu_rag.safe_path import leave_out_current_folder
@@ -45,7 +45,7 @@ def choice_of(text: str) -> Choice:
 
 def passages(dataset: Path, split: str | None, chunk: Chunk) -> Iterator[str]:
     """The texts of all passages of a dataset's pages, page by page; some may come twice. Raises DataError."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from edu_rag.records import WebPage
 
     opened = Dataset(dataset)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scored_runs import SAMPLE, Run, difference, exam_of, percent, rates, run_of, share, table, unguarded
 
-from edu_rag.results import OUTCOME_LETTERS, Prediction
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
 from harness.confidence import area_of, steps_of
-from harness.outcomes import judge
+from harness.judging.outcomes import judge
 from harness.probing.files import Answered, probe_answers
 from harness.probing.rates import wilson
 

@@ -25,7 +25,7 @@ from scored_runs import SAMPLE, SPLIT, difference, exam_of, p_text, percent, rat
 from baselines.parts import Relation
 from baselines.verify.guard import Checked, checked_of
 from baselines.verify.self_check import RELATIONS
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.serve import SystemPage, SystemQuestion
 from edu_rag.statistics import holm, paired
 from harness.score import Exam

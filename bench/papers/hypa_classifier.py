@@ -94,7 +94,7 @@ def rows(data: Sequence[Example], n_classes: Literal[2, 3]) -> list[list[object]
 
 
 def _on_real(folder: Path, data: Sequence[Example]) -> str:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
 
     questions = [question.text for question in Dataset(folder / "dataset").questions(SPLIT)]
     found: list[list[object]] = []

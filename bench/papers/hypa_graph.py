@@ -26,10 +26,10 @@ from baselines.graph.triplets import Extract, Triplet
 from baselines.parts import Graph, make
 from baselines.passages import Passage
 from builder.evidence.spans import gold_texts
-from builder.evidence.words import words_of
-from edu_rag.dataset import Dataset, kept_pages
+from builder.evidence.telling_words import words_of
+from edu_rag.files.dataset import Dataset, kept_pages
+from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, WebPage
-from edu_rag.sample import Sample
 from edu_rag.serve import SystemPage, SystemQuestion
 
 MAX_CHARS = 2_500

@@ -27,7 +27,7 @@ from baselines.parts import Rank, Scored
 from baselines.pipeline import Numbers, Pipeline
 from baselines.retrieve.dense import dense
 from baselines.retrieve.sparse import bm25
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.serve import SystemQuestion
 from harness.retrieval import match, mean_with_interval

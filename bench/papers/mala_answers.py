@@ -7,8 +7,8 @@ from pathlib import Path
 
 from real_run_report import table
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import Counts, ScoreCard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Counts, ScoreCard
 from harness.comparing.compare import Choice
 from harness.comparing.table import Table, compare_many
 
@@ -82,7 +82,7 @@ def _pairs(found: Table, slugs: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def report(dataset: Path, submissions: Path) -> str:
     """The paper's means, ours, and all pairs tested."""
     data = Dataset(dataset)
-    made_for = f"{data.manifest.name}-{data.manifest.version}"
+    made_for = data.manifest.release.folder
     asked = (*SLUGS.values(), CONTROL)
     there = [
         slug for slug in asked if (submissions / slug / "predictions" / made_for / f"val-{SAMPLE}.jsonl").is_file()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from baselines.chunk.windows import windows
 from baselines.passages import Passage
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.records import Evidence, WebPage
 from edu_rag.serve import SystemPage, SystemQuestion
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from baselines.verify.guard import checked_of
-from edu_rag.dataset import Dataset
-from edu_rag.results import OUTCOME_LETTERS, Prediction, Verdict
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, Verdict
 from edu_rag.statistics import paired, rate_intervals
-from harness.outcomes import judge
+from harness.judging.outcomes import judge
 from harness.predictions import read_predictions
 from harness.probing.rates import wilson
 from harness.score import Exam, open_exam

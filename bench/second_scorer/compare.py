@@ -31,11 +31,11 @@ from typing import Any
 from generate import PER_EXAM, Case, cases
 
 from edu_rag.errors import DataError
+from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction, ScoreCard, SystemFacts
+from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
 from edu_rag.statistics import mcnemar, paired
-from edu_rag.typed import to_plain
 from harness.predictions import read_predictions
 from harness.reading.answers import read_answer
 from harness.score import Exam, score, summary

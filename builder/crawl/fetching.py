@@ -10,7 +10,7 @@ from builder.config import BuildConfig
 from builder.crawl.fetch_plan import FetchPlan
 from builder.crawl.searching import answer_to
 from builder.fetch import Fetched, fetch_all, was_given_up
-from builder.search import HostMap
+from builder.sites.site_folders import HostMap
 from builder.store.crawl_store import CrawlStore
 from builder.store.settling import is_due, validators_for
 from builder.store.takedowns import host_is_listed, read_takedowns

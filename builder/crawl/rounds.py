@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from builder.dataset.versions import to_version
 from edu_rag.errors import DataError
-from edu_rag.manifest import FILE_NAME, read_manifest
+from edu_rag.files.manifest import FILE_NAME, read_manifest
+from edu_rag.names import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,12 @@ class Round:
 
 def newer(one: str, other: str) -> str:
     """The higher one of two versions."""
-    return max(one, other, key=to_version)
+    return max(one, other, key=Version.parse)
 
 
 def next_minor(version: str) -> str:
     """The version of a dataset whose pages were fetched anew: 1.4.2 -> 1.5.0."""
-    return str(to_version(version).raised("minor"))
+    return str(Version.parse(version).raised("minor"))
 
 
 def round_of(made_with: dict[str, Any]) -> Round:

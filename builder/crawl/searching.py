@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from builder.clock import Clock
-from builder.search import ANSWERED, SearchEngine, SearchResult
+from builder.search import SearchEngine
 from builder.search.chain import Chain
 from builder.search.combine import Combined, combined
 from builder.search.settings import SearchConfig
+from builder.search_results import ANSWERED, SearchResult
 from builder.store.crawl_store import CrawlStore, Search
 from builder.store.reader import StoreReader
 from edu_rag.errors import EngineError

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from builder.urls import canonical_or_none, host_of
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from builder.question_flags import is_meta_choice, plain
+from builder.question_sets.question_flags import is_meta_choice, plain
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, Span, WebPage
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from builder.dataset.findings import Findings
-from edu_rag import manifest as manifests
 from edu_rag.errors import DataError, RecordError
+from edu_rag.files import manifest as manifests
+from edu_rag.files.identity import row_faults
+from edu_rag.files.manifest import Manifest
+from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, reading_parquet, schema
+from edu_rag.files.typed import first_line
 from edu_rag.gold import Gold
-from edu_rag.identity import row_faults
-from edu_rag.manifest import Manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
-from edu_rag.table_rows import CONFIGS, SORT_KEYS, reading_parquet, schema
-from edu_rag.typed import first_line
 
 RECORDS: Mapping[str, type] = {
     "questions": Question,

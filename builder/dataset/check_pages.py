@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from builder.dataset.check_files import REBUILD, Tables
 from builder.dataset.check_tables import PageSpan, Seen
-from builder.sentences import SPLITTER, split_sentences
+from builder.extract.sentence_splitter import SPLITTER, split_sentences
 from edu_rag.records import WebPage
 
 RECUT_PAGES = 500

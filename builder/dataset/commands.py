@@ -45,7 +45,7 @@ def check(folder: Path, hidden: tuple[str, ...], strict: bool, as_json: bool) ->
       edu-rag dataset check dataset
       edu-rag dataset check dataset --hidden test --strict
     """
-    from builder.dataset.check import check_folder
+    from builder.dataset.check_dataset import check_folder
     from edu_rag.errors import FaultsError
     from edu_rag.progress import say
 
@@ -82,7 +82,7 @@ def diff(old: Path, new: Path, write: bool, as_json: bool) -> None:
       edu-rag dataset diff dataset-1.0.0 dataset
       edu-rag dataset diff dataset-1.0.0 dataset --write
     """
-    from builder.dataset.changes import diff_lines, summary_of, write_changes
+    from builder.dataset.changes_file import diff_lines, summary_of, write_changes
     from builder.dataset.diff import compare_folders
     from edu_rag.errors import DataError
     from edu_rag.progress import say
@@ -169,8 +169,8 @@ def audit(folder: Path, store: Path | None, examples: int, as_json: bool) -> Non
       edu-rag dataset audit dataset --store dataset.crawl
       edu-rag dataset audit dataset --examples 20 --json
     """
-    from builder.dataset.audit import audit as run
-    from builder.dataset.audit import audit_lines, audit_values
+    from builder.dataset.audit_dataset import audit as run
+    from builder.dataset.audit_dataset import audit_lines, audit_values
 
     found = run(folder, store, examples)
     if as_json:
@@ -209,9 +209,9 @@ def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max
       edu-rag dataset export dataset --split train --out pairs.jsonl
       edu-rag dataset export dataset --split train --kind negatives --seed 7 --out negatives.jsonl
     """
-    from builder.dataset.export import KINDS, LICENCE, Export, chosen_split
-    from builder.dataset.export import export as run
-    from edu_rag.dataset import Dataset
+    from builder.dataset.export_pairs import KINDS, LICENCE, Export, chosen_split
+    from builder.dataset.export_pairs import export as run
+    from edu_rag.files.dataset import Dataset
     from edu_rag.progress import say
 
     opened = Dataset(folder)
@@ -263,11 +263,11 @@ def push(
       edu-rag dataset push dataset my-org/tqa-val --hidden test --dry-run
       edu-rag dataset push dataset my-org/tqa-val --hidden test --yes
     """
-    from builder.dataset.check import check_folder
-    from builder.publish import push as run
-    from builder.publish import staged
-    from edu_rag.dataset import Dataset
+    from builder.dataset.check_dataset import check_folder
+    from builder.publishing.push_dataset import push as run
+    from builder.publishing.push_dataset import staged
     from edu_rag.errors import ConfigError, FaultsError
+    from edu_rag.files.dataset import Dataset
     from edu_rag.progress import say
 
     if not (dry_run or yes):
@@ -303,9 +303,9 @@ def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | No
       edu-rag dataset fetch --board leaderboard/board.toml --out datasets
       edu-rag dataset fetch --board leaderboard/board.toml --out datasets --only edu-rag-mini
     """
-    from builder.dataset.fetch import chosen
-    from builder.dataset.fetch import fetch as run
-    from edu_rag.board_file import read_board_file
+    from builder.publishing.fetch_datasets import chosen
+    from builder.publishing.fetch_datasets import fetch as run
+    from edu_rag.files.board_file import read_board_file
 
     for folder in run(chosen(read_board_file(board_file), only), out, endpoint=endpoint):
         click.echo(folder)

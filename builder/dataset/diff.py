@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from builder.dataset.check_files import RECORDS
-from builder.dataset.versions import WHY, Step, fits, larger, to_version
-from edu_rag.dataset import Dataset
+from builder.dataset.version_steps import WHY, fits, larger
 from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.table_rows import CONFIGS, SORT_KEYS
+from edu_rag.names import Step
 from edu_rag.records import WebPage
-from edu_rag.table_rows import CONFIGS, SORT_KEYS
 
 IDENTITY: Mapping[str, tuple[str, ...]] = {**SORT_KEYS, "hits": ("question_id", "url")}
 """What makes two rows the same thing. A hit that moved to another rank is the same hit."""
@@ -182,7 +183,7 @@ def _of(dataset: Dataset, name: str) -> Any:
 
 
 def _fault(found: DatasetDiff, old: Dataset, new: Dataset) -> str | None:
-    before, after = to_version(old.manifest.version), to_version(new.manifest.version)
+    before, after = old.manifest.release.version, new.manifest.release.version
     if fits(before, after, found.step):
         return None
     wanted = before.raised(found.step)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
-from builder.question_flags import is_meta_choice, names_letters, plain, unordered_identity
+from builder.question_sets.question_flags import is_meta_choice, names_letters, plain, unordered_identity
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 

@@ -10,22 +10,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from builder.dataset.changes import FILE_NAME as CHANGES
-from builder.dataset.changes import TAKEN_DOWN, changes_file
-from builder.dataset.versions import to_version
+from builder.dataset.changes_file import FILE_NAME as CHANGES
+from builder.dataset.changes_file import TAKEN_DOWN, changes_file
 from builder.documents.card_tables import outside
 from builder.documents.documents import dataset_documents
 from builder.store.takedowns import TakeDown, TakeDowns
 from builder.urls import canonical_or_none, host_of
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
-from edu_rag.errors import ConfigError, DataError, EduRagError, RecordError
+from edu_rag.errors import ConfigError, DataError, FaultsError, RecordError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.manifest import FileEntry, Manifest
+from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
-from edu_rag.manifest import FileEntry, Manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
-from edu_rag.scorecards import FILE_NAME as SCORECARD
-from edu_rag.scorecards import read_scorecard
-from edu_rag.table_rows import CONFIGS
+from edu_rag.scorecard.results_folder import ResultsFolder
 
 OUTCOME = "taken_down"
 REPEATS = ("duplicate", "near_duplicate")
@@ -255,7 +253,7 @@ def take_down(dataset: Dataset, plan: Plan, out: Path) -> Manifest:
     if plan.is_empty:
         raise nothing_matches(dataset.folder, plan.entry)
     before, created_at = dataset.manifest, plan.entry.at.isoformat()
-    version = str(to_version(before.version).raised("minor"))
+    version = str(before.release.version.raised("minor"))
     history = changes_file(version, created_at, dataset.folder, change_note(plan))
     documents = dataset_documents(before.name, version, created_at, plan.sources)
 
@@ -281,14 +279,12 @@ def results_to_score_again(results: Path, manifest: Manifest) -> list[tuple[str,
     A scorecard that cannot be read is listed too, as `unreadable`: it may be one of them.
     """
     found = []
-    version = ".".join(manifest.version.split(".")[:2])
-    for path in sorted(results.rglob(SCORECARD)):
-        place = path.relative_to(results).as_posix()
-        try:
-            card = read_scorecard(path)
-        except EduRagError as error:
-            found.append(("unreadable", str(error), place))
-            continue
-        if card.dataset.startswith(f"{manifest.name}@{version}."):
-            found.append((card.system.slug, card.dataset, place))
-    return found
+    name, version = manifest.release
+    stored = ResultsFolder(results)
+    for path, faults in stored.faults.items():
+        found.append(("unreadable", str(FaultsError(faults)), path.relative_to(results).as_posix()))
+    for path, card in stored.cards.items():
+        scored = card.dataset_id
+        if (scored.name, scored.version[:2]) == (name, version[:2]):
+            found.append((card.system.slug, card.dataset, path.relative_to(results).as_posix()))
+    return sorted(found, key=lambda result: result[2])

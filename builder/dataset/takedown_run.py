@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from builder.dataset.changes import printable
+from builder.dataset.changes_file import printable
 from builder.dataset.takedown import (
     Plan,
     nothing_matches,
@@ -20,9 +20,9 @@ from builder.dataset.takedown import (
 from builder.store.reader import INDEX_FILE, StoreReader
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, TakeDowns, add_takedown, read_takedowns
 from builder.urls import canonical_or_none, host_of
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
-from edu_rag.jsonl import read_json, write_json
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.progress import say
 
 EXAMPLES = 10

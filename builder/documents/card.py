@@ -9,8 +9,8 @@ from typing import Any
 from builder.documents.card_tables import markdown_table, outside, statistics
 from builder.documents.datasheet import datasheet
 from builder.documents.stats import DatasetStats
-from edu_rag.manifest import FileEntry
-from edu_rag.table_rows import CONFIGS
+from edu_rag.files.manifest import FileEntry
+from edu_rag.files.table_rows import CONFIGS
 
 ABOUT: Mapping[str, str] = {
     "questions": "questions with their choices, kind, lesson and flags; no answers",
@@ -177,7 +177,7 @@ def dataset_card(
 ) -> str:
     """README.md of a dataset folder: a function of its arguments alone, in which no outside string is markup.
 
-    `files` are the tables by name, as `edu_rag.dataset.write_dataset` hands them over; `sources` is the manifest's,
+    `files` are the tables by name, as `write_dataset` passes them; `sources` is the manifest's,
     with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots`
     the names of the pictures next to the card.
     """

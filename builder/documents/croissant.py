@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from edu_rag.manifest import FileEntry
-from edu_rag.table_rows import CONFIGS, schema
+from edu_rag.files.manifest import FileEntry
+from edu_rag.files.table_rows import CONFIGS, schema
 
 PARQUET = "application/x-parquet"
 DESCRIPTION = "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark."

@@ -9,11 +9,11 @@ from typing import Any
 
 from builder.documents.card import dataset_card
 from builder.documents.croissant import croissant
-from builder.documents.plots import dataset_plots
+from builder.documents.dataset_plots import dataset_plots
 from builder.documents.stats import dataset_stats
-from edu_rag.dataset_writer import Documents
-from edu_rag.jsonl import write_file
-from edu_rag.manifest import FileEntry, Manifest, check_tables, file_sha256, read_manifest, write_manifest
+from edu_rag.files.dataset_writer import Documents
+from edu_rag.files.jsonl import write_file
+from edu_rag.files.manifest import FileEntry, Manifest, check_tables, file_sha256, read_manifest, write_manifest
 from edu_rag.progress import say
 
 CROISSANT_FILE = "croissant.json"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from builder.evidence.page_index import PageIndex, index_of
 from builder.evidence.spans import Place, evidence_at, gold_texts
-from builder.evidence.words import STOP_WORDS, content_stems, english_stems, words_of
+from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stems, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
 

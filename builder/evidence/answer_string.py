@@ -19,7 +19,7 @@ from math import ceil
 from typing import NamedTuple
 
 from builder.evidence.spans import Place, evidence_at, gold_texts
-from builder.evidence.words import STOP_WORDS, content_words, stem, words_of
+from builder.evidence.telling_words import STOP_WORDS, content_words, stem, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, Span, WebPage
 

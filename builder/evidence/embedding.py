@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from builder.evidence.page_index import index_of
 from builder.evidence.spans import Place, evidence_at, gold_texts
-from builder.evidence.words import content_stems
+from builder.evidence.telling_words import content_stems
 from edu_rag.errors import ConfigError, MissingExtraError
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage

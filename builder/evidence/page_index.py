@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-from builder.evidence.words import GENERIC_STEMS, english_stems
+from builder.evidence.telling_words import GENERIC_STEMS, english_stems
 from edu_rag.records import Span, WebPage
 
 GENERIC_SHARE = 0.4

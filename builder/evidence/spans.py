@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from builder.question_flags import is_meta_choice
+from builder.question_sets.question_flags import is_meta_choice
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 from builder.evidence.page_index import PageIndex, index_of
 from builder.evidence.spans import Place, evidence_at
-from builder.evidence.words import STOP_WORDS, content_stems, english_stem, words_of
+from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stem, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
 

@@ -9,9 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from builder.extract.page_shape import PageShape, page_shape
-from builder.extract.page_text import clean_text, parse_html
-from builder.extract.tools import (
+from builder.extract.extraction_tools import (
     Answer,
     drop_unread,
     html_of,
@@ -21,6 +19,8 @@ from builder.extract.tools import (
     trafilatura_full,
     without_table_rules,
 )
+from builder.extract.page_shape import PageShape, page_shape
+from builder.extract.page_text import clean_text, parse_html
 
 MIN_BYTES = 512
 """The paper drops pages under 0.5 KB (EDU-RAG section 3.2)."""

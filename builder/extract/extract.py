@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from builder.extract import tools as extract_tools
+from builder.extract import extraction_tools as extract_tools
 from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
+from builder.extract.extraction_tools import Answer
 from builder.extract.page_shape import PageShape, page_shape, refused
 from builder.extract.page_text import clean_text, page_title, parse_html
-from builder.extract.tools import Answer
 from builder.labels.hidden_text import hidden_text_of
 from edu_rag.errors import ConfigError, MissingExtraError
 

@@ -16,7 +16,7 @@ from edu_rag.progress import say
 if TYPE_CHECKING:
     from builder.fetch.resolver import Lookup
     from builder.fetch.settings import FetchConfig
-    from builder.search import HostMap
+    from builder.sites.site_folders import HostMap
 
 __all__ = ["Fetched", "Validators", "fetch_all", "is_transient", "reserves_rights", "validators_of", "was_given_up"]
 NO_CONTACT = (

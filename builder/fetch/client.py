@@ -17,16 +17,16 @@ from builder.fetch.fetched import Fetched, Validators
 from builder.fetch.hop import Answer, Hopper
 from builder.fetch.politeness import Breakers, Gates, politeness_key
 from builder.fetch.resolver import GuardedResolver, Lookup, guarded_sockets
+from builder.fetch.retry_after import retry_after_s
 from builder.fetch.robots import Robots, robots_of
 from builder.fetch.shares import Share, Shares
 from builder.fetch.transient import BREAKER
 from builder.fetch.writer import Sink, Writer
-from builder.retry_after import retry_after_s
 from builder.urls import host_of
 
 if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
-    from builder.search import HostMap
+    from builder.sites.site_folders import HostMap
 
 ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
 _WINDOW = 512

@@ -15,13 +15,13 @@ from builder.fetch.addresses import RefusedAddressError
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
 from builder.fetch.fetched import Fetched
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
-from builder.fetch.served import SCHEME_HEADER
 from builder.fetch.signals import signals_in_headers, signals_in_page
+from builder.sites.site_folders import SCHEME_HEADER
 from builder.urls import host_of, literal_address
 
 if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
-    from builder.search import HostMap
+    from builder.sites.site_folders import HostMap
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"

@@ -17,7 +17,7 @@ from builder.fetch.addresses import PORTS, RefusedAddressError, is_public
 from builder.urls import literal_address
 
 if TYPE_CHECKING:
-    from builder.search import HostMap
+    from builder.sites.site_folders import HostMap
 
 Lookup = Callable[[str], list[str]]
 _THREADS = 64

@@ -18,7 +18,7 @@ from builder.labels.leak_key import Block, holds_key
 from builder.labels.leak_match import Match, best_match
 from builder.labels.leak_signs import Signs, signs_of, widened
 from builder.labels.leak_text import Words, n_telling, words_of
-from builder.question_flags import is_meta_choice
+from builder.question_sets.question_flags import is_meta_choice
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 

@@ -1,48 +1,16 @@
-"""Search engines: one small protocol, results that say what happened, and the dict of engines."""
+"""Search engines: one small protocol, and the dict of engines."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from builder.search.settings import NO_ENGINE, SearchConfig
+from builder.search_results import RawResponse, SearchResult
+from builder.sites.site_folders import HostMap
 from edu_rag.errors import ConfigError
-
-State = Literal["hits", "none", "rate_limited", "blocked", "failed"]
-ANSWERED: tuple[State, ...] = ("hits", "none")
-"""States after which a question needs no asking again; an engine that refused has not said "no results"."""
-
-HostMap = Mapping[str, tuple[str, int]]
-"""Host names that the engine serves itself, and the (address, port) where."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawResponse:
-    """One response of an engine as it came: kept, so that a reading can be checked and redone."""
-
-    url: str
-    status: int
-    body: bytes
-    retry_after_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchResult:
-    """What an engine said to one query. `urls` are in rank order and empty unless the state is `hits`.
-
-    `searched_at` is there where the engine said it at another time than now: in a recording.
-    """
-
-    state: State
-    urls: tuple[str, ...] = ()
-    reason: str = ""
-    retry_after_s: float | None = None
-    raw: tuple[RawResponse, ...] = ()
-    searched_at: datetime | None = None
 
 
 class SearchEngine(Protocol):
@@ -71,13 +39,13 @@ ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
 
 
 def _folder(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.folder import FolderEngine
+    from builder.search.folder_engine import FolderEngine
 
     return FolderEngine.open(config.folder)
 
 
 def _zim(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.zim import ZimEngine
+    from builder.search.zim_engine import ZimEngine
 
     return ZimEngine.open(config.zim)
 
@@ -110,13 +78,13 @@ def _wikipedia(config: SearchConfig, user_agent: str) -> SearchEngine:
 
 
 def _recorded(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.recorded import RecordedEngine
+    from builder.search.recorded_engine import RecordedEngine
 
     return RecordedEngine.open(config.recorded, config.top)
 
 
 def _crag(config: SearchConfig, user_agent: str) -> SearchEngine:
-    from builder.search.crag import CragEngine
+    from builder.search.crag_engine import CragEngine
 
     return CragEngine.open(config.crag)
 

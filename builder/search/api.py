@@ -10,9 +10,11 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from builder.search import HostMap, RawResponse, ReadPages, SearchResult, State
-from builder.search.asking import Asker, AskingError, Request
+from builder.search import ReadPages
+from builder.search.http_question import Asker, AskingError, Request
 from builder.search.settings import WebEngineConfig
+from builder.search_results import RawResponse, SearchResult, State
+from builder.sites.site_folders import HostMap
 
 MAX_PAGES = 10
 _BLOCKED = frozenset({401, 402, 403, 407, 451})

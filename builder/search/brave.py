@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from builder.search import RawResponse
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.asking import Request
+from builder.search.http_question import Request
+from builder.search.query_words import cut_to
 from builder.search.settings import BraveConfig
-from builder.search.words import cut_to
+from builder.search_results import RawResponse
 from edu_rag.errors import ConfigError
 
 MAX_CHARACTERS, MAX_WORDS, PAGE_SIZE = 400, 50, 20

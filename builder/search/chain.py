@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from builder.fetch.settings import USER_AGENT
-from builder.search import HostMap, SearchEngine, open_engines
+from builder.search import SearchEngine, open_engines
 from builder.search.settings import SearchConfig
+from builder.sites.site_folders import HostMap
 from edu_rag.errors import ConfigError
 
 

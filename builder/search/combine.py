@@ -8,8 +8,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from builder.search import ANSWERED, State
 from builder.search.settings import SearchConfig
+from builder.search_results import ANSWERED, State
 from builder.urls import canonical_url
 
 if TYPE_CHECKING:

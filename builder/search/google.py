@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 import googlesearch
 import requests
 
-from builder.search import HostMap, RawResponse, SearchResult, State
-from builder.search.asking import Asker, AskingError, Request
+from builder.search.http_question import Asker, AskingError, Request
 from builder.search.settings import GoogleConfig
+from builder.search_results import RawResponse, SearchResult, State
+from builder.sites.site_folders import HostMap
 
 NAME = "google"
 Get = Callable[..., RawResponse]

@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from builder.search import RawResponse
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.asking import Request
+from builder.search.http_question import Request
 from builder.search.settings import SearxngConfig
+from builder.search_results import RawResponse
 
 NO_JSON = "the instance refuses JSON: add `json` to search.formats in its settings.yml"
 _LIMITED = ("too many requests", "rate limit")

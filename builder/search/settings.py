@@ -17,14 +17,20 @@ Deadline = Annotated[float, Meta(gt=0, le=600)]
 Language = Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")]
 
 NO_ENGINE = "none"
-OFFLINE_ENGINES = frozenset({"folder", "zim", "crag", NO_ENGINE})
-"""Engines that need no network at all, neither for searching nor for fetching what they found."""
+_OFFLINE_ENGINES = frozenset({"folder", "zim", "crag", NO_ENGINE})
+"""Engines that need no network at all, neither for searching nor for fetching what they found. `recorded` is not one:
+the pages that it lists are fetched from the web of today."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def engines_of(name: str) -> tuple[str, ...]:
     """The engines of a chain's name: `brave,searxng` are two; `none` is no engine."""
     return tuple(part.strip() for part in name.split(",") if part.strip() not in ("", NO_ENGINE))
+
+
+def is_offline(name: str) -> bool:
+    """Whether every engine of a chain answers and serves from files."""
+    return _OFFLINE_ENGINES.issuperset(name.split(","))
 
 
 def _check_base_url(url: str) -> None:

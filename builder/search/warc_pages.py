@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from builder.site_server import Archived
-from builder.sites import is_host_name
+from builder.sites.site_folders import is_host_name
+from builder.sites.site_server import Archived
 from builder.urls import canonical_url
 from edu_rag.errors import ConfigError
 from edu_rag.progress import say

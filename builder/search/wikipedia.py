@@ -6,11 +6,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from builder.search import RawResponse
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.asking import Request
+from builder.search.http_question import Request
+from builder.search.query_words import cut_to, telling_words
 from builder.search.settings import WikipediaConfig
-from builder.search.words import cut_to, telling_words
+from builder.search_results import RawResponse
 
 MAX_CHARACTERS = 300
 """What CirrusSearch takes of a query."""

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from builder.fetch.body import charset_of
-from builder.search import ANSWERED
+from builder.search_results import ANSWERED
 from builder.store.agreement import refuse_lost_index
 from builder.store.batches import batch_record
 from builder.store.faults import MAKE_ROOM, file_fault, index_fault
@@ -51,7 +51,7 @@ from edu_rag.progress import note
 
 if TYPE_CHECKING:
     from builder.fetch import Fetched
-    from builder.search import SearchResult
+    from builder.search_results import SearchResult
 
 __all__ = (
     "INDEX_FILE",

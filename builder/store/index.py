@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from builder.search import RawResponse, State
+from builder.search_results import RawResponse, State
 from builder.store.faults import rebuild
 from edu_rag.errors import DataError
 

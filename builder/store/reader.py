@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from builder.search import RawResponse
+from builder.search_results import RawResponse
 from builder.store.agreement import refuse_disagreement
 from builder.store.faults import file_fault, index_fault, refetch
 from builder.store.index import (

@@ -11,7 +11,7 @@ from typing import Literal
 
 from builder.urls import canonical_url
 from edu_rag.errors import DataError, RecordError
-from edu_rag.jsonl import read_records, write_records
+from edu_rag.files.jsonl import read_records, write_records
 
 TAKEDOWNS_FILE = "takedowns.jsonl"
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")

@@ -14,9 +14,20 @@ from edu_rag.statistics.bootstrap import (
     rate_intervals,
 )
 from edu_rag.statistics.distributions import fair_sum, sum_distribution
-from edu_rag.statistics.pairs import McNemar, Paired, mcnemar, mcnemar_all, pair_p, paired, paired_all, sign_flip_p
+from edu_rag.statistics.paired_tests import (
+    McNemar,
+    Paired,
+    mcnemar,
+    mcnemar_all,
+    pair_p,
+    paired,
+    paired_all,
+    sign_flip_p,
+)
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, shared_lessons, strict_points_of, units_of
-from edu_rag.statistics.power import (
+from edu_rag.statistics.ranks import holm, pairwise_p, rank_groups
+from edu_rag.statistics.tails import fair_tail
+from edu_rag.statistics.test_power import (
     Spread,
     n_needed,
     power_of,
@@ -25,8 +36,6 @@ from edu_rag.statistics.power import (
     spread_of,
     typical_sd,
 )
-from edu_rag.statistics.ranks import holm, pairwise_p, rank_groups
-from edu_rag.statistics.tails import fair_tail
 
 __all__ = [
     "EXACT_METHOD",

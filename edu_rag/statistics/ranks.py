@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from edu_rag.statistics.pairs import Differ, pair_p
+from edu_rag.statistics.paired_tests import Differ, pair_p
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, same_length, unit_sums, units_of
 
 

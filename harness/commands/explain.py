@@ -22,7 +22,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.judging.grading import Grading
     from harness.target import Target
 

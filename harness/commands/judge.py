@@ -63,7 +63,7 @@ def audit(
       edu-rag judge audit --human openqa.jsonl --human evouna.jsonl
       edu-rag judge audit --human openqa.jsonl --judge model --sample 150 --judge-cache grades.jsonl --html audit.html
     """
-    from edu_rag.manifest import file_sha256
+    from edu_rag.files.manifest import file_sha256
     from edu_rag.progress import Stage, say
     from harness.judging.audit import audit as run
     from harness.judging.audit import read_human

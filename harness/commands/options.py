@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from edu_rag.names import Sample
+
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.judging.grading import Grading
     from harness.reruns import Vouched
 
@@ -133,7 +135,7 @@ def typed_command() -> str:
 
 def open_dataset(folder: Path) -> Dataset:
     """The dataset in a folder. Raises DataError where it is none."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
 
     return Dataset(folder)
 
@@ -154,7 +156,7 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
     Raises DataError where a folder is not a whole dataset, ConfigError where it is not the board's.
     """
-    from edu_rag.board_file import board_beside, check_pinned, read_board_file
+    from edu_rag.files.board_file import board_beside, check_pinned, read_board_file
 
     path = board_file or (board_beside(results) if results is not None else None)
     opened = [open_dataset(folder) for folder in folders]
@@ -167,7 +169,7 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
 def sample_name(n_sample: int | None, seed: int) -> str | None:
     """What files and boards call the sample; None for the whole split."""
-    return None if n_sample is None else f"stratified-{n_sample}-seed-{seed}"
+    return None if n_sample is None else Sample(n_sample, seed).name
 
 
 def print_json(value: object) -> None:

@@ -86,7 +86,7 @@ def pr(
     """
     from dataclasses import replace
 
-    from edu_rag.jsonl import write_file, write_json
+    from edu_rag.files.jsonl import write_file, write_json
     from harness.commands.run import caps_of, stopping_like_ctrl_c
     from harness.pull_request import review
     from harness.pulls.asking import Terms

@@ -21,7 +21,7 @@ from harness.commands.run import manner_of, manner_options, runnable, stopping_l
 from harness.probing.names import NAMES
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.run import Manner
     from harness.submission import Submission
 
@@ -38,7 +38,7 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
     from harness.run import record_of, run_submission
     from harness.running.run_record import read_run_record, require_made_on, same_system
 
-    made_for = f"{dataset.manifest.name}-{dataset.manifest.version}"
+    made_for = dataset.manifest.release.folder
     for path in (submission.predictions_path(made_for, split, name) for name in dict.fromkeys((sample, None))):
         if path.is_file():
             require_made_on(path, dataset.id)

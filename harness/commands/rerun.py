@@ -19,7 +19,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.reruns import Rerun
     from harness.submission import Submission
 

@@ -25,8 +25,8 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from edu_rag.dataset import Dataset
-    from edu_rag.results import ScoreCard, Verdict
+    from edu_rag.files.dataset import Dataset
+    from edu_rag.scorecard.card import ScoreCard, Verdict
     from harness.judging.grading import Grading
     from harness.reruns import Vouched
     from harness.score import Exam, Scored
@@ -127,9 +127,9 @@ def _score_one(
     shown: tuple[bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:
-    from edu_rag.jsonl import write_records
+    from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
-    from edu_rag.scorecards import scorecard_values
+    from edu_rag.scorecard.card_file import scorecard_values
     from harness.cautions import of_files
     from harness.implausible import implausible
     from harness.judging.free_text import UnjudgedError

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.budget import SMALL_BYTES, within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.manifest import file_sha256
-from edu_rag.results import Prediction, ScoreCard
-from edu_rag.scorecards import FILE_NAME, read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import Prediction, ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+from edu_rag.scorecard.results_folder import PREDICTIONS
 from edu_rag.statistics import (
     McNemar,
     Paired,
@@ -114,7 +115,7 @@ def _card(file: Path) -> ScoreCard:
 
 def _answered(file: Path, card: ScoreCard, exam: Exam | None) -> Mapping[str, Prediction]:
     """The predictions that lie beside a scorecard, where they are the ones it was made from and a dataset is given."""
-    path = file.parent / "predictions.jsonl"
+    path = file.parent / PREDICTIONS
     if exam is None or not path.is_file() or file_sha256(path) != card.predictions_sha256:
         return {}
     asked = {question.question_id for question in exam.questions}

@@ -8,14 +8,15 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
 from edu_rag.gold import Gold
-from edu_rag.manifest import file_sha256
 from edu_rag.records import Question
-from edu_rag.results import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreCard, Verdict
+from edu_rag.scorecard.card import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreCard, Verdict
+from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.comparing.compare import Side
-from harness.outcomes import judge
+from harness.judging.outcomes import judge
 from harness.pages.told import Told, read_sources, tell
 from harness.predictions import predictions_within
 from harness.score import Exam, slice_keys
@@ -123,7 +124,7 @@ def predictions_beside(path: Path, card: ScoreCard, exam: Exam) -> dict[str, Pre
 
     Raises SubmissionError where they are others than the scorecard was made from.
     """
-    file = (path if path.is_dir() else path.parent) / "predictions.jsonl"
+    file = (path if path.is_dir() else path.parent) / PREDICTIONS
     if not file.is_file():
         return {}
     if file_sha256(file) != card.predictions_sha256:

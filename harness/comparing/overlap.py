@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edu_rag.results import Passage, Prediction
+from edu_rag.scorecard.card import Passage, Prediction
 from harness.retrieval import CUTOFFS, Spans, places_of
 from harness.support import Support, holds_evidence
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from edu_rag.look.texts import clip
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired
 from harness.comparing.compare import Comparison
 from harness.comparing.overlap import overlap_lines
@@ -14,8 +14,6 @@ from harness.comparing.power import true_difference
 from harness.comparing.table import Table
 from harness.comparing.verdict import ALPHA, better, contrary, established, same_predictions
 
-_WIDEST = 40
-"""Characters of a slug that are shown: no slug of a submission is longer, but a scorecard may come from anywhere."""
 _WIDEST_SLICE = 60
 
 
@@ -82,7 +80,7 @@ def _slice_lines(comparison: Comparison) -> Iterator[str]:
 
 def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
     """A comparison as readable lines; at most `limit` flips on each side."""
-    first, second = (card.system.slug[:_WIDEST] for card in (comparison.first, comparison.second))
+    first, second = (card.system.slug for card in (comparison.first, comparison.second))
     if first == second:
         first, second = "A", "B"
     if same_predictions(comparison):
@@ -102,7 +100,7 @@ def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
 
 def labels_of(cards: Sequence[ScoreCard]) -> list[str]:
     """A label for each system: its slug, numbered where several of a table share it."""
-    slugs = [card.system.slug[:_WIDEST] for card in cards]
+    slugs = [card.system.slug for card in cards]
     times, seen = Counter(slugs), Counter[str]()
     labels = []
     for slug in slugs:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from edu_rag.errors import SubmissionError
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired
 
 if TYPE_CHECKING:
@@ -19,28 +19,15 @@ _ASKED = ("ids", "questions", "gold")
 """Fingerprints of a scorecard's exam that say whether two were asked the same; `support` moves slices only."""
 
 
-class _Name(NamedTuple):
-    name: str
-    version: str
-    content: str
-
-
-def _name_of(card: ScoreCard) -> _Name:
-    name, _, rest = card.dataset.partition("@")
-    version, _, content = rest.partition("#")
-    return _Name(name, version, content)
-
-
 def _refuse(what: str) -> SubmissionError:
     return SubmissionError("compare", what, "score both on the same questions")
 
 
 def _require_same_dataset(first: ScoreCard, second: ScoreCard) -> None:
     """The same name and major version: only a new major version may change questions or gold."""
-    a, b = _name_of(first), _name_of(second)
-    same_major = a.version.partition(".")[0] == b.version.partition(".")[0]
-    same_content = a.content == b.content or a.version != b.version
-    if a.name != b.name or not same_major or not same_content:
+    a, b = first.dataset_id, second.dataset_id
+    same_content = a.hash8 == b.hash8 or a.version != b.version
+    if (a.name, a.major) != (b.name, b.major) or not same_content:
         raise _refuse(f"dataset differs: {first.dataset} and {second.dataset}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import (
     McNemar,
     Paired,

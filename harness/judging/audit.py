@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from edu_rag.budget import items_within_budget
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.jsonl import read_records
+from edu_rag.files.jsonl import read_records
 from harness.judging.free_text import FreeTextJudge, Grade
 
 N_RESAMPLES = 10_000

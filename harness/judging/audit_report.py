@@ -67,7 +67,7 @@ def _agreement_values(found: Agreement) -> dict[str, Any]:
 
 def audit_values(audit: JudgeAudit) -> dict[str, Any]:
     """An audit as JSON-ready values, rates included."""
-    from edu_rag.typed import to_plain
+    from edu_rag.files.typed import to_plain
 
     groups = [
         {"attribute": g.attribute, "value": g.value, "n_unjudged": g.n_unjudged}

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edu_rag.errors import DataError
-from edu_rag.jsonl import numbered_lines, parse_json, to_line
+from edu_rag.files.jsonl import numbered_lines, parse_json, to_line
 from harness.judging.free_text import JUDGED, FreeTextJudge, Grade
 
 FILE_NAME = "judgements.jsonl"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction, Verdict
+from edu_rag.scorecard.card import Prediction, Verdict
 from harness.judging.free_text import FreeTextJudge, Grade, Rules, Unjudged, UnjudgedError
-from harness.outcomes import said
+from harness.judging.outcomes import said
 
 RULE = "crag-compat-v1"
 MAX_TOKENS = 75

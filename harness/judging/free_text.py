@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from edu_rag.errors import SubmissionError
-from edu_rag.results import Verdict
+from edu_rag.scorecard.card import Verdict
 from harness.judging.quantities import quantity_of
 from harness.reading.answers import MAX_CHARACTERS
 from harness.reading.doubts import abstains

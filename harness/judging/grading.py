@@ -11,9 +11,8 @@ from typing import Any
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction, Verdict
-from harness import outcomes
-from harness.judging import crag_compat, free_text
+from edu_rag.scorecard.card import Prediction, Verdict
+from harness.judging import crag_compat, free_text, outcomes
 from harness.judging.free_text import FreeTextJudge, Grade, Rules, Unjudged, UnjudgedError
 from harness.judging.judges import open_judge
 from harness.reading.answers import RULE as CHOICE_RULE

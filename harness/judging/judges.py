@@ -38,7 +38,7 @@ def is_offline(judge: FreeTextJudge) -> bool:
 
 
 def _model() -> FreeTextJudge:
-    from harness.judge_model import JudgeSettings, ModelJudge
+    from harness.judging.judge_model import JudgeSettings, ModelJudge
 
     return ModelJudge(JudgeSettings.from_environment())
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.look.bars import IntervalBar, Part, interval_bar, outcome_parts
+from edu_rag.look.bar_geometry import IntervalBar, Part, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
-from edu_rag.results import Counts, ScoreCard, Verdict
+from edu_rag.scorecard.card import Counts, ScoreCard, Verdict
 from harness.attribution import CAUSES, causes_of, points_lost
 from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from edu_rag.records import Leak, WebPage
-from edu_rag.results import Passage
+from edu_rag.scorecard.card import Passage
 from harness.support import holds_evidence
 
 LONG_SPAN = 1_200

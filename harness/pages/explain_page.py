@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from edu_rag.look.texts import seconds
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.attribution import CAUSES, REMEDIES
 from harness.explain import Explanation
 from harness.pages.excerpts import Limits, excerpts

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edu_rag import __version__
-from edu_rag.look.templates import environment, look_css
+from edu_rag.look.jinja_pages import environment, look_css
 from edu_rag.look.texts import JOINERS
 
 if TYPE_CHECKING:
@@ -68,6 +68,6 @@ def render(template: str, **values: object) -> str:
 
 def write_page(path: Path, text: str) -> None:
     """Write a page, atomically."""
-    from edu_rag.jsonl import write_file
+    from edu_rag.files.jsonl import write_file
 
     write_file(path, text.encode("utf-8"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Leak, Question, WebPage
-from edu_rag.results import Passage, Prediction, Verdict
+from edu_rag.scorecard.card import Passage, Prediction, Verdict
 from harness.attribution import attribute
 from harness.pages.excerpts import Excerpt, Limits, excerpts
 from harness.reading.answers import read_answer

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
+from edu_rag.names import Sample, split_and_sample
 from edu_rag.progress import say
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import read_predictions
 from harness.probing.names import NAMES, REPEAT
 from harness.probing.pages import DRAWS
@@ -23,8 +25,7 @@ if TYPE_CHECKING:
     from harness.score import Exam
 
 _FILE = re.compile(
-    r"(?P<split>[a-z0-9_]+)(?:-stratified-(?P<n>\d+)-seed-\d+)?"
-    rf"\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
+    rf"(?P<table>[^.]+)\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
 )
 _MAX_SHOWN = 3
 """Names of files that are shown for each reason."""
@@ -81,11 +82,14 @@ def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
     main = read_run_record(predictions)
     for path in sorted((predictions.parent / "probes").glob(f"{exam.split}*.jsonl")):
         match = _FILE.fullmatch(path.name)
+        asked = split_and_sample(match["table"]) if match else None
+        if not match or not asked or asked[0] != exam.split:
+            continue
         # A stranger's link may lead to a pipe that never ends.
-        if not match or match["split"] != exam.split or not path.is_file() or behind_link(path, predictions.parent):
+        if not path.is_file() or behind_link(path, predictions.parent):
             continue
         record = read_run_record(path)
-        n_asked = float(match["n"] or "inf")
+        n_asked = Sample.parse(asked[1]).n if asked[1] else math.inf
         yield _Beside(path, match["probe"], n_asked, record, _stale(path, record, exam, main))
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset, kept_pages
+from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.records import Evidence, Leak, Question, Span, WebPage
-from edu_rag.results import Passage, Prediction
+from edu_rag.scorecard.card import Passage, Prediction
 
 DRAWS = "probes-v1"
 """Names how pages and orders are drawn: answers to other draws cannot be read by these."""

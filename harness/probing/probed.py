@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from edu_rag.results import Prediction, SystemFacts
+from edu_rag.scorecard.card import Prediction, SystemFacts
 from harness.predictions import predictions_within
 from harness.probing.permute import may_permute, permute
 from harness.running.run_record import RunRecord, read_run_record

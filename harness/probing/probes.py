@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import Sample
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
-from edu_rag.sample import choose, sample_of
+from edu_rag.sample import choose
 from harness.probing.names import REPEAT
 from harness.probing.pages import DRAWS, EvidencePages, Source, half_noise, other_pages, source_of
 from harness.probing.permute import may_permute, permute
@@ -110,11 +111,9 @@ def run_probes(submission: Submission, dataset: Dataset, probing: Probing, manne
     require_set(manner)
     manner = hiding(dataset, manner)
     source = source_of(dataset, probing.split)
-    asked = choose(source.questions, sample_of(probing.sample)) if probing.sample else source.questions
+    asked = choose(source.questions, Sample.parse(probing.sample)) if probing.sample else source.questions
     asked = [question for question in asked if question.kind != "free_text"]
-    main = submission.predictions_path(
-        f"{dataset.manifest.name}-{dataset.manifest.version}", probing.split, probing.sample
-    )
+    main = submission.predictions_path(dataset.manifest.release.folder, probing.split, probing.sample)
     record = record_of(submission, dataset, probing.split, probing.sample, manner)
     paths = []
     for name, file_name, number in file_names(probing):

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edu_rag.records import LABELS, Question
-from edu_rag.results import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
-from harness.outcomes import judge
+from edu_rag.scorecard.card import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
+from harness.judging.outcomes import judge
 from harness.probing.files import Answered, probe_answers
 from harness.probing.names import REPEAT
 from harness.probing.permute import permute

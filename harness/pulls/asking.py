@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from edu_rag.budget import within_budget
 from edu_rag.errors import SandboxError, SubmissionError
+from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import Sample, choose
+from edu_rag.sample import choose
 from harness.predictions import read_predictions
 from harness.pulls.tables import Table
 from harness.rerun import is_same

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from edu_rag.errors import EduRagError, FaultsError, SubmissionError
-from edu_rag.toml import read_toml
-from harness.plain import MAX_SETTINGS_BYTES, is_run, plain_faults
+from edu_rag.errors import EduRagError, FaultsError, SubmissionError, each_fault
+from edu_rag.files.toml import read_toml
+from harness.plain import MAX_SETTINGS_BYTES, answers_to, plain_faults
 from harness.pulls.trees import MAX_CHANGES, Difference, differences, top_folders
 from harness.pulls.withdrawal import WITHDRAW, layout_fault
 from harness.settings_faults import is_login
@@ -99,7 +99,7 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
     try:
         return read_toml(root / name, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except EduRagError as error:
-        faults = error.faults if isinstance(error, FaultsError) else (error,)
+        faults = each_fault(error)
         told = [with_line(root / name, fault) for fault in faults]
         raise FaultsError(
             [SubmissionError(one.where.removeprefix(f"{root}/"), one.what, one.remedy) for one in told]
@@ -199,7 +199,7 @@ class _Pull:
         return None
 
     def _is_new_run(self, one: Difference) -> bool:
-        return one.how == "added" and is_run(self._inside(one)) and one.entry.kind == "file"
+        return one.how == "added" and answers_to(self._inside(one)) is not None and one.entry.kind == "file"
 
     def _edit_fault(self, one: Difference) -> Fault:
         name = self._inside(one)
@@ -234,9 +234,9 @@ class _Pull:
     def _again(self) -> Iterator[EduRagError]:
         """New predictions for a sample that the whole split's file serves: they would take its result's place."""
         for one in filter(self._is_new_run, self.own):
-            stem, sample, _ = self._inside(one).partition("-stratified-")
-            whole = f"{stem}.jsonl"
-            if sample and start_of(place(self.base, self.prefix + whole), 1) is not None:
+            asked = answers_to(self._inside(one))
+            whole = "" if asked is None else f"predictions/{asked._replace(sample=None).place}"
+            if asked is not None and asked.sample and start_of(place(self.base, self.prefix + whole), 1) is not None:
                 what = f"is scored from {whole.rpartition('/')[2]} already, and old results stay as they are"
                 yield SubmissionError(one.name, what, "leave it out")
 
@@ -246,7 +246,7 @@ class _Pull:
         try:
             old, new = _settings(self.base, self.slug), _settings(self.head, self.slug)
         except EduRagError as error:
-            return [_above_limits(fault) for fault in getattr(error, "faults", (error,))]
+            return [_above_limits(fault) for fault in each_fault(error)]
         if replace(new, withdrawn=old.withdrawn) != old:
             remedy = "change nothing there but `withdrawn`; what was scored stays as it was"
             return [SubmissionError(where, "its settings are changed", remedy)]

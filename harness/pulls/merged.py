@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import EduRagError
-from edu_rag.results import ScoreCard
+from edu_rag.scorecard.card import ScoreCard
 from harness.pulls.tables import Table
 from harness.reruns import NOBODY
 from harness.score import Exam, card_of, score_within

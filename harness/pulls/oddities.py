@@ -9,15 +9,15 @@ from pathlib import Path
 from edu_rag.budget import within_budget
 from edu_rag.errors import EduRagError
 from edu_rag.look.lookalikes import name_key, resembles
+from edu_rag.names import is_slug
 from edu_rag.records import Question
-from edu_rag.results import Prediction, ScoreCard, SystemFacts
+from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
 from harness.predictions import read_predictions
 from harness.pulls.asking import Asked
 from harness.pulls.changes import accounts_of, is_among
 from harness.pulls.tables import Table
 from harness.rerun import FAILED, said
 from harness.score import Exam
-from harness.slugs import is_slug
 from harness.submission import Submission, open_submission
 
 MAX_SAME = 0.99

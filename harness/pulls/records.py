@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
-from edu_rag.results import ScoreCard, SystemFacts
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from harness.pulls.asking import Asked, Terms
 from harness.pulls.changes import Change
 from harness.pulls.standing import Standing

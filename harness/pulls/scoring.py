@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError
-from edu_rag.results import ScoreCard
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import QuestionSet
+from edu_rag.scorecard.card import ScoreCard
 from harness.carry import Made, predictions_of
 from harness.cautions import may_cite, page_lengths
 from harness.implausible import implausible
@@ -70,9 +71,9 @@ class Scoring:
         """The tables that a new runnable system is run over: of a dataset that it has no predictions for at all."""
         if not self.submission.settings.command or self.change.kind != "new":
             return
-        has = {(one.name, one.version) for one in predictions_of(self.submission)}
+        has = {one.asked.release for one in predictions_of(self.submission)}
         for table in self.tables:
-            if table.run and not any(_is_version(name, version, table.dataset) for name, version in has):
+            if table.run and table.dataset.manifest.release not in has:
                 yield table
 
     def _handed_in(self, table: Table, path: Path) -> _Source:
@@ -164,19 +165,12 @@ def _reported(exam: Exam, lengths: Mapping[str, int], scored: Scored) -> tuple[S
     return scored.card, list(of_citations(scored.predictions, lengths)), readings(exam, scored.predictions)
 
 
-def _is_version(name: str, version: tuple[int, int, int], dataset: Dataset) -> bool:
-    return (name, ".".join(map(str, version))) == (dataset.manifest.name, dataset.manifest.version)
-
-
-def _is_for(made: Made, dataset: Dataset) -> bool:
-    return _is_version(made.name, made.version, dataset)
-
-
 def _served(tables: Sequence[Table], made: Sequence[Made]) -> Iterator[tuple[Table, Path]]:
     """Each table with its predictions: its own file, or else that of the whole split."""
     for table in tables:
-        files = {(one.split, one.sample): one.path for one in made if _is_for(one, table.dataset)}
-        path = files.get((table.split, table.sample), files.get((table.split, None)))
+        files = {one.asked: one.path for one in made}
+        whole = QuestionSet(table.dataset.manifest.release, table.split, None)
+        path = files.get(whole._replace(sample=table.sample), files.get(whole))
         if path is not None:
             yield table, path
 
@@ -188,24 +182,23 @@ def _no_table(made: Made, asks: Mapping[str, Asks]) -> SubmissionError | None:
     version, and puts everybody into the tables of the samples that it finds. A version that the board does not have yet
     is refused too: its predictions would wait, unseen, until it has.
     """
-    asked = asks.get(made.name)
+    release = made.asked.release
+    asked = asks.get(release.name)
     if asked is None:
         return None
     if made.path.stem not in asked.names:
         there = ", ".join(f"{name}.jsonl" for name in asked.names)
         return SubmissionError(made.path, "the board has no such table", f"it has {there}")
-    if made.version > asked.newest:
-        newest = ".".join(map(str, asked.newest))
-        return SubmissionError(made.path, f"the board has {made.name} {newest}, nothing newer", "answer that version")
+    if release.version > asked.newest:
+        what = f"the board has {release.name} {asked.newest}, nothing newer"
+        return SubmissionError(made.path, what, "answer that version")
     return None
 
 
 def _not_at_hand(made: Sequence[Made], datasets: Sequence[Dataset]) -> list[str]:
     """Predictions that nothing is said of here, because their dataset was not given."""
-    left = {
-        f"{one.name}-{'.'.join(map(str, one.version))}" for one in made if not any(_is_for(one, d) for d in datasets)
-    }
-    names = sorted(left)
+    here = {dataset.manifest.release for dataset in datasets}
+    names = sorted({one.asked.release.folder for one in made if one.asked.release not in here})
     told = [
         f"the predictions for {name} were not scored: that dataset is not at hand here" for name in names[:MAX_LEFT]
     ]

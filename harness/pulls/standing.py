@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.errors import EduRagError, SubmissionError
+from edu_rag.errors import SubmissionError
 from edu_rag.look.lookalikes import name_key
-from edu_rag.results import ScoreCard
-from edu_rag.scorecards import FILE_NAME, read_scorecard
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import ResultsFolder
 from edu_rag.statistics import holm, rank_groups, shared_lessons
 from harness.comparing.compare import Comparison, Side, compare_sides
 from harness.comparing.same import require_same
@@ -51,27 +51,17 @@ class Standing:
 
 def read_results(base: Path) -> tuple[list[ScoreCard], list[str]]:
     """The scorecards of the base, in order of their places, and what is wrong with those that cannot be read."""
-    cards: list[ScoreCard] = []
-    faults: list[str] = []
-    for path in sorted((base / RESULTS).rglob(FILE_NAME))[:MAX_CARDS]:
-        try:
-            cards.append(read_scorecard(path))
-        except EduRagError as error:
-            faults.append(f"{path.relative_to(base)}: {error.what}")
-    return cards, faults
-
-
-def _version(card: ScoreCard) -> tuple[int, ...]:
-    version = card.dataset.partition("@")[2].partition("#")[0]
-    return tuple(int(part) for part in version.split(".") if part.isdigit())
+    stored = ResultsFolder(base / RESULTS, most=MAX_CARDS)
+    faults = [f"{path.relative_to(base)}: {found[0].what}" for path, found in stored.faults.items()]
+    return list(stored.cards.values()), faults
 
 
 def of_table(cards: Sequence[ScoreCard], mine: ScoreCard) -> tuple[list[ScoreCard], list[str]]:
     """The newest result of each system on the questions of `mine`, and why others of its table were left out."""
     newest: dict[str, ScoreCard] = {}
     left_out = []
-    for card in sorted(cards, key=lambda card: (_version(card), card.scored_at)):
-        if (card.split, card.sample) != (mine.split, mine.sample) or _name(card) != _name(mine):
+    for card in sorted(cards, key=lambda card: (card.dataset_id.version, card.scored_at)):
+        if (card.split, card.sample) != (mine.split, mine.sample) or card.dataset_id.name != mine.dataset_id.name:
             continue
         try:
             require_same([mine, card], None)
@@ -80,10 +70,6 @@ def of_table(cards: Sequence[ScoreCard], mine: ScoreCard) -> tuple[list[ScoreCar
         else:
             newest[card.system.slug] = card
     return [newest[slug] for slug in sorted(newest)], left_out
-
-
-def _name(card: ScoreCard) -> str:
-    return card.dataset.partition("@")[0]
 
 
 def _best(cards: Sequence[ScoreCard]) -> ScoreCard | None:

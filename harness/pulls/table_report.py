@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from edu_rag.look.texts import signed
-from edu_rag.results import OUTCOMES, Counts, ScoreCard, Slice
+from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard, Slice
 from harness.attribution import CAUSES
 from harness.cost import cost_lines
 from harness.overlap import overlap_lines

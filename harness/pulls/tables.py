@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
-from edu_rag.dataset import Dataset
-from edu_rag.errors import EduRagError
-from harness.carry import Version, version_of
+from edu_rag.files.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import Version, table_name
 from harness.score import Exam, open_exam
 
 PLACE = Path("leaderboard") / BOARD_FILE
@@ -29,12 +28,12 @@ class Table(NamedTuple):
     @property
     def folder(self) -> str:
         """The dataset as folders name it: `name-version`."""
-        return f"{self.dataset.manifest.name}-{self.dataset.manifest.version}"
+        return self.dataset.manifest.release.folder
 
     @property
     def name(self) -> str:
         """The split and the sample as files and boards name them."""
-        return f"{self.split}-{self.sample}" if self.sample else self.split
+        return table_name(self.split, self.sample)
 
     @property
     def title(self) -> str:
@@ -71,16 +70,16 @@ def asks_of(tables: Sequence[Table], board: BoardFile | None) -> dict[str, Asks]
 
     Of datasets that are not at hand too: what is merged for them is scored later, on a maintainer's machine.
     """
-    found = [(t.dataset.manifest.name, t.dataset.manifest.version, t.name) for t in tables]
+    found = [(t.dataset.manifest.release, t.name) for t in tables]
     for entry in () if board is None else board.datasets:
-        wanted = [entry.split if sample == WHOLE else f"{entry.split}-{sample}" for sample in entry.samples]
-        found += [(entry.name, entry.version, name) for name in wanted]
+        wanted = [entry.split if sample == WHOLE else table_name(entry.split, sample) for sample in entry.samples]
+        found += [(entry.release, name) for name in wanted]
     return {
         dataset: Asks(
-            sorted({name for of, _, name in found if of == dataset}),
-            max(version_of(version) for of, version, _ in found if of == dataset),
+            sorted({name for release, name in found if release.name == dataset}),
+            max(release.version for release, _ in found if release.name == dataset),
         )
-        for dataset in dict.fromkeys(of for of, _, _ in found)
+        for dataset in dict.fromkeys(release.name for release, _ in found)
     }
 
 
@@ -92,8 +91,3 @@ def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[Table]:
     split = dataset.only_split(entry.split)
     for place, sample in enumerate(entry.samples):
         yield Table(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)
-
-
-def each_fault(error: EduRagError) -> list[EduRagError]:
-    """The faults that an error stands for."""
-    return list(getattr(error, "faults", ())) or [error]

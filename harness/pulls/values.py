@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from edu_rag.typed import to_plain
+from edu_rag.files.typed import to_plain
 from harness.pulls.standing import Against
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from edu_rag.nesting import too_deep
+from edu_rag.files.nesting import too_deep
 from harness.reading.patterns import END_MARKS, FENCE, NEXT_QUESTION, TEX, THOUGHT_BEGINS, THOUGHT_ENDS
 
 ANSWER_KEYS = frozenset({"answer", "final_answer", "correct_answer", "label", "choice", "option", "letter"})

@@ -10,11 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 from edu_rag.errors import RecordError
-from edu_rag.jsonl import parse_json, to_line
+from edu_rag.files.jsonl import parse_json, to_line
+from edu_rag.files.typed import to_plain, to_record
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
-from edu_rag.results import Prediction
-from edu_rag.typed import to_plain, to_record
+from edu_rag.scorecard.card import Prediction
 from harness.running.task import question_line
 from harness.submission import Limits
 

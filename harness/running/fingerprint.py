@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from edu_rag import __version__
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 from harness.running.system import is_secret
 from harness.settings_places import without_withdrawal
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from edu_rag.errors import RecordError, SubmissionError
-from edu_rag.jsonl import naming, parse_json, to_line
+from edu_rag.files.jsonl import naming, parse_json, to_line
+from edu_rag.files.typed import to_record
 from edu_rag.progress import say
-from edu_rag.results import Prediction
-from edu_rag.typed import to_record
+from edu_rag.scorecard.card import Prediction
 
 SYNC_S = 5.0
 """Answers are on disk at most so many seconds after they came: a power cut costs no more, a kill costs none."""

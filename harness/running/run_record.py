@@ -9,9 +9,9 @@ from typing import Any
 
 from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import DataError, RecordError, SubmissionError
-from edu_rag.jsonl import read_json
-from edu_rag.manifest import file_sha256
-from edu_rag.typed import first_line, to_record
+from edu_rag.files.jsonl import read_json
+from edu_rag.files.manifest import file_sha256
+from edu_rag.files.typed import first_line, to_record
 from harness.plain import MAX_RECORD_BYTES
 from harness.submission import Limits
 

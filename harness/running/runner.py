@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from edu_rag.errors import RecordError
+from edu_rag.files.typed import first_line, to_record
 from edu_rag.records import Question, WebPage
-from edu_rag.results import Prediction
-from edu_rag.typed import first_line, to_record
+from edu_rag.scorecard.card import Prediction
 from harness.running.last_words import without_ids
 from harness.running.system import FaultError, Reply, System
 from harness.running.task import question_line

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from edu_rag.budget import CPU_VARIABLE
-from edu_rag.jsonl import parse_json
+from edu_rag.files.jsonl import parse_json
 from harness.running.last_words import fit_to_print, without_ids
 from harness.running.process import Launcher, Process
 from harness.running.system_log import SystemLog
@@ -45,7 +45,7 @@ _LOOK_S = 0.25
 
 
 class FaultError(Exception):
-    """A question that got no answer: status as in `edu_rag.results.STATUSES`, the reason, whether the process ended.
+    """A question that got no answer: status is one of STATUSES, the reason, whether the process ended.
 
     `is_known`: the cause is sure, and nothing that the system said adds to it.
     """

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from edu_rag.dataset import Dataset, kept_pages
-from edu_rag.jsonl import to_line
+from edu_rag.files.dataset import Dataset, kept_pages
+from edu_rag.files.jsonl import to_line
+from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage
-from edu_rag.results import Prediction
-from edu_rag.sample import choose, sample_of
+from edu_rag.sample import choose
+from edu_rag.scorecard.card import Prediction
 
 
 def _as_said(prediction: Prediction) -> Prediction:
@@ -33,7 +34,7 @@ def task_of(dataset: Dataset, split: str, sample: str | None) -> Task:
     """The task of a split, or of a sample of it. The gold table is never opened."""
     questions = dataset.questions(split)
     if sample is not None:
-        questions = choose(questions, sample_of(sample))
+        questions = choose(questions, Sample.parse(sample))
     hits, pages = dataset.hits(split), dataset.pages(split)
     return Task(questions, {q.question_id: kept_pages(hits.get(q.question_id, ()), pages) for q in questions})
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 from typing import Any
 
-from edu_rag.typed import to_plain
+from edu_rag.files.typed import to_plain
 from harness.sandbox.caps import Caps
 from harness.sandbox.cgroups import Cgroups
 from harness.sandbox.watch import LOOK_S

@@ -52,7 +52,7 @@ def _with_records(version: Version, split: str) -> Code:
     text = f"""\
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 
 dataset = Dataset(Path("{folder_name(version)}"))  # every file must have the manifest's hash
 questions = dataset.questions("{split}")

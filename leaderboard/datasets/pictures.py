@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from edu_rag.look.texts import percent
-from leaderboard.datasets.facts import CHARACTER_BINS, Facts
 from leaderboard.datasets.meanings import FATES
-from leaderboard.plots.bars import Bar, lying, standing
+from leaderboard.datasets.table_figures import CHARACTER_BINS, Facts
+from leaderboard.plots.bar_charts import Bar, lying, standing
 from leaderboard.plots.plot import Cell, Column, Drawing, Plot
+from leaderboard.plots.plot_sentences import shown
 from leaderboard.plots.scales import amount_words
-from leaderboard.plots.words import shown
 
 MOST = 20
 """Rows of a picture and of its table; what is left is counted in a last row."""

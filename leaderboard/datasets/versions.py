@@ -8,15 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
-from edu_rag.errors import DataError
-from edu_rag.results import Slice
-from leaderboard.collect import DatasetId, Result, dataset_id_of
-from leaderboard.datasets.facts import Facts, facts_of
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import DatasetId
+from edu_rag.scorecard.card import Slice
+from leaderboard.board.collect import Result
+from leaderboard.board.present import FEW_VALUES, Table
 from leaderboard.datasets.prose import Section, sections_of
+from leaderboard.datasets.table_figures import Facts, facts_of
 from leaderboard.edition import Edition
 from leaderboard.exams import Exam
-from leaderboard.present import FEW_VALUES, Table
 
 CARD, CHANGES, CROISSANT, MANIFEST = "README.md", "CHANGES.md", "croissant.json", "manifest.json"
 MAX_BYTES = 5_000_000
@@ -47,17 +47,17 @@ class Version:
     @property
     def version(self) -> str:
         """`2.1.0`."""
-        return ".".join(map(str, self.id.version))
+        return str(self.id.version)
 
     @property
     def text(self) -> str:
         """What results name: `name@version#hash8`."""
-        return f"{self.id.name}@{self.version}#{self.id.hash8}"
+        return str(self.id)
 
     @property
     def folder(self) -> str:
         """Where its pictures and files lie inside the site."""
-        return f"datasets/{self.id.name}-{self.version}-{self.id.hash8}"
+        return f"datasets/{self.id.release.folder}-{self.id.hash8}"
 
     @property
     def page(self) -> str:
@@ -108,13 +108,6 @@ class Version:
         return max((result.card.counts.n for result in self.results), default=0)
 
 
-def _id_of(dataset: Dataset) -> DatasetId:
-    found = dataset_id_of(dataset.id)
-    if found is None:
-        raise DataError(dataset.folder, f"is named {dataset.id!r}, which no result can name", "build it anew")
-    return found
-
-
 def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: Sequence[Exam]) -> Version:
     asked, results = [], []
     for table, group in zip(edition.board.tables, edition.groups, strict=True):
@@ -131,7 +124,7 @@ def versions_of(edition: Edition) -> list[Version]:
     """Every version, by name, the newest first."""
     exams: dict[DatasetId, list[Exam]] = {}
     for exam in edition.exams.values():
-        exams.setdefault(_id_of(exam.dataset), []).append(exam)
+        exams.setdefault(DatasetId.parse(exam.dataset.id), []).append(exam)
     named = {result.dataset for group in edition.groups for result in (*group.results, *group.earlier)}
     order = sorted({*exams, *named}, key=lambda one: (one.version, one.hash8), reverse=True)
     return [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import jinja2
 
-from edu_rag.look.templates import look_css
+from edu_rag.look.jinja_pages import look_css
 from leaderboard.edition import Edition
 from leaderboard.render import HERE
 from leaderboard.site_parts import SitePart, key_of

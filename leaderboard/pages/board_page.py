@@ -9,13 +9,13 @@ from typing import NamedTuple
 import jinja2
 import msgspec
 
-from leaderboard.columns import COLUMNS
+from leaderboard.board.columns import COLUMNS
+from leaderboard.board.export_board import board_csv, board_parquet, board_values
+from leaderboard.board.facets import KINDS, OPEN_RULE, OPENNESS, model_filters
+from leaderboard.board.present import Board, Table
 from leaderboard.edition import Edition
-from leaderboard.export import board_csv, board_parquet, board_values
-from leaderboard.facets import KINDS, OPEN_RULE, OPENNESS, model_filters
-from leaderboard.pages.compare_page import compare_link
-from leaderboard.present import Board, Table
-from leaderboard.questions.places import explorer_of
+from leaderboard.pages.compare_systems_page import compare_link
+from leaderboard.questions.page_addresses import explorer_of
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
 

@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 import jinja2
 
-from edu_rag.look.plots import can_draw
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
+from edu_rag.look.matplotlib_svg import can_draw
 from leaderboard.datasets import meanings
-from leaderboard.datasets.facts import Facts
 from leaderboard.datasets.loading import codes_of
 from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
-from leaderboard.datasets.takedown import takedown_link
+from leaderboard.datasets.table_figures import Facts
+from leaderboard.datasets.takedown_request import takedown_link
 from leaderboard.datasets.versions import CARD, CHANGES, CROISSANT, MANIFEST, TOP, Version, versions_of
 from leaderboard.edition import Edition
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
-from leaderboard.questions.places import explorer_of
+from leaderboard.questions.page_addresses import explorer_of
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import jinja2
 
-from edu_rag.look.plots import can_draw
+from edu_rag.look.matplotlib_svg import can_draw
 from edu_rag.look.texts import clip, one_line, percent, plain, signed
 from edu_rag.progress import say
+from leaderboard.board.present import Row
 from leaderboard.edition import Edition
-from leaderboard.events import events_of
-from leaderboard.history import versions_of
-from leaderboard.present import Row
+from leaderboard.history.dataset_history import versions_of
+from leaderboard.history.events import events_of
 from leaderboard.site_parts import SitePart, key_of
 from leaderboard.social import PICTURE, picture_of
 

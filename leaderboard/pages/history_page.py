@@ -7,12 +7,12 @@ from functools import partial
 
 import jinja2
 
-from leaderboard.columns import COLUMNS
+from leaderboard.board.columns import COLUMNS
+from leaderboard.board.present import page_of
 from leaderboard.edition import Edition
-from leaderboard.errata import Erratum
-from leaderboard.events import ERRATA_PAGE, about, events_of
-from leaderboard.history import Version, moves_of, tables_on, version_page, version_text, versions_of, withdrawn_of
-from leaderboard.present import page_of
+from leaderboard.history.dataset_history import Version, moves_of, tables_on, version_page, versions_of, withdrawn_of
+from leaderboard.history.errata import Erratum
+from leaderboard.history.events import ERRATA_PAGE, about, events_of
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
 
@@ -32,7 +32,6 @@ def _history(edition: Edition, pages: jinja2.Environment, versions: Sequence[Ver
         withdrawn=withdrawn_of(edition.board),
         events=events_of(edition.groups, edition.errata),
         about=about,
-        version_text=version_text,
         version_page=version_page,
         page_of=page_of,
         ERRATA_PAGE=ERRATA_PAGE,
@@ -47,9 +46,8 @@ def _version(edition: Edition, pages: jinja2.Environment, version: Version) -> I
         version=version,
         columns=COLUMNS,
         tables=tables_on(version, edition.groups, edition.board),
-        version_text=version_text,
         version_page=version_page,
-        errata=[erratum for erratum in edition.errata if erratum.dataset == version.dataset_id.split("#")[0]],
+        errata=[erratum for erratum in edition.errata if erratum.dataset == str(version.dataset.release)],
         ERRATA_PAGE=ERRATA_PAGE,
     )
     yield version.page, shown.encode()
@@ -60,7 +58,7 @@ def _pages_about(edition: Edition, erratum: Erratum) -> list[tuple[str, str]]:
     found = [
         (f"the board of {erratum.dataset}", version.page)
         for version in versions_of(edition.groups)
-        if version.dataset_id.split("#")[0] == erratum.dataset
+        if str(version.dataset.release) == erratum.dataset
     ]
     return found + [
         (f"{erratum.system} on {table.key.id}", row.page)

@@ -7,12 +7,12 @@ from functools import partial
 
 import jinja2
 
-from edu_rag.look.plots import can_draw
+from edu_rag.look.matplotlib_svg import can_draw
+from leaderboard.board.present import Table
 from leaderboard.edition import Edition
 from leaderboard.plots.gallery import plots_of
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
-from leaderboard.plots.words import spoken
-from leaderboard.present import Table
+from leaderboard.plots.plot_sentences import spoken
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
 

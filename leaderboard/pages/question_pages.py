@@ -8,14 +8,14 @@ from functools import partial
 import jinja2
 from markupsafe import Markup
 
-from edu_rag.look.bars import outcome_parts
+from edu_rag.look.bar_geometry import outcome_parts
 from leaderboard.edition import Edition
 from leaderboard.exams import Exam
-from leaderboard.questions.places import TOP, explorer_of, first_page
-from leaderboard.questions.room import Room, key_text
-from leaderboard.questions.search import can_search, search_files
+from leaderboard.questions.exam_pages import Room, key_text
+from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
+from leaderboard.questions.search_index import can_search, search_files
 from leaderboard.questions.shards import index_files
-from leaderboard.questions.systems import counts_at
+from leaderboard.questions.system_rows import counts_at
 from leaderboard.questions.views import LETTER_OUTCOMES
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import jinja2
 
-from leaderboard.again import FOLDER, drawn_sample, is_bundled, steps_of
-from leaderboard.details import unknown_of
+from leaderboard.board.present import Row, Table
 from leaderboard.edition import Edition
-from leaderboard.losses import losses_of
 from leaderboard.pages.board_page import TableLinks, links_of
-from leaderboard.pages.compare_page import neighbour_links
-from leaderboard.past import MAX_SHOWN, PastResult, past_in, past_of
-from leaderboard.present import Row, Table
-from leaderboard.probes import probes_of
+from leaderboard.pages.compare_systems_page import neighbour_links
 from leaderboard.render import frame_of
-from leaderboard.retrieved import retrieved_of
 from leaderboard.site_parts import SitePart, key_of
+from leaderboard.systems.details import unknown_of
+from leaderboard.systems.earlier_results import MAX_SHOWN, PastResult, past_in, past_of
+from leaderboard.systems.losses import losses_of
+from leaderboard.systems.probe_table import probes_of
+from leaderboard.systems.remake_commands import FOLDER, drawn_sample, is_bundled, steps_of
+from leaderboard.systems.retrieval_table import retrieved_of
 
 TOOLS = {
     "losses_of": losses_of,

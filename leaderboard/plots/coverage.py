@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edu_rag.look.texts import percent, signed
+from leaderboard.plots.colours import CURVES
 from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.plot_sentences import Words, fit, of_all
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System
 from leaderboard.plots.scales import linear, score_words
-from leaderboard.plots.systems import FIRST_COLUMNS, System
-from leaderboard.plots.tones import CURVES
-from leaderboard.plots.words import Words, fit, of_all
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Coverages of a system's own answers that the table shows."""

@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Any
 
 from edu_rag.look.texts import signed
+from leaderboard.plots.colours import light
 from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.plot_sentences import Words, fit, of_all
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, few, too_few
 from leaderboard.plots.scales import Scale, linear
-from leaderboard.plots.systems import FIRST_COLUMNS, System, best_blind, few, too_few
-from leaderboard.plots.tones import light
-from leaderboard.plots.words import Words, fit, of_all
 
 MOST = 50
 """Systems that are drawn; the table has all."""

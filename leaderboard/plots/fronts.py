@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from leaderboard.plots.systems import System
+from leaderboard.plots.plotted_systems import System
 
 
 class Spot(NamedTuple):

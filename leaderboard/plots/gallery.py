@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leaderboard.board.present import Table
 from leaderboard.plots.coverage import coverage_plot
 from leaderboard.plots.forest import forest_plot
 from leaderboard.plots.ladder import ladder_plot
-from leaderboard.plots.outcomes import outcome_plot
+from leaderboard.plots.outcome_plot import outcome_plot
 from leaderboard.plots.plot import Plot
+from leaderboard.plots.plotted_systems import System, systems_of
 from leaderboard.plots.price import PRICES, price_plot
-from leaderboard.plots.slices import slice_plot
-from leaderboard.plots.systems import System, systems_of
-from leaderboard.present import Table
+from leaderboard.plots.slice_heatmap import slice_plot
 
 
 def plots_from(systems: Sequence[System]) -> list[Plot]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edu_rag.look.texts import signed
+from leaderboard.plots.colours import light
 from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.plot_sentences import Words, fit, of_all
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System
 from leaderboard.plots.scales import Scale, linear
-from leaderboard.plots.systems import FIRST_COLUMNS, System
-from leaderboard.plots.tones import light
-from leaderboard.plots.words import Words, fit, of_all
 
 MOST = 30
 ROW = 26

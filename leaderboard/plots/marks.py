@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaderboard.plots.labels import Text, Want
+from leaderboard.plots.mark_labels import Text, Want
 from leaderboard.plots.panel import SIZE, Mark, Panel
 from leaderboard.plots.plot import Sheet
-from leaderboard.plots.systems import System
-from leaderboard.plots.words import fit
+from leaderboard.plots.plot_sentences import fit
+from leaderboard.plots.plotted_systems import System
 
 LEADERS = 3
 """Systems that are named in any case, beside those that the plot is about."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from leaderboard.plots.labels import Area, Label
+from leaderboard.plots.colours import light
+from leaderboard.plots.mark_labels import Area, Label
+from leaderboard.plots.plot_sentences import width_of
 from leaderboard.plots.scales import Scale
-from leaderboard.plots.tones import light
-from leaderboard.plots.words import width_of
 
 SIZE = 11
 """Pixels of a letter."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from edu_rag.look.plots import SETTINGS, in_the_dark, svg_of
-from leaderboard.plots.tones import TONES
-from leaderboard.plots.words import Named, Words
+from edu_rag.look.matplotlib_svg import SETTINGS, in_the_dark, svg_of
+from leaderboard.plots.colours import TONES
+from leaderboard.plots.plot_sentences import Named, Words
 
 _SETTINGS: Mapping[str, Any] = {
     **SETTINGS,

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from edu_rag.look.texts import signed
-from leaderboard.cost import latency_of, mean_of
+from leaderboard.board.answer_cost import latency_of, mean_of
+from leaderboard.plots.colours import light
 from leaderboard.plots.fronts import Spot, front_of
-from leaderboard.plots.labels import Box, place
+from leaderboard.plots.mark_labels import Box, place
 from leaderboard.plots.marks import mark_of, wanted
 from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.plot_sentences import Words, and_so_on, of_all
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, too_few
 from leaderboard.plots.scales import amount_words, dollars_words, linear, logarithmic, seconds_words
-from leaderboard.plots.systems import FIRST_COLUMNS, System, best_blind, too_few
-from leaderboard.plots.tones import light
-from leaderboard.plots.words import Words, and_so_on, of_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ class Seat(NamedTuple):
 class Briefing:
     """Plain values alone, so that another process can be sent them; systems are in the order of `index.json`.
 
-    `names` are markup; `outcomes` and `counted` are as in leaderboard.questions.systems.Asked; `page_ids` are those of
+    `names` are markup; `outcomes` and `counted` are as in `system_rows.Asked`; `page_ids` are those of
     the split's pages, sorted.
     """
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.table_rows import reading_parquet
 from edu_rag.look.links import safe_link
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Evidence
-from edu_rag.table_rows import reading_parquet
-from leaderboard.questions.answers import decoded
 from leaderboard.questions.briefing import Briefing, Place
+from leaderboard.questions.system_answers import decoded
 
 MAX_QUOTES = 24
 """Cited spans of one question that are quoted: those that most systems cite."""

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from edu_rag.look.bars import Part, outcome_parts
+from edu_rag.look.bar_geometry import Part, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
-from edu_rag.results import OUTCOME_LETTERS, Counts
-from leaderboard.questions.answers import Answer
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
 from leaderboard.questions.briefing import Briefing
 from leaderboard.questions.lessons import anchor_of
 from leaderboard.questions.quotes import KnownQuote, PageFacts
-from leaderboard.questions.report import report_link
-from leaderboard.questions.systems import NOT_ASKED
+from leaderboard.questions.report_link import report_link
+from leaderboard.questions.system_answers import Answer
+from leaderboard.questions.system_rows import NOT_ASKED
 
 FEW = 5
 """So many names stand in the open; more are folded."""

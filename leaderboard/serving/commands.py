@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from leaderboard.commands import board
 
 if TYPE_CHECKING:
-    from leaderboard.serving.server import SiteServer
+    from leaderboard.serving.loopback_server import SiteServer
 
 OWN = ("out", "as_json")
 """Options of `edu-rag board` that have no meaning here."""
@@ -78,8 +78,8 @@ def _serve(server: SiteServer, what: Path) -> None:
 def _watch(results: Path, port: int | None, given: Mapping[str, Any]) -> None:
     from edu_rag.errors import ConfigError
     from edu_rag.progress import say
-    from leaderboard.serving.server import open_server
-    from leaderboard.serving.watch import Builder, Builds, rebuilding, watched, watching_handler
+    from leaderboard.serving.loopback_server import open_server
+    from leaderboard.serving.rebuild_on_change import Builder, Builds, rebuilding, watched, watching_handler
 
     with TemporaryDirectory(prefix="edu-rag-serve-") as folder:
         site, builds = Path(folder) / "site", Builds()
@@ -112,7 +112,7 @@ def serve(folder: Path, port: int | None, watch: bool, **given: Any) -> None:
       edu-rag serve --watch results --dataset dataset --port 8080
     """
     from edu_rag.errors import ConfigError
-    from leaderboard.serving.server import check_site, open_server
+    from leaderboard.serving.loopback_server import check_site, open_server
 
     with _until_stopped():
         if watch:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from tiny_encoder import DIMENSION, MAX_TOKENS, make_tiny_encoder
 
-from baselines.embed import Encoder
-from baselines.retrieve import encoders, export, warm
+from baselines.embed import Encoder, encoders, export
+from baselines.embed.vectors import FILE, open_store, rows_of
+from baselines.retrieve import warm
 from baselines.retrieve.dense import dense
-from baselines.retrieve.vectors import FILE, open_store, rows_of
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, SubmissionError
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.records import Question, Span, WebPage, page_id_of
 
 for package in ("torch", "sentence_transformers", "onnxruntime", "onnxscript"):

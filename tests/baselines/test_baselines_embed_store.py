@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.retrieve.vectors import FILE, Memory, SharedVectors, VectorStore, open_store, publish, rows_of
+from baselines.embed.vectors import FILE, Memory, SharedVectors, VectorStore, open_store, publish, rows_of
 from edu_rag.errors import DataError
 
 

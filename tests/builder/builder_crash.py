@@ -25,12 +25,12 @@ _CALL = re.compile(r"^(\d+) +(\w+)\((?:\d+<([^>]*)>|(?:AT_FDCWD[^,]*, )?\"([^\"]
 # Temporary names hold the process id; strace's path filter wants to know them before the process is there.
 _RUN = """
 import os, sys
-import edu_rag.jsonl
+import edu_rag.files.jsonl
 class Os:
     getpid = staticmethod(lambda: 1)
     def __getattr__(self, name):
         return getattr(os, name)
-edu_rag.jsonl.os = Os()
+edu_rag.files.jsonl.os = Os()
 from edu_rag.__main__ import main
 main(sys.argv[1:])
 """

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builder.sentences import SPLITTER, split_sentences
-from edu_rag.dataset_writer import write_dataset
+from builder.extract.sentence_splitter import SPLITTER, split_sentences
 from edu_rag.errors import DataError
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.identity import content_sha256, table_sha256, tables_of
+from edu_rag.files.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
+from edu_rag.files.table_rows import schema
 from edu_rag.gold import Gold
-from edu_rag.identity import content_sha256, table_sha256, tables_of
-from edu_rag.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage, page_id_of
-from edu_rag.table_rows import schema
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 LAVA, ICE, FISH = "http://one.example/lava.html", "http://www.two.example/ice.html", "http://three.example/fish.html"

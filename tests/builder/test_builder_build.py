@@ -23,19 +23,19 @@ from builder_crash import tree
 from builder_store import n_fetches, responses
 from datasets import load_dataset
 
-from builder import page_stage
 from builder.build import build, replay, store_folder
 from builder.config import to_config
-from builder.dataset.check import check_folder
-from builder.page_stage import PageResult
+from builder.dataset.check_dataset import check_folder
+from builder.deriving import page_stage
+from builder.deriving.page_stage import PageResult
 from builder.store.crawl_store import CrawlStore, StoreReader
 from builder.store.takedowns import TakeDown, add_takedown, read_takedowns
 from edu_rag.__main__ import main
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.manifest import Manifest
 from edu_rag.gold import Gold
-from edu_rag.manifest import Manifest
 from edu_rag.records import Question, SearchHit, WebPage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -433,7 +433,7 @@ def test_pages_on_which_a_tool_raised_are_counted_in_talk_and_log_and_change_no_
         for number, (url, result) in enumerate(real(*arguments)):
             yield url, replace(result, raised=("resiliparse",) if number < 2 else ())
 
-    monkeypatch.setattr("builder.page_stage.page_results", raised)
+    monkeypatch.setattr("builder.deriving.page_stage.page_results", raised)
     replay(store_folder(ds), tmp_path / "again")
     assert "\nextract: resiliparse raised on 2 pages: their text is from another tool\n" in capsys.readouterr().err
     lines = (tmp_path / "again.build.log.jsonl").read_text().splitlines()

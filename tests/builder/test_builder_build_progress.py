@@ -14,7 +14,7 @@ from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
 from builder.crawl.fetching import fetch_missing
 from builder.fetch import Fetched
-from builder.search import SearchResult
+from builder.search_results import SearchResult
 from builder.store.crawl_store import CrawlStore
 from builder.store.settling import row_after
 from edu_rag.errors import DataError

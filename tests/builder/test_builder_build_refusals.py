@@ -14,9 +14,9 @@ import pytest
 
 from builder.build import build, read_inputs, store_folder
 from builder.config import to_config
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.manifest import Manifest
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import Manifest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -123,7 +123,7 @@ def test_unknown_evidence_methods_and_a_missing_slurm_are_refused_before_the_cra
 
 _INTERRUPTED_AT_THE_START = """
 import sys
-from builder import workers
+from builder.deriving import killable_workers as workers
 from edu_rag.__main__ import _interrupted
 from interrupting import prepare
 try:

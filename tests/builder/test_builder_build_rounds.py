@@ -15,9 +15,9 @@ from builder.commands import build as build_command
 from builder.config import BuildConfig, to_config
 from builder.crawl.rounds import Round
 from builder.store.reader import StoreReader
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
-from edu_rag.manifest import Manifest
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import Manifest
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from builder.documents.card import dataset_card
 from builder.documents.card_tables import outside
 from builder.documents.stats import DatasetStats, dataset_stats
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.manifest import FileEntry, read_manifest
 from edu_rag.gold import Gold
-from edu_rag.manifest import FileEntry, read_manifest
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

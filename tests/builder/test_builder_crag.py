@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import crag
 from builder.build import build, replay
 from builder.config import BuildConfig, read_config
-from builder.crag import crag_records, is_crag
-from builder.questions import read_questions
-from builder.search.crag import CragEngine
+from builder.question_sets import crag_files as crag
+from builder.question_sets.crag_files import crag_records, is_crag
+from builder.question_sets.question_files import read_questions
+from builder.search.crag_engine import CragEngine
 from builder.search.settings import CragConfig
 from edu_rag import budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import BudgetError, ConfigError, DataError, EduRagError, FaultsError, RecordError
+from edu_rag.files.dataset import Dataset
 
 PAGE = (
     "<html><head><title>T</title></head><body><article>" + "<p>Paris is the capital of France, on the Seine.</p>" * 20

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from builder.dataset.check import CheckReport, check_folder
+from builder.dataset.check_dataset import CheckReport, check_folder
 from builder.dataset.check_gold import chi_square_p
 from builder.dataset.findings import EXAMPLES, Findings
 from builder.dataset.label_tests import _upper_tail

@@ -14,13 +14,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.dataset.changes import changes_file, diff_lines, printable, summary_of, write_changes
+from builder.dataset.changes_file import changes_file, diff_lines, printable, summary_of, write_changes
 from builder.dataset.diff import DatasetDiff, _merged, compare_folders
-from builder.dataset.versions import STEPS, Step, Version, fits, to_version
+from builder.dataset.version_steps import STEPS, fits
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
+from edu_rag.names import Step, Version
 from edu_rag.records import Evidence
 
 Tables = dict[str, dict[str, list[Any]]]
@@ -141,7 +142,7 @@ def test_a_version_fits_exactly_where_it_makes_the_step_or_a_larger_one(
     parts: tuple[int, int, int], made: Step, demanded: Step
 ) -> None:
     old = Version(*parts)
-    assert to_version(str(old)) == old
+    assert Version.parse(str(old)) == old
     assert fits(old, old.raised(made), demanded) == (STEPS.index(made) >= STEPS.index(demanded))
 
 

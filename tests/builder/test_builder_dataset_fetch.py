@@ -12,13 +12,13 @@ from builder_dataset import tables, write
 from click.testing import CliRunner
 from fake_hub import Hub, serving_hub
 
-from builder.dataset.fetch import chosen, fetch
-from builder.publish import push, staged
+from builder.publishing.fetch_datasets import chosen, fetch
+from builder.publishing.push_dataset import push, staged
 from edu_rag.__main__ import root
-from edu_rag.board_file import BoardDataset, BoardFile, read_board_file
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError, EngineError
-from edu_rag.manifest import file_sha256, read_manifest
+from edu_rag.files.board_file import BoardDataset, BoardFile, read_board_file
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256, read_manifest
 
 BOARD = Path(__file__).resolve().parents[2] / "leaderboard" / "board.toml"
 REPO = "school/small"
@@ -67,17 +67,17 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_a_published_dataset_arrives_byte_for_byte_and_without_a_token(
     hub: Hub, published: BoardDataset, folder: Path, tmp_path: Path
 ):
-    assert list(fetch([published], tmp_path / "out", endpoint=hub.url)) == [tmp_path / "out" / published.folder_name]
-    assert files(tmp_path / "out" / published.folder_name) == files(folder)
+    assert list(fetch([published], tmp_path / "out", endpoint=hub.url)) == [tmp_path / "out" / published.release.folder]
+    assert files(tmp_path / "out" / published.release.folder) == files(folder)
 
 
 def test_what_is_there_is_checked_and_not_downloaded_again(
     hub: Hub, published: BoardDataset, folder: Path, tmp_path: Path
 ):
-    shutil.copytree(folder, tmp_path / published.folder_name)
+    shutil.copytree(folder, tmp_path / published.release.folder)
     assert len(list(fetch([published], tmp_path, endpoint=hub.url))) == 1
     assert hub.requests == []
-    table = next((tmp_path / published.folder_name / "gold").iterdir())
+    table = next((tmp_path / published.release.folder / "gold").iterdir())
     table.write_bytes(table.read_bytes() + b"!")
     with pytest.raises(DataError, match="differ from the manifest's hash"):
         list(fetch([published], tmp_path, endpoint=hub.url))
@@ -116,7 +116,7 @@ def test_the_command_says_what_is_not_published_and_prints_folders_alone(tmp_pat
 
 def test_a_bundled_dataset_of_another_hash_is_refused(tmp_path: Path, folder: Path):
     mini = next(dataset for dataset in read_board_file(BOARD).datasets if dataset.bundled)
-    shutil.copytree(folder, tmp_path / mini.folder_name)
+    shutil.copytree(folder, tmp_path / mini.release.folder)
     with pytest.raises(ConfigError, match="and board"):
         list(fetch([mini], tmp_path, endpoint=None))
 
@@ -126,8 +126,8 @@ def test_a_dataset_that_the_operator_put_there_is_checked_and_used_though_it_is_
 ):
     private = replace(published, hub="", revision="")
     assert list(fetch([private], tmp_path, endpoint=None)) == []
-    shutil.copytree(folder, tmp_path / private.folder_name)
-    assert list(fetch([private], tmp_path, endpoint=None)) == [tmp_path / private.folder_name]
+    shutil.copytree(folder, tmp_path / private.release.folder)
+    assert list(fetch([private], tmp_path, endpoint=None)) == [tmp_path / private.release.folder]
 
 
 def test_a_name_that_the_board_does_not_have_is_told_with_those_it_has(published: BoardDataset):

@@ -11,15 +11,15 @@ from builder_dataset import FISH, ICE, LAVA, MOVED, file_hash, hit, tables, writ
 from builder_store import fetches
 from click.testing import CliRunner
 
-from builder.dataset.check import check_folder
+from builder.dataset.check_dataset import check_folder
 from builder.dataset.diff import compare_folders
 from builder.dataset.takedown import plan_takedown, results_to_score_again, take_down, to_takedown
 from builder.dataset.takedown_run import STORE_MARK
 from builder.store.reader import StoreReader
 from builder.store.takedowns import read_takedowns
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, DataError
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import page_id_of
 
 AT = datetime(2026, 2, 3, tzinfo=UTC)
@@ -133,8 +133,8 @@ def test_without_a_store_the_next_build_is_warned_of(tmp_path: Path) -> None:
 
 
 def _scorecard(folder: Path, slug: str, dataset: str) -> None:
-    from edu_rag.results import Counts, ScoreCard, SystemFacts
-    from edu_rag.scorecards import write_scorecard
+    from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
+    from edu_rag.scorecard.card_file import write_scorecard
 
     card = ScoreCard(
         system=SystemFacts(slug=slug, name=slug, team="t"),

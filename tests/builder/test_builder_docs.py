@@ -76,7 +76,7 @@ def test_every_settings_block_of_the_pages_is_read_without_a_fault(page: str, tm
 
 
 def test_the_maintainers_day_uses_splits_that_its_questions_have() -> None:
-    from builder.questions import _split_of_name
+    from builder.question_sets.question_files import _split_of_name
 
     day = "".join(blocks("maintainers.md", "sh"))
     splits = {_split_of_name(Path(name)) for name in re.findall(r"--questions (\S+)", day)}

@@ -17,16 +17,16 @@ from builder_dataset import ICE, LAVA, MOVED, hit, tables, write
 
 from builder.build import build
 from builder.config import read_config
-from builder.dataset.changes import write_changes
+from builder.dataset.changes_file import write_changes
 from builder.dataset.takedown import plan_takedown, to_takedown
+from builder.documents.build_report import RunLog, read_last_run, report_html
 from builder.documents.croissant import croissant
+from builder.documents.dataset_plots import dataset_plots, fates_plot
 from builder.documents.documents import CROISSANT_FILE, rewrite_documents
-from builder.documents.plots import dataset_plots, fates_plot
-from builder.documents.report import RunLog, read_last_run, report_html
 from builder.documents.stats import DatasetStats, dataset_stats
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
-from edu_rag.manifest import read_manifest
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import read_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "edu_rag" / "mini"
@@ -173,7 +173,7 @@ def test_a_persons_own_settings_of_matplotlib_move_no_byte(folder: Path, tmp_pat
     rc = "font.size: 20\npatch.linewidth: 5\npatch.force_edgecolor: True\naxes.labelsize: 30\nxtick.labelsize: 22\n"
     (tmp_path / "matplotlibrc").write_text(rc)
     code = (
-        "import sys; from pathlib import Path; from builder.documents.plots import fates_plot;"
+        "import sys; from pathlib import Path; from builder.documents.dataset_plots import fates_plot;"
         "sys.stdout.buffer.write(fates_plot({'kept': 3, 'short': 2}))"
     )
     plain, own = (

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.duplicates import DIGEST_BYTES, SIGNATURE_BYTES, SeenPages, estimated_similarity, signature, similarity
+from builder.deriving.duplicates import (
+    DIGEST_BYTES,
+    SIGNATURE_BYTES,
+    SeenPages,
+    estimated_similarity,
+    signature,
+    similarity,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [f"word{number}" for number in range(400)]
@@ -57,7 +64,9 @@ def test_a_dropped_page_drops_no_other_page() -> None:
 
 
 def test_the_signature_is_the_same_in_every_process_and_for_every_hash_seed() -> None:
-    code = "import sys; from builder.duplicates import signature; sys.stdout.write(signature(sys.argv[1]).hex())"
+    code = (
+        "import sys; from builder.deriving.duplicates import signature; sys.stdout.write(signature(sys.argv[1]).hex())"
+    )
     text = "Ice moves slowly and rocks scrape the bedrock – CO₂ 日本語"
     found = set()
     for seed in ("0", "1", "4711"):

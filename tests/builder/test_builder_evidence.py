@@ -8,8 +8,8 @@ import pytest
 
 from builder.evidence import label_evidence
 from builder.evidence.spans import MAX_PER_QUESTION
-from builder.evidence.words import words_of
-from builder.sentences import split_sentences
+from builder.evidence.telling_words import words_of
+from builder.extract.sentence_splitter import split_sentences
 from edu_rag.gold import Gold
 from edu_rag.records import Kind, Question, WebPage, page_id_of
 

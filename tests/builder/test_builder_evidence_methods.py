@@ -20,9 +20,9 @@ from builder.evidence.answer_near import AnswerNear
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
 from builder.evidence.page_index import index_of
 from builder.evidence.spans import MAX_PER_QUESTION
+from builder.evidence.telling_words import english_stem
 from builder.evidence.true_false import TrueFalse, agrees, denies
-from builder.evidence.words import english_stem
-from builder.sentences import split_sentences
+from builder.extract.sentence_splitter import split_sentences
 from edu_rag.errors import ConfigError
 from edu_rag.gold import Gold
 from edu_rag.records import Question, WebPage, page_id_of

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.clock import LOCAL_INSTANT as AT
+from builder.deriving.page_stage import PageJob, PageResult, PageSettings, page_results
 from builder.extract import page_text
 from builder.extract.extract import (
     EXTRACTORS,
@@ -25,7 +26,6 @@ from builder.extract.extract import (
 )
 from builder.extract.page_shape import MAX_BYTES, MAX_TAGS, page_shape, refused
 from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
-from builder.page_stage import PageJob, PageResult, PageSettings, page_results
 from edu_rag.errors import ConfigError, MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import pytest
 from builder_dataset import AT, write
 from flipped_bits import checked, is_named, places
 
-from builder.dataset.changes import write_changes
+from builder.dataset.changes_file import write_changes
 from builder.documents.documents import dataset_documents
 
 FLIPS = 64

@@ -14,8 +14,8 @@ from builder.config import BuildConfig, to_config
 from builder.search.google import GoogleEngine
 from builder.search.settings import GoogleConfig
 from builder.store.crawl_store import CrawlStore
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EngineError
+from edu_rag.files.dataset import Dataset
 
 HTML = {"Content-Type": "text/html; charset=UTF-8"}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from builder.labels.leak_match import Match, best_match
 from builder.labels.leak_text import words_of
 from builder.labels.leaks import FoundLeak, LeakIndex
-from builder.questions import read_questions
+from builder.question_sets.question_files import read_questions
 from edu_rag.gold import Gold
 from edu_rag.records import Kind, Question
 
@@ -227,7 +227,8 @@ def test_the_answer_is_the_same_for_every_hash_seed_and_order_of_questions(share
     page.write_text("\n".join(f"{n}. {question.text}" for n, question in enumerate(questions[:120])), "utf-8")
     code = (
         "import sys; from pathlib import Path; from builder.labels.leaks import LeakIndex;"
-        "from builder.questions import read_questions; q, g = read_questions([Path(sys.argv[1])], 'val');"
+        "from builder.question_sets.question_files import read_questions;"
+        "q, g = read_questions([Path(sys.argv[1])], 'val');"
         "q = q[::-1] if sys.argv[3] == 'r' else q;"
         "print(LeakIndex(q, g).find(Path(sys.argv[2]).read_text('utf-8')))"
     )

@@ -13,14 +13,14 @@ import pytest
 from builder_dataset import ask, tables, write
 from builder_results import DATASET, IDS, card, facts, full, prediction, put, rows
 
-from builder.results.exams import ids_sha256
-from builder.results.folder import Asked, Made, write_results, written
-from builder.results.hidden import rules_of
-from builder.results.tables import TELLS_GOLD, prediction_schema, scorecard_schema
-from edu_rag.dataset import Dataset
+from builder.publishing.exam_ids import ids_sha256
+from builder.publishing.hidden_results import rules_of
+from builder.publishing.results_tables import Asked, Made, write_results, written
+from builder.publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError, DataError, FaultsError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
-from edu_rag.results import Passage, Slice
+from edu_rag.scorecard.card import Passage, Slice
 
 ROOT = Path(__file__).resolve().parents[2]
 REPO = "school/results"
@@ -114,9 +114,10 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
         content.get(name, {}).pop("val", None)
     dataset = Dataset(write(tmp_path / "dataset", content))
     ids = [question.question_id for question in dataset.questions("val")]
-    from edu_rag.sample import choose, sample_of
+    from edu_rag.names import Sample
+    from edu_rag.sample import choose
 
-    few = [question.question_id for question in choose(dataset.questions("val"), sample_of("stratified-3-seed-0"))]
+    few = [question.question_id for question in choose(dataset.questions("val"), Sample.parse("stratified-3-seed-0"))]
     results = tmp_path / "results"
     put(results, card(facts("one-line"), "cfffff", ids, dataset=dataset.id), full(ids[:1]))
     sampled = card(facts("one-line"), "iff", few, dataset=dataset.id, sample="stratified-3-seed-0")
@@ -159,7 +160,7 @@ def test_of_a_hidden_split_nothing_goes_out_that_tells_a_single_answer(results: 
 
 
 def test_the_board_hides_a_split_of_every_version_of_its_dataset_and_of_no_other(results: Path, tmp_path: Path) -> None:
-    from edu_rag.board_file import BoardDataset, BoardFile
+    from edu_rag.files.board_file import BoardDataset, BoardFile
 
     secret = BoardDataset(
         name="tiny",
@@ -231,7 +232,7 @@ def test_every_broken_scorecard_is_named_at_once(results: Path, tmp_path: Path) 
     told = str(caught.value)
     assert "bad-one" in told
     assert "bad-two" in told
-    assert "'../../etc' is not a plain name" in told
+    assert "split: '../../etc' is not a split's name" in told
     assert "is a second result beside" in told
 
 
@@ -280,7 +281,7 @@ def test_the_same_results_give_the_same_bytes_whatever_the_order_of_files_or_the
         for system in order:
             put(tmp_path / name, card(system), full(latency_s=0.25))
     script = (
-        "import sys; from pathlib import Path; from builder.results.folder import Asked, write_results\n"
+        "import sys; from pathlib import Path; from builder.publishing.results_tables import Asked, write_results\n"
         f"write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo={REPO!r}))"
     )
     found = []
@@ -301,7 +302,7 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from builder.results import tables as tables_of
+    from builder.publishing import schemas as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)
     monkeypatch.setattr(tables_of, "SHARD_BYTES", 3_000)
@@ -329,15 +330,15 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no scorecard\.json"):
         made(tmp_path / "empty", tmp_path / "out")
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         made(tmp_path / "nowhere", tmp_path / "out2")
 
 
 def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
-        "import resource, sys; from pathlib import Path; from builder.results import tables\n"
-        "from builder.results.folder import Asked, write_results\n"
+        "import resource, sys; from pathlib import Path; from builder.publishing import schemas as tables\n"
+        "from builder.publishing.results_tables import Asked, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
         "write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"

@@ -10,10 +10,10 @@ from builder_results import card, facts, full, put
 from click.testing import CliRunner, Result
 from fake_hub import Hub, serving_hub
 
-from builder.publish_hub import KEPT
-from builder.publish_results import push_results
-from builder.results.folder import Asked, Made, write_results
-from builder.results_commands import publish
+from builder.publishing.commands import publish
+from builder.publishing.hub import KEPT
+from builder.publishing.push_results import push_results
+from builder.publishing.results_tables import Asked, Made, write_results
 from edu_rag.errors import ConfigError, DataError, EduRagError, EngineError
 
 REPO = "school/edu-rag-results"

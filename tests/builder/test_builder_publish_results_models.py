@@ -10,9 +10,9 @@ import yaml
 from builder_results import card, facts, full, put
 from click.testing import CliRunner
 
-from builder.results.eval_results import benchmarks_of, model_of, write_eval_results
-from builder.results.folder import Asked, Made, write_results
-from builder.results_commands import publish
+from builder.publishing.commands import publish
+from builder.publishing.eval_results import benchmarks_of, model_of, write_eval_results
+from builder.publishing.results_tables import Asked, Made, write_results
 from edu_rag.errors import ConfigError
 
 SHA = "5503434ddd753f426f4b38109466949a1217c2bb"

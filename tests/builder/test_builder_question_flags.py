@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.question_flags import flag_questions, is_context_bound, is_meta_choice
-from builder.questions import read_questions
+from builder.question_sets.question_files import read_questions
+from builder.question_sets.question_flags import flag_questions, is_context_bound, is_meta_choice
 from edu_rag.records import Kind, Question
 
 

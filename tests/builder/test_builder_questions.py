@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.questions import read_files, read_questions, tidy
+from builder.question_sets.question_files import read_files, read_questions, tidy
 from edu_rag.errors import EduRagError
 from edu_rag.gold import match_gold
 

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from builder_crash import tree
 
-from builder import scale
 from builder.build import build, read_inputs, store_folder
 from builder.config import read_config
-from builder.derive import derive
+from builder.deriving import scale
+from builder.deriving.derive import derive
+from builder.deriving.page_stage import PageSettings
 from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
-from builder.page_stage import PageSettings
 from builder.scale_settings import ScaleConfig
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import DataError
-from edu_rag.manifest import Manifest
+from edu_rag.files.manifest import Manifest
 
 MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
 

@@ -14,15 +14,16 @@ from builder_web import Answer, Web, Writer, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.retry_after import MAX_WAIT_S, retry_after_s
-from builder.search import RawResponse, SearchEngine, SearchResult
+from builder.fetch.retry_after import MAX_WAIT_S, retry_after_s
+from builder.search import SearchEngine
 from builder.search.api import ApiEngine, reading
-from builder.search.asking import Asker, AskingError, Request
 from builder.search.brave import Brave, read_brave
 from builder.search.google import GoogleEngine, read_google
+from builder.search.http_question import Asker, AskingError, Request
 from builder.search.searxng import Searxng, read_searxng
 from builder.search.settings import BraveConfig, GoogleConfig, SearxngConfig, WikipediaConfig
 from builder.search.wikipedia import Wikipedia, read_wikipedia
+from builder.search_results import RawResponse, SearchResult
 from edu_rag.errors import ConfigError
 
 KEY = "BSA-secret-key-0123456789"

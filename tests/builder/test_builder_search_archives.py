@@ -20,13 +20,13 @@ from warcio.warcwriter import WARCWriter
 from builder.build import build, replay, store_folder
 from builder.clock import LOCAL_INSTANT
 from builder.config import read_config, to_config
-from builder.search.folder import FolderEngine
+from builder.search.folder_engine import FolderEngine
 from builder.search.settings import FolderConfig, ZimConfig
 from builder.search.warc_pages import WarcPages, _status
-from builder.search.zim import ZimEngine, ZimSite, word_sets
+from builder.search.zim_engine import ZimEngine, ZimSite, word_sets
 from builder.urls import canonical_url
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError
+from edu_rag.files.dataset import Dataset
 
 QUESTIONS = (
     question(1, "What does lava from a volcano become when it cools?", "igneous rock", "sea water")

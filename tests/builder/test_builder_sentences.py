@@ -10,8 +10,8 @@ from calibration import slowdown
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder.extract.sentence_splitter import split_sentences
 from builder.labels.language import language_of, page_flags
-from builder.sentences import split_sentences
 from edu_rag.records import Span
 
 PIECES = st.sampled_from(
@@ -54,7 +54,7 @@ def test_abbreviations_of_science_end_no_sentence(sentences: list[str]) -> None:
 
 
 def test_a_line_of_more_possible_ends_than_a_page_may_have_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builder.sentences.MAX_ENDS", 3)
+    monkeypatch.setattr("builder.extract.sentence_splitter.MAX_ENDS", 3)
     assert cut("It is. So.\nA b. C d. E f. G h.\nOne more. Two more. Three.\nFour. Five.") == [
         "It is.",
         "So.",

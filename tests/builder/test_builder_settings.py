@@ -79,12 +79,14 @@ def test_the_hash_moves_with_what_can_change_the_dataset_and_with_nothing_else()
 
 def test_the_clock_is_the_settings_then_the_environments_then_the_engines() -> None:
     epoch = {"SOURCE_DATE_EPOCH": "86400"}
-    assert build_clock("2026-01-01T02:00:00+02:00", "google", epoch)() == datetime(2026, 1, 1, tzinfo=UTC)
-    assert build_clock(None, "folder", epoch)() == datetime(1970, 1, 2, tzinfo=UTC)
-    assert build_clock(None, "folder", {})() == build_clock(None, "none", {})() == LOCAL_INSTANT
-    assert abs((build_clock(None, "google", {})() - datetime.now(UTC)).total_seconds()) < 5
+    assert build_clock("2026-01-01T02:00:00+02:00", is_offline=False, environment=epoch)() == datetime(
+        2026, 1, 1, tzinfo=UTC
+    )
+    assert build_clock(None, is_offline=True, environment=epoch)() == datetime(1970, 1, 2, tzinfo=UTC)
+    assert build_clock(None, is_offline=True, environment={})() == LOCAL_INSTANT
+    assert abs((build_clock(None, is_offline=False, environment={})() - datetime.now(UTC)).total_seconds()) < 5
     with pytest.raises(ConfigError, match="SOURCE_DATE_EPOCH"):
-        build_clock(None, "folder", {"SOURCE_DATE_EPOCH": "soon"})
+        build_clock(None, is_offline=True, environment={"SOURCE_DATE_EPOCH": "soon"})
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builder.search.folder import FolderEngine, match_expression
+from builder.search.folder_engine import FolderEngine, match_expression
 from builder.search.settings import FolderConfig
-from builder.site_server import serve_sites
-from builder.sites import read_sites
+from builder.sites.site_folders import read_sites
+from builder.sites.site_server import serve_sites
 from edu_rag.errors import ConfigError, FaultsError
 
 

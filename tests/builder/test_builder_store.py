@@ -13,7 +13,7 @@ from builder_store import fetches, records
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.fetch import Fetched
-from builder.search import RawResponse, SearchResult
+from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, forget_store
 from builder.store.rebuild import rebuild_index
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, add_takedown, read_takedowns

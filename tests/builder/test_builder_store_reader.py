@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from builder.crawl.fetch_plan import FetchPlan
 from builder.fetch import Fetched
-from builder.search import SearchResult
+from builder.search_results import SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader
 from builder.store.fold import Fold
 from builder.store.index import bring_up_to_date

@@ -15,7 +15,7 @@ from builder_web import HTML, Answer, Web, serving
 from builder.config import BuildConfig, to_config
 from builder.crawl.fetching import fetch_missing, plan_fetches
 from builder.crawl.rounds import Round, newer, next_minor, next_round, round_of
-from builder.search import SearchResult
+from builder.search_results import SearchResult
 from builder.store.crawl_store import INDEX_FILE, CrawlStore, StoreReader
 from builder.store.index import VERSION, Fetch
 from builder.store.takedowns import TakeDown, TakeDowns, add_takedown, host_is_listed, read_takedowns

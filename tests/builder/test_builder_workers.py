@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.workers import MEMORY_BYTES, WINDOW_PER_WORKER, WorkFailure, map_killable
+from builder.deriving.killable_workers import MEMORY_BYTES, WINDOW_PER_WORKER, WorkFailure, map_killable
 from edu_rag.errors import DataError, EduRagError, MissingExtraError
 
 

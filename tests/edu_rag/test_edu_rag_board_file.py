@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.board_file import BoardDataset, BoardFile, check_dataset, check_pinned, read_board_file
 from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, RecordFaultsError
-from edu_rag.manifest import Manifest, manifest_sha256, write_manifest
+from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset, check_pinned, read_board_file
+from edu_rag.files.manifest import Manifest, manifest_sha256, write_manifest
 
 OURS = Path(__file__).resolve().parents[2] / "leaderboard" / "board.toml"
 SHA = "a" * 64
@@ -42,7 +42,7 @@ def test_ours_names_the_datasets_of_the_board_and_says_which_ci_can_have():
 
 def test_every_committed_result_of_a_dataset_on_the_board_is_of_a_sample_that_the_board_names():
     for dataset in read_board_file(OURS).datasets:
-        folder = OURS.parent / "results" / dataset.folder_name
+        folder = OURS.parent / "results" / dataset.release.folder
         there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         named = {dataset.split if one == "whole" else f"{dataset.split}-{one}" for one in dataset.samples}
         assert there <= named

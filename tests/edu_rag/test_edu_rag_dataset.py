@@ -20,15 +20,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag import dataset_writer
-from edu_rag.dataset import Dataset, kept_pages
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import DataError, RecordError
+from edu_rag.files import dataset_writer
+from edu_rag.files.dataset import Dataset, kept_pages
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.identity import content_sha256, table_sha256
+from edu_rag.files.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
+from edu_rag.files.table_rows import _lists, schema
 from edu_rag.gold import Gold
-from edu_rag.identity import content_sha256, table_sha256
-from edu_rag.manifest import FileEntry, Manifest, file_sha256, read_manifest, write_manifest
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.table_rows import _lists, schema
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -130,7 +130,7 @@ def test_the_content_hash_is_over_rows_and_moves_with_any_of_them(tmp_path: Path
     second = write(tmp_path / "b", content)
     assert first.content_sha256 != second.content_sha256
     assert first.id == f"mini@1.2.3#{first.content_sha256[:8]}"
-    assert first.major == 1
+    assert str(first.release) == "mini@1.2.3"
 
 
 def test_an_empty_table_is_left_out_and_read_as_empty(tmp_path: Path) -> None:

@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_edu_rag_dataset import tables, write
 
-from edu_rag import dataset_writer, identity, verified_cache
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
-from edu_rag.identity import absent_tables, row_faults, table_sha256, tables_of
-from edu_rag.manifest import FileEntry, Manifest, file_sha256, manifest_bytes, read_manifest, write_manifest
+from edu_rag.files import dataset_writer, identity, verified_cache
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.identity import absent_tables, row_faults, table_sha256, tables_of
+from edu_rag.files.manifest import FileEntry, Manifest, file_sha256, manifest_bytes, read_manifest, write_manifest
+from edu_rag.files.table_rows import schema
 from edu_rag.records import Leak, Question, Span, WebPage, page_id_of
-from edu_rag.table_rows import schema
 
 GOLD = "gold/val-00000-of-00001.parquet"
 

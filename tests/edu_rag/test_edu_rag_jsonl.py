@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edu_rag.__main__ import main, root
 from edu_rag.errors import DataError
-from edu_rag.jsonl import (
+from edu_rag.files.jsonl import (
     MAX_LINE_BYTES,
     parse_json,
     read_json,
@@ -25,7 +25,7 @@ from edu_rag.jsonl import (
     write_json,
     write_records,
 )
-from edu_rag.results import Passage, Prediction
+from edu_rag.scorecard.card import Passage, Prediction
 from harness.running.partial import Partial
 
 DEEP = b"[" * 40 + b"]" * 40

@@ -10,7 +10,7 @@ import pytest
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold, match_gold
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.results import Counts, Passage, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.scorecard.card import Counts, Passage, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 URL = "http://a.example/p"
@@ -201,8 +201,8 @@ def test_points_follow_the_outcome() -> None:
 
 def test_a_scorecard_whose_outcomes_are_not_its_counts_cannot_exist() -> None:
     fields: dict[str, Any] = {
-        "system": SystemFacts(slug="s", name="S", team="T"),
-        "dataset": "d@1.0.0#00000000",
+        "system": SystemFacts(slug="sys", name="S", team="T"),
+        "dataset": "data@1.0.0#00000000",
         "split": "val",
         "sample": None,
         "harness": "0",

@@ -10,9 +10,9 @@ import pytest
 from msgspec import Meta
 
 from edu_rag.errors import ConfigError, FaultsError, RecordError
-from edu_rag.results import Counts, Prediction
-from edu_rag.toml import MAX_BYTES, read_toml
-from edu_rag.typed import faults_and_record, to_plain, to_record
+from edu_rag.files.toml import MAX_BYTES, read_toml
+from edu_rag.files.typed import faults_and_record, to_plain, to_record
+from edu_rag.scorecard.card import Counts, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)

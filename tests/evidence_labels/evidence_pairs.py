@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from builder.evidence.words import words_of
+from builder.evidence.telling_words import words_of
 from builder.extract.extract import Extracted, extract_page
-from builder.questions import read_questions
-from builder.sentences import split_sentences
+from builder.extract.sentence_splitter import split_sentences
+from builder.question_sets.question_files import read_questions
 from edu_rag.gold import Gold
 from edu_rag.records import Question, Span, WebPage, page_id_of
 

@@ -59,7 +59,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def ours(settings: dict[str, Any]) -> dict[str, Any]:
     """Every attack through `harness.run`, in the sandbox."""
-    from edu_rag.dataset import Dataset
+    from edu_rag.files.dataset import Dataset
     from harness.predictions import read_predictions
     from harness.run import Manner, run_submission
     from harness.running.run_record import read_run_record

@@ -190,7 +190,7 @@ def _sysv(world: World) -> int:
 
 
 def _dataset(world: World, names: Sequence[str]) -> Path:
-    from edu_rag.dataset_writer import write_dataset
+    from edu_rag.files.dataset_writer import write_dataset
     from edu_rag.gold import Gold
     from edu_rag.records import Question
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 from harness.sandbox.caps import Caps

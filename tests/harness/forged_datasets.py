@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 from edu_rag.__main__ import root
-from edu_rag.identity import content_sha256, table_sha256, tables_of
-from edu_rag.manifest import FILE_NAME, FileEntry, Manifest, file_sha256, read_manifest, write_manifest
-from edu_rag.table_rows import schema
+from edu_rag.files.identity import content_sha256, table_sha256, tables_of
+from edu_rag.files.manifest import FILE_NAME, FileEntry, Manifest, file_sha256, read_manifest, write_manifest
+from edu_rag.files.table_rows import schema
 
 Rows = list[dict[str, Any]]
 Change = Callable[[Path], None]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.results import ScoreCard, Slice, SystemFacts
+from edu_rag.scorecard.card import ScoreCard, Slice, SystemFacts
 
 HOSTILE = (
     "<script>window.harmed=1</script>",

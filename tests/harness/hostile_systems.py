@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.running.task import asking_order
 
 _HEAD = """

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edu_rag.dataset import Dataset
-from edu_rag.manifest import manifest_sha256
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import manifest_sha256
 from harness.pull_request import review
 from harness.pulls.asking import Terms
 from harness.pulls.records import Request, Review

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from aimed_kills import MOMENTS, ROOT
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 LIMIT_S = 600

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.results import Passage, Prediction
+from edu_rag.scorecard.card import Passage, Prediction
 from harness import run as runs
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission

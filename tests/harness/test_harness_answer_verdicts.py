@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import harness.reading.folding
 import harness.reading.patterns
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import LABELS
 from harness.reading import answers
 from harness.reading.answers import read_answer

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.records import QUESTION_FLAGS, Question
-from edu_rag.results import OUTCOMES, POINTS, Outcome, Passage, Prediction, Verdict
+from edu_rag.scorecard.card import OUTCOMES, POINTS, Outcome, Passage, Prediction, Verdict
 from harness.attribution import (
     BROKEN_FLAGS,
     CAUSES,

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import page_id_of
 from harness.cautions import of_files
 from harness.rescore import rescore

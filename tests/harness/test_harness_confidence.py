@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss
 
-from edu_rag.results import Outcome, Prediction, Verdict
+from edu_rag.scorecard.card import Outcome, Prediction, Verdict
 from harness.confidence import (
     MAX_POINTS,
     area_of,

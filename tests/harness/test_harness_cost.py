@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from edu_rag.serve import SystemAnswer
 from harness.cost import cost_lines, cost_of
 

@@ -10,7 +10,7 @@ import pytest
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction, Verdict
+from edu_rag.scorecard.card import Prediction, Verdict
 from harness.judging import crag_compat
 from harness.judging.crag_compat import MAX_TOKENS, RULE, cut, judge
 from harness.judging.free_text import Grade, UnjudgedError

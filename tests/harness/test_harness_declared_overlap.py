@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.results import ScoreCard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import rate_intervals
-from edu_rag.statistics.parts import Part, difference_of, is_lower, part_of
+from edu_rag.statistics.two_parts import Part, difference_of, is_lower, part_of
 from harness.overlap import FILE_NAME, MAX_BYTES, marks, overlap_lines, read_overlap, subset
 from harness.report import card_lines
 from harness.score import now_utc, score_target

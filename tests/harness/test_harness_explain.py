@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.jsonl import write_json
 from edu_rag.gold import Gold
-from edu_rag.jsonl import write_json
 from edu_rag.records import Leak, Question, Span, WebPage, page_id_of
-from edu_rag.results import Passage, Prediction, SystemFacts, Verdict
+from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
 from harness.attribution import CAUSES, REMEDIES
 from harness.explain import MAX_CITED, Explanation, Marked, explain, explanation_values
 from harness.explain_text import MAX_SHOWN, explanation_lines, marked_text

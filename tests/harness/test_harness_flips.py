@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.results import OUTCOMES
-from edu_rag.scorecards import read_scorecard, write_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import OUTCOMES
+from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
 from harness.attribution import CAUSES
 from harness.comparing.compare import Choice, Side
@@ -162,7 +162,7 @@ def test_scorecards_alone_tell_questions_lost_and_where_the_points_are_to_be_had
     run("compare", *cards, "--html", file)
     section = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser").select_one("section[aria-labelledby=lost]")
     assert {len(row.select("td.num")) for row in section.select("tbody tr")} == {2}
-    assert "points by cause are told where the dataset" in section.text
+    assert "points by cause need the dataset and both systems' predictions" in section.text
 
 
 def test_a_reason_is_not_made_up_where_todays_rules_come_to_another_outcome(
@@ -300,7 +300,7 @@ def test_a_page_of_a_large_split_where_everything_flips_stays_small(
 
 
 def test_free_text_answers_are_told_with_the_accepted_texts(tmp_path: Path, write_answers: Callable[..., Path]) -> None:
-    from edu_rag.dataset_writer import write_dataset
+    from edu_rag.files.dataset_writer import write_dataset
     from edu_rag.gold import Gold
     from edu_rag.records import Question
     from harness.explain import explain

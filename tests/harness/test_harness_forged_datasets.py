@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from forged_datasets import CONSISTENT, STALE, commands, forged, refusals
 from pull_request_trees import hand_in, settings, write_base
 
-from edu_rag import dataset_writer, identity
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
+from edu_rag.files import dataset_writer, identity
+from edu_rag.files.dataset import Dataset
 
 Trees = tuple[Path, Path]
 

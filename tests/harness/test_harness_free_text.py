@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.results import Verdict
+from edu_rag.scorecard.card import Verdict
 from harness.judging.free_text import RULE, Rules, Unjudged, UnjudgedError, grade_by_rules
 from harness.judging.quantities import Quantity, quantity_of
 from harness.reading.answers import MAX_CHARACTERS

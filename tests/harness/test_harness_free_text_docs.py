@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import judge_model
-from harness.judging import crag_compat, free_text, quantities
+from harness.judging import crag_compat, free_text, judge_model, quantities
 from harness.judging import prompt as judge_prompt
 from tests.harness import test_harness_crag_compat as crag_tests
 

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.commands.score import score as score_command
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading, answers_rule_of, grade_all, open_grading
+from harness.judging.outcomes import judge
 from harness.judging.prompt import template
-from harness.outcomes import judge
 from harness.rescore import rescore
 from harness.score import now_utc
 from tests.harness.judge_server import Script, said, serving

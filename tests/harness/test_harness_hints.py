@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
+from edu_rag.files.dataset import Dataset
 from harness.run import Manner, run_submission
 from harness.running.fingerprint import system_sha256
 from harness.running.hints import hint_for

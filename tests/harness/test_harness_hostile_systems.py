@@ -10,8 +10,8 @@ import pytest
 from attack_world import marked_processes
 from hostile_systems import HOSTILE, exam, in_order, mistreated, write_hostile
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import Prediction
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
 from harness.running.system_log import LOG_CAP_BYTES

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pull_request_trees import hand_in, judged, settings, write_base
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
-from edu_rag.scorecards import read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
+from edu_rag.scorecard.card_file import read_scorecard
 from harness.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
 from harness.pulls.report import report
 
@@ -29,7 +29,7 @@ def card(
     outcomes = OUTCOME_LETTERS["correct"] * right + OUTCOME_LETTERS["incorrect"] * (n - right)
     return ScoreCard(
         system=SystemFacts(slug=slug, name=slug, team="t", blind=blind),
-        dataset="d@1.0.0#00000000",
+        dataset="data@1.0.0#00000000",
         split="test",
         sample=None,
         harness="h",

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from edu_rag.errors import ConfigError, DataError
-from harness.judge_model import (
+from harness.judging.cache import CachedJudge, key_of
+from harness.judging.free_text import Grade
+from harness.judging.judge_model import (
     MAX_FAILURES,
     MAX_REPLY_BYTES,
     JudgeSettings,
@@ -18,8 +20,6 @@ from harness.judge_model import (
     read_reply,
     retry_after_s,
 )
-from harness.judging.cache import CachedJudge, key_of
-from harness.judging.free_text import Grade
 from harness.judging.judges import Chain, open_judge
 from harness.judging.prompt import template
 from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, serving

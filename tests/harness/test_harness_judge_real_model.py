@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge_model import JudgeSettings, ModelJudge
 from harness.judging.free_text import JUDGED
+from harness.judging.judge_model import JudgeSettings, ModelJudge
 from tests.harness.test_harness_judge_prompt import TRICKS
 
 SERVER = Path(__file__).parents[1] / "baselines" / "llama_server.py"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import FaultsError
+from edu_rag.files.dataset import Dataset
 from harness.check import check_submission
 from harness.scaffold import Wishes, scaffold, taken_slugs
 from harness.submission import open_submission

@@ -10,12 +10,12 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Prediction
-from harness.outcomes import judge
+from edu_rag.scorecard.card import Prediction
+from harness.judging.outcomes import judge
 from harness.predictions import read_predictions
 from harness.score import open_exam
 

@@ -7,9 +7,9 @@ import pytest
 from edu_rag.errors import SubmissionError
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import STATUSES, Outcome, Prediction, Verdict
+from edu_rag.scorecard.card import STATUSES, Outcome, Prediction, Verdict
 from harness.judging.free_text import Grade
-from harness.outcomes import judge
+from harness.judging.outcomes import judge
 
 QUESTION = Question(
     question_id="q", text="?", choices={"a": "x-ray", "b": "gamma ray"}, kind="multiple_choice", split="val"

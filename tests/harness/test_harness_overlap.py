@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.results import Passage, Prediction
+from edu_rag.scorecard.card import Passage, Prediction
 from harness.comparing.overlap import DEPTH, changed_positions, overlap_lines, overlap_of, overlaps, same_place
 from harness.retrieval import CUTOFFS
 from harness.support import Support

@@ -16,10 +16,10 @@ from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted, signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
-from edu_rag.results import Passage
+from edu_rag.scorecard.card import Passage
 from edu_rag.statistics import McNemar, Paired
 from harness.judging.audit import HumanVerdict, audit
 from harness.judging.free_text import Grade

@@ -12,7 +12,7 @@ import hostile_exam as made
 import pytest
 from bs4 import BeautifulSoup
 
-from edu_rag.scorecards import write_scorecard
+from edu_rag.scorecard.card_file import write_scorecard
 from harness.comparing.compare import Choice
 from harness.explain import explain
 from harness.judging.audit import HumanVerdict, audit

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.check import check_submission
 from harness.plain import MAX_ENTRIES, MAX_FILE_BYTES, plain_faults, tree_faults
 from harness.settings_faults import is_login

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from edu_rag.__main__ import COMMANDS
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.statistics import Spread, n_needed, power_of, smallest_detectable_difference, spread_of
 from harness.comparing.compare import Choice
 from harness.comparing.power import Source, plan, plan_lines, plan_values, spread_from

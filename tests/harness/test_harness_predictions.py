@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag.errors import DataError
-from edu_rag.jsonl import parse_json
-from edu_rag.results import Prediction
-from edu_rag.typed import to_record
+from edu_rag.files.jsonl import parse_json
+from edu_rag.files.typed import to_record
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import MAX_FAULTS, _quick, faults_in, read_predictions
 
 KNOWN = {"q1", "q2", "q3"}

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from edu_rag.jsonl import MAX_LINE_BYTES, to_line
+from edu_rag.files.jsonl import MAX_LINE_BYTES, to_line
 from edu_rag.records import Evidence, Question, Span, WebPage, page_id_of
-from edu_rag.results import Passage, Prediction
+from edu_rag.scorecard.card import Passage, Prediction
 from harness.probing.pages import MAX_SPANS, EvidencePages, Source, half_noise, other_pages
 from harness.probing.permute import may_permute, permute
 from harness.probing.rates import position_p

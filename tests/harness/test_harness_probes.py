@@ -14,12 +14,12 @@ from click.testing import CliRunner, Result
 from statsmodels.stats.proportion import proportion_confint
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
 from edu_rag.errors import ConfigError, DataError, EduRagError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.results import OUTCOMES
+from edu_rag.scorecard.card import OUTCOMES
 from harness.predictions import read_predictions
 from harness.probing.permute import permute
 from harness.probing.probes import PROBES, Probing, probe_path, run_probes
@@ -445,7 +445,7 @@ def test_permuted_answers_to_questions_that_may_not_be_permuted_do_not_count(alw
     path = probe_path(main, "permuted")
     with path.open("a") as stream:
         stream.write('{"question_id":"q10","answer":"a"}\n{"question_id":"q11","answer":"a"}\n')
-    from edu_rag.manifest import file_sha256
+    from edu_rag.files.manifest import file_sha256
 
     values = json.loads(record_path(path).read_text()) | {"predictions_sha256": file_sha256(path)}
     record_path(path).write_text(json.dumps(values))

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from pull_request_trees import ECHO, OURS, hand_in, judged, settings, write_base, write_run
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, SubmissionError
-from edu_rag.sample import choose, sample_of
+from edu_rag.files.dataset import Dataset
+from edu_rag.names import Sample
+from edu_rag.sample import choose
 from harness.pulls import merged, oddities
 from harness.pulls.records import Review
 from harness.pulls.report import report
@@ -91,8 +92,8 @@ def test_run_records_and_claimed_numbers_are_not_believed(trees: Trees, tiny: Da
     base, head = trees
     folder = hand_in(head, "new-one", None, settings("New team"))
     path = write_run(folder, dict.fromkeys(gold, "a"), latency_s=0.001)
-    from edu_rag.jsonl import write_json
-    from edu_rag.manifest import file_sha256
+    from edu_rag.files.jsonl import write_json
+    from edu_rag.files.manifest import file_sha256
     from harness.running.run_record import RunRecord
     from harness.submission import Limits
 
@@ -139,7 +140,7 @@ def test_other_changes_are_refused_and_nothing_is_scored(trees: Trees, tiny: Dat
 
 def test_a_new_run_of_ones_own_is_scored_alone(trees: Trees, tiny: Dataset, gold: dict[str, str]):
     base, head = trees
-    asked = choose(tiny.questions("test"), sample_of("stratified-20-seed-0"))
+    asked = choose(tiny.questions("test"), Sample.parse("stratified-20-seed-0"))
     some = {question.question_id: "a" for question in asked}
     for tree in trees:
         hand_in(tree, "own-one", some, settings("New team"), stem="test-stratified-20-seed-0")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pull_request_trees import ECHO, hand_in, judged, settings, write_base
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
+from edu_rag.files.dataset import Dataset
 from harness.pulls.changes import Change
 from harness.pulls.markdown import cell, code, table, within
 from harness.pulls.next_steps import ARTIFACT

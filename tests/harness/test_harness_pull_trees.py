@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edu_rag.errors import FaultsError, SubmissionError
-from edu_rag.typed import faults_and_record
+from edu_rag.files.typed import faults_and_record
 from harness.pulls.changes import Change, judge
 from harness.pulls.trees import differences
 from harness.slugs import look_of

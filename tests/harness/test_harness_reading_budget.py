@@ -18,7 +18,7 @@ import pytest
 from pull_request_trees import hand_in, settings, write_base
 
 from edu_rag import budget
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 
 LITTLE_S = "0.01"
 REFUSED = f"takes more than {LITTLE_S} s of processor time to read"
@@ -225,7 +225,7 @@ def test_a_settings_file_that_is_read_several_times_has_one_budget(tmp_path: Pat
 import os
 from pathlib import Path
 from edu_rag.errors import ConfigError
-from edu_rag.toml import read_toml
+from edu_rag.files.toml import read_toml
 from harness.submission import SubmissionFile
 forks, fork = [], os.fork
 def counted():

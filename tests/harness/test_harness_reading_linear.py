@@ -17,11 +17,12 @@ import pytest
 from click.testing import CliRunner
 from pull_request_trees import hand_in, settings, write_base
 
-from edu_rag import bounded_child, toml
-from edu_rag.dataset import Dataset
+from edu_rag import bounded_child
 from edu_rag.errors import EduRagError
-from edu_rag.jsonl import read_json
-from edu_rag.nesting import too_deep
+from edu_rag.files import toml
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import read_json
+from edu_rag.files.nesting import too_deep
 from harness.commands.check import check
 from harness.commands.pr import pr
 from harness.overlap import FILE_NAME, read_overlap

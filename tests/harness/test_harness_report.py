@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from edu_rag.dataset import Dataset
-from edu_rag.results import Counts, Prediction, ScoreCard, Slice, SystemFacts
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, Slice, SystemFacts
 from harness.report import brief_line, card_lines
 from harness.score import open_exam, score
 
@@ -62,7 +62,7 @@ def test_a_report_goes_from_the_score_to_its_reasons(card: ScoreCard) -> None:
 def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> None:
     nothing = ScoreCard(
         system=FACTS,
-        dataset="d@1.0.0#0",
+        dataset="data@1.0.0#00000000",
         split="test",
         sample="stratified-1-seed-0",
         harness="h",
@@ -72,7 +72,7 @@ def test_what_is_empty_has_no_part_and_an_empty_card_divides_by_nothing() -> Non
         intervals=dict.fromkeys(("score", "accuracy", "hallucination", "missing"), (0.0, 0.0)),
     )
     lines = list(card_lines(nothing))
-    assert lines[0].endswith("on d@1.0.0#0, test, stratified-1-seed-0")
+    assert lines[0].endswith("on data@1.0.0#00000000, test, stratified-1-seed-0")
     assert not any("of these" in line for line in lines)
     assert starts(lines) == ["Test", "correct", "slice", "reported:", "intervals:"]
 

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.results import Prediction
-from edu_rag.scorecards import read_scorecard
+from edu_rag.scorecard.card import Prediction
+from edu_rag.scorecard.card_file import read_scorecard
 from harness.probing.rates import wilson
 from harness.rerun import said
 from harness.reruns import FILE_NAME, read_reruns

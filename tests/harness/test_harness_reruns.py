@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError, EduRagError
-from edu_rag.manifest import file_sha256
-from edu_rag.results import ScoreCard
-from edu_rag.scorecards import read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import read_scorecard
 from harness.moves import rescoring_lines, rescoring_values
 from harness.reruns import (
     FILE_NAME,
@@ -198,10 +198,10 @@ FAULTS = [
     ({"more": 1}, "more: unknown field"),
     ({"predictions_sha256": "2" * 63}, "predictions_sha256: is no SHA-256 in hex"),
     ({"system_sha256": "G" * 64}, "system_sha256: is no SHA-256 in hex"),
-    ({"slug": "../x"}, "slug: is not 3-40"),
+    ({"slug": "../x"}, "slug: '../x' is not 3-40"),
     ({"dataset": "tiny@1.0.0"}, "dataset: 'tiny@1.0.0' is not name@version#hash8"),
-    ({"split": "te st"}, "split: 'te st' is no name of a split"),
-    ({"sample": "some"}, "sample: 'some' is no sample"),
+    ({"split": "te st"}, "split: 'te st' is not a split's name"),
+    ({"sample": "some"}, "sample: 'some' is not stratified-N-seed-S"),
     ({"n": 0, "n_same": 0}, "n_same: 0 of 0 cannot be"),
     ({"n_same": 41}, "n_same: 41 of 40 cannot be"),
     ({"own": True}, "n_same: an own run is the same as itself"),

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.scorecards import read_scorecard, write_scorecard
+from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from harness.moves import RECORD, Rescoring, causes_of, rescoring_lines, rescoring_values, write_record
 from harness.rescore import rescore
 from harness.score import now_utc
@@ -267,7 +267,8 @@ def test_a_result_that_cannot_be_read_is_replaced_or_told(bench: Bench) -> None:
     whole = bench.card("oracle").read_bytes()
     bench.card("oracle").write_text("{}")
     nameless = bench.results / "odd" / "scorecard.json"
-    write_scorecard(nameless, replace(_card_of(whole, bench), dataset="nonsense"))
+    nameless.parent.mkdir(parents=True)
+    nameless.write_bytes(whole.replace(_card_of(whole, bench).dataset.encode(), b"nonsense"))
     found = bench.rescore(dataset)
     assert told(found) == {"oracle": ("new",)}
     assert bench.card("oracle").read_bytes() == whole

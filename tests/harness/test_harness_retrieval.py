@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.results import Outcome, Passage, Prediction, Verdict
+from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
 from harness.retrieval import (
     CUTOFFS,
     Match,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.check import check_submission
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
@@ -516,7 +516,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     )
     code = f"""
 from pathlib import Path
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.run import Manner, run_submission
 from harness.submission import open_submission
 dataset = Dataset(Path({str(tiny.folder)!r}))
@@ -565,7 +565,7 @@ def test_a_run_holds_no_dataset_library_in_memory_and_reads_the_same_task(tiny: 
     code = f"""
 import sys
 from pathlib import Path
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.running.task import read_task, task_of
 dataset = Dataset(Path({str(tiny.folder)!r}))
 task = read_task(dataset, "test", "stratified-8-seed-1")

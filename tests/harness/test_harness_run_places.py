@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SandboxError, SubmissionError
-from edu_rag.jsonl import write_file
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import write_file
 from harness.run import Manner, run_submission
 from harness.running.runner import MAX_PASSAGES, prediction_of
 from harness.running.system import Reply

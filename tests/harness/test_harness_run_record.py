@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from edu_rag import __version__
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from harness.check import check_submission
 from harness.comparing.compare import Choice, sides_of

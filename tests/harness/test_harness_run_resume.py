@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SubmissionError
-from edu_rag.results import Prediction
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Prediction
 from harness.commands.run import stopping_like_ctrl_c
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
@@ -50,7 +50,7 @@ serve(answer)
 def start(folder: Path, dataset: Dataset) -> subprocess.Popen[bytes]:
     code = f"""
 from pathlib import Path
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.run import Manner, run_submission
 from harness.submission import open_submission
 dataset = Dataset(Path({str(dataset.folder)!r}))

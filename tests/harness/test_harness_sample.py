@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.errors import ConfigError
+from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import Sample, _shares, choose, sample_of
+from edu_rag.sample import _shares, choose
 
 
 def strata(questions: list[Question]) -> Counter[tuple[str, int]]:
@@ -47,10 +48,3 @@ def test_shares_add_up_and_stay_within_one_of_proportion(sizes: list[int], perce
     for share, size in zip(shares, sizes, strict=True):
         assert share <= size
         assert abs(share - n * size / sum(sizes)) < 1
-
-
-def test_names_of_samples_read_back() -> None:
-    assert sample_of(Sample(500, 7).name) == Sample(500, 7)
-    for name in ("stratified-0-seed-1", "random-5-seed-1", "stratified-5-seed-01", "stratified-5-seed-1\n", ""):
-        with pytest.raises(ConfigError):
-            sample_of(name)

@@ -15,10 +15,10 @@ from typing import IO
 
 import pytest
 
-from baselines.retrieve.vectors import publish, rows_of
-from edu_rag.dataset import Dataset
+from baselines.embed.vectors import publish, rows_of
 from edu_rag.errors import SandboxError
-from edu_rag.results import Prediction
+from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
 from harness.running.run_record import read_run_record
@@ -395,7 +395,7 @@ def test_vectors_that_were_computed_outside_are_read_inside(folder: Path, tmp_pa
     publish(tmp_path / "models" / "embeddings.sqlite", [(b"key", b"vector")])
     code = """
 from baselines.models import cache_folder, models_folder
-from baselines.retrieve.vectors import FILE, open_store
+from baselines.embed.vectors import FILE, open_store
 store = open_store(cache_folder(), models_folder() / FILE)
 store.write({b"new": b"one"})
 print(sorted(store.read([b"key", b"new", b"none"]).items()))

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
 from edu_rag.errors import SandboxError
+from edu_rag.files.dataset import Dataset
 from harness.sandbox import seccomp, tools
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.doctor import examine

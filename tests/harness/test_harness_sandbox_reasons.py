@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.predictions import read_predictions
 from harness.run import Manner, run_submission
 from harness.running.last_words import MAX_CHARS, fit_to_print, last_line

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError, FaultsError, RecordFaultsError, SubmissionError
+from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
-from edu_rag.results import Counts, Prediction, ScoreCard, SystemFacts
-from edu_rag.scorecards import read_scorecard, scorecard_values, write_scorecard
+from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, SystemFacts
+from edu_rag.scorecard.card_file import read_scorecard, scorecard_values, write_scorecard
 from harness.score import (
     Exam,
     Origin,
@@ -143,7 +143,7 @@ def test_the_counts_of_the_papers_table_1_give_its_table_2(
     right, wrong_, missing = counts
     card = ScoreCard(
         system=SystemFacts(slug="paper-row", name=name, team="EDU-RAG"),
-        dataset="paper@1.0.0#0",
+        dataset="paper@1.0.0#00000000",
         split="test",
         sample=None,
         harness="t",

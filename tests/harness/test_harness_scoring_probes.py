@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from edu_rag.records import Question
-from edu_rag.results import Prediction
+from edu_rag.scorecard.card import Prediction
 from harness.cost import DECLARED, cost_of
 from harness.probing.names import NAMES
 from harness.probing.permute import permute

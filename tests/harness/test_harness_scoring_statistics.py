@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edu_rag import statistics as s
-from edu_rag.results import Prediction, Verdict
+from edu_rag.scorecard.card import Prediction, Verdict
 from harness.confidence import confidence_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"

@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import EduRagError
-from edu_rag.jsonl import MAX_LINE_BYTES, parse_json
-from edu_rag.results import Prediction
-from edu_rag.typed import to_record
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.jsonl import MAX_LINE_BYTES, parse_json
+from edu_rag.files.typed import to_record
+from edu_rag.scorecard.card import Prediction
 from harness.predictions import _quick
 
 HEAD = b'{"question_id":"q001","answer":"a"'

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
-from edu_rag.manifest import Manifest
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import Manifest
 from harness.check import check_submission
 from harness.plain import tree_faults
 from harness.slugs import is_slug

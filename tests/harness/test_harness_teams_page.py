@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edu_rag.results import POINTS
+from edu_rag.scorecard.card import POINTS
 from harness.attribution import CAUSES
 from harness.pages.compare_page import FULL
 from harness.probing.probes import PROBES

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
-from edu_rag.manifest import file_sha256
-from edu_rag.results import ScoreCard
-from edu_rag.scorecards import read_scorecard
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import read_scorecard
 from harness.reruns import read_reruns
 from harness.rescore import rescore
 from harness.score import now_utc

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from worked_example import Row, make, section, tables
 
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
+from edu_rag.files.dataset import Dataset
 from harness.attribution import attribute
 from harness.predictions import read_predictions
 from harness.score import open_exam
@@ -65,7 +65,7 @@ def test_every_answer_gets_the_outcome_that_the_page_says(folder: Path, slug: st
 
 
 def test_every_lost_point_has_the_cause_that_the_page_says(folder: Path) -> None:
-    from harness.outcomes import judge
+    from harness.judging.outcomes import judge
 
     exam = open_exam(Dataset(folder / "dataset"), "test", None)
     path = folder / "submissions" / "first" / "predictions" / "example-1.0.0" / "test.jsonl"

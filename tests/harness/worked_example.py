@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
 

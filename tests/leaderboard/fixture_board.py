@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from edu_rag.results import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
-from edu_rag.scorecards import write_scorecard
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
+from edu_rag.scorecard.card_file import write_scorecard
 from edu_rag.statistics import rate_intervals
 
 DATASET = "tqa@1.0.0#0a1b2c3d"

@@ -11,8 +11,8 @@ from typing import Any
 
 import fixture_board as made
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 

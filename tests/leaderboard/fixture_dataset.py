@@ -11,10 +11,10 @@ import fixture_board as made
 from some_pages import build_some
 
 from builder.documents.documents import dataset_documents
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.manifest import FileEntry
 from edu_rag.gold import Gold
-from edu_rag.manifest import FileEntry
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 from leaderboard.exams import open_exams
 from leaderboard.pages import assets, dataset_pages

@@ -11,12 +11,12 @@ from typing import Any
 import fixture_board as made
 from hostile_board import write_hostile
 
-from edu_rag.results import OUTCOMES, Prediction, ScoreCard, Slice, Verdict
-from edu_rag.scorecards import read_scorecard, write_scorecard
+from edu_rag.scorecard.card import OUTCOMES, Prediction, ScoreCard, Slice, Verdict
+from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from harness.confidence import confidence_of
-from leaderboard.plots.systems import System
-from leaderboard.plots.words import shown
-from leaderboard.rank import Rank
+from leaderboard.board.rank import Rank
+from leaderboard.plots.plot_sentences import shown
+from leaderboard.plots.plotted_systems import System
 
 NAMES = (
     "Llama 3 8B + RAG",

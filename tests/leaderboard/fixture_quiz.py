@@ -17,11 +17,12 @@ import fixture_board as made
 from hostile_board import HOSTILE
 from some_pages import build_some
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
+from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.sample import choose, sample_of
+from edu_rag.sample import choose
 from leaderboard.exams import open_exams
 from leaderboard.pages import assets, board_page, question_pages
 
@@ -170,7 +171,7 @@ def _line(question: Question, answer: str | None) -> bytes:
 def write_results(results: Path, dataset: Dataset) -> None:
     """alpha on the split and on a sample of it, beta with a hostile name, gamma without predictions, delta sampled."""
     every = dataset.questions("val")
-    chosen = choose(every, sample_of(SAMPLE))
+    chosen = choose(every, Sample.parse(SAMPLE))
     numbers = {question.question_id: number for number, question in enumerate(every)}
     for slug, sample, questions in (
         ("alpha", None, every),

@@ -16,8 +16,8 @@ import fixture_board as made
 from hostile_board import HOSTILE, LINKS, STRANGE
 from whole_site import run_board
 
-from edu_rag.dataset import Dataset
-from edu_rag.dataset_writer import write_dataset
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import QUESTION_FLAGS, Evidence, Question, SearchHit, Span, WebPage, page_id_of
 

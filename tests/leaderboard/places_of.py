@@ -10,7 +10,7 @@ from typing import NamedTuple
 from page_numbers import Card, between, score
 
 from edu_rag.statistics import rank_groups, shared_lessons
-from edu_rag.statistics.parts import is_lower, part_of
+from edu_rag.statistics.two_parts import is_lower, part_of
 
 POINTS = {"c": 1, "i": -1}
 

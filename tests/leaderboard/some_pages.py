@@ -6,10 +6,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.edition import Edition
 from leaderboard.pages import assets, board_page, system_pages
-from leaderboard.present import present
 from leaderboard.render import environment_of
 from leaderboard.site_parts import write_parts
 

@@ -15,8 +15,8 @@ from hostile_board import write_hostile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.results import ScoreCard
-from leaderboard.badges import VERIFIED, badges_of, caps_words, count_of, rerun_badge
+from edu_rag.scorecard.card import ScoreCard
+from leaderboard.board.badges import VERIFIED, badges_of, caps_words, count_of, rerun_badge
 from leaderboard.commands import board as command
 
 JSON = st.recursive(

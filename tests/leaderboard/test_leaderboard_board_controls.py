@@ -15,7 +15,7 @@ import pytest
 from real_browser import opened
 from some_pages import build_some
 
-from leaderboard.columns import COLUMNS
+from leaderboard.board.columns import COLUMNS
 
 VAL = "[id='tqa.v1.val']"
 FACTS: dict[str, dict[str, Any]] = {

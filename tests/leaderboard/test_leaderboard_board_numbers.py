@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from some_pages import build_some
 
-from edu_rag.results import OUTCOMES, Counts, ScoreCard
+from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard
 
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?")
 POINTS = {"c": 1, "i": -1}

@@ -13,10 +13,10 @@ import pytest
 from real_browser import opened
 from some_pages import build_some
 
-from edu_rag.look.templates import look_css
-from leaderboard import present as presenting
+from edu_rag.look.jinja_pages import look_css
+from leaderboard.board import present as presenting
+from leaderboard.board.rank import Rank
 from leaderboard.pages import assets, board_page
-from leaderboard.rank import Rank
 
 ROWS = 500
 MAX_WIRE = 200_000

@@ -15,12 +15,12 @@ from some_pages import build_some
 
 from harness.commands.compare import compare as compare_command
 from harness.score import open_exam, slice_keys
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
+from leaderboard.compare.all_pairs import pairs_of
+from leaderboard.compare.question_slices import attributes_of
 from leaderboard.exams import Exam, open_exams
-from leaderboard.pages import assets, board_page, compare_page
-from leaderboard.pairs import pairs_of
-from leaderboard.present import present
-from leaderboard.question_slices import attributes_of
+from leaderboard.pages import assets, board_page, compare_systems_page
 from leaderboard.site_parts import SitePart
 
 TABLE = "tqa.v1.val"
@@ -45,7 +45,7 @@ def write_results(folder: Path, n: int = 6, **changes: Any) -> Path:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("compare")
     results = write_results(folder / "results")
-    return results, build_some(results, folder / "site", (compare_page, assets))
+    return results, build_some(results, folder / "site", (compare_systems_page, assets))
 
 
 def said(*paths: Path) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def test_scorecards_without_lessons_are_compared_by_question(tmp_path: Path) -> 
     cards = [made.card_of(f"system-{number}", letters(number)) for number in range(3)]
     for card in cards:
         made.write_card(tmp_path / "results", card)
-    site = build_some(tmp_path / "results", tmp_path / "site", (compare_page,))
+    site = build_some(tmp_path / "results", tmp_path / "site", (compare_systems_page,))
     for a in ("system-0", "system-2"):
         found = pair_file(site, a)
         for at, b in enumerate(found["with"]):
@@ -140,7 +140,7 @@ def test_lessons_that_differ_are_a_caveat_and_are_not_used(tmp_path: Path) -> No
     ]
     for card in cards:
         made.write_card(tmp_path / "results", card)
-    site = build_some(tmp_path / "results", tmp_path / "site", (compare_page,))
+    site = build_some(tmp_path / "results", tmp_path / "site", (compare_systems_page,))
     index = json.loads((site / "data/compare.json").read_bytes())["tables"][0]
     assert index["n_units"] == 210
     assert index["caveats"][0].startswith("the scorecards state different lessons")
@@ -167,7 +167,7 @@ def test_without_scripts_the_page_holds_every_pair_of_the_best_and_all_neighbour
 
 def test_a_large_table_shows_the_best_ten_and_all_neighbours(tmp_path: Path) -> None:
     made.write_board(tmp_path / "results")
-    site = build_some(tmp_path / "results", tmp_path / "site", (compare_page,))
+    site = build_some(tmp_path / "results", tmp_path / "site", (compare_systems_page,))
     page = (site / "compare.html").read_text()
     first = page[page.index('id="tqa.v1.val"') : page.index('id="tqa.v1.test')]
     assert "The best 10 of 14 systems" in first
@@ -179,7 +179,7 @@ def test_the_neighbours_of_a_system_are_those_above_and_below(tmp_path: Path) ->
     table = present(collect(write_results(tmp_path / "results"))).tables[0]
     slugs = [row.result.card.system.slug for row in table.rows]
     for at, row in enumerate(table.rows):
-        found = compare_page.neighbour_links(table, row)
+        found = compare_systems_page.neighbour_links(table, row)
         assert [other.result.card.system.slug for other, _ in found] == [
             slugs[place] for place in (at - 1, at + 1) if 0 <= place < len(slugs)
         ]
@@ -212,15 +212,15 @@ def test_slices_are_those_of_a_scorecard(exam: Exam, sample: str | None) -> None
 def test_the_index_says_where_questions_and_answers_are(exam: Exam, tmp_path: Path) -> None:
     write_answers(tmp_path / "results", exam.dataset, {"one": letters(1), "two": letters(2)}, without="two")
     for slug in ("three", "four"):
-        card = made.card_of(slug, letters(1), dataset=exam.dataset.id, sample="by-hand-210")
+        card = made.card_of(slug, letters(1), dataset=exam.dataset.id, sample="stratified-9999-seed-0")
         made.write_card(tmp_path / "results", card)
-    site = build_some(tmp_path / "results", tmp_path / "site", (compare_page,), exams={exam.key: exam})
+    site = build_some(tmp_path / "results", tmp_path / "site", (compare_systems_page,), exams={exam.key: exam})
     tables = {table["id"]: table for table in json.loads((site / "data/compare.json").read_bytes())["tables"]}
-    known, strange = tables[TABLE], tables[f"{TABLE}.by-hand-210"]
+    known, strange = tables[TABLE], tables[f"{TABLE}.stratified-9999-seed-0"]
     assert (known["questions"], known["slices"]) == ("questions/tqa-v1-val/index.json", f"data/{TABLE}/slices.json")
     assert {system["slug"]: system["answers"] for system in known["systems"]} == {"one": True, "two": False}
     assert json.loads((site / known["slices"]).read_bytes())["format"] == "edu-rag-slices-v1"
-    assert (strange["questions"], strange["slices"]) == (None, None)  # a sample that is not ours to draw
+    assert (strange["questions"], strange["slices"]) == (None, None)  # more questions than the split has
     before = parts_of(tmp_path / "results", exams={exam.key: exam})
     (tmp_path / "results/tqa-1.0.0/val/one/predictions.jsonl").unlink()
     after = parts_of(tmp_path / "results", exams={exam.key: exam})
@@ -234,7 +234,7 @@ def parts_of(results: Path, **given: Any) -> dict[str, SitePart]:
 
     groups = collect(results)
     edition = Edition(board=present(groups), groups=groups, **given)
-    return {part.name: part for part in compare_page.parts(edition, environment_of(edition))}
+    return {part.name: part for part in compare_systems_page.parts(edition, environment_of(edition))}
 
 
 def test_pairs_are_made_anew_only_where_a_scorecard_of_their_table_changes(tmp_path: Path) -> None:
@@ -252,14 +252,14 @@ def test_pairs_are_made_anew_only_where_a_scorecard_of_their_table_changes(tmp_p
 
 def test_a_board_without_a_pair_has_no_compare_page(tmp_path: Path) -> None:
     made.write_card(tmp_path / "results", made.card_of("alone"))
-    site = build_some(tmp_path / "results", tmp_path / "site", (board_page, compare_page))
+    site = build_some(tmp_path / "results", tmp_path / "site", (board_page, compare_systems_page))
     assert not (site / "compare.html").exists()
 
 
 def test_names_in_the_index_are_clipped_and_hold_nothing_that_a_page_cannot(tmp_path: Path) -> None:
     for slug in ("one", "two"):
         made.write_card(tmp_path / "results", made.card_of(slug, letters(1), name="x\u202e\x00" + "y" * 9_999))
-    site = build_some(tmp_path / "results", tmp_path / "site", (compare_page,))
+    site = build_some(tmp_path / "results", tmp_path / "site", (compare_systems_page,))
     system = json.loads((site / "data/compare.json").read_bytes())["tables"][0]["systems"][0]
     assert len(system["name"]) == 80
     assert system["name"].startswith("x\ufffd\ufffdyy")
@@ -268,7 +268,7 @@ def test_names_in_the_index_are_clipped_and_hold_nothing_that_a_page_cannot(tmp_
 def test_pairs_are_tested_as_whole_tables_are() -> None:
     from harness.comparing.table import table_of
 
-    cards = [made.card_of(f"s{number}", letters(number), lessons=LESSONS) for number in range(5)]
+    cards = [made.card_of(f"system-{number}", letters(number), lessons=LESSONS) for number in range(5)]
     pairs, table = pairs_of(cards), table_of(cards)
     for pair in table.pairs:
         found = pairs.of(pair.first, pair.second)

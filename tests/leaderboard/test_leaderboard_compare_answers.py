@@ -16,11 +16,11 @@ from site_server import served
 from some_pages import build_some
 from test_leaderboard_compare import LETTERS, TABLE
 
-from edu_rag.results import OUTCOMES
+from edu_rag.scorecard.card import OUTCOMES
 from harness.comparing.flips import GROUPS, crossed, flips_of, slice_flips
 from harness.score import open_exam
 from leaderboard.exams import open_exams
-from leaderboard.pages import assets, compare_page, question_pages
+from leaderboard.pages import assets, compare_systems_page, question_pages
 
 CELLS = r"rows => rows.map(row => [...row.cells].map(cell => cell.textContent.replace('\u2212', '-')))"
 A, B = LETTERS["system-1"], LETTERS["system-4"]
@@ -34,10 +34,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compare")
     dataset = made.write_exam(folder / "dataset")
     made.write_answers(folder / "results", dataset, LETTERS, without="system-5")
-    kinds = (compare_page, question_pages, assets)
+    kinds = (compare_systems_page, question_pages, assets)
     build_some(folder / "results", folder / "site", kinds, exams=open_exams([dataset.folder]))
     write_hostile(folder / "hostile-results")
-    build_some(folder / "hostile-results", folder / "hostile", (compare_page, assets))
+    build_some(folder / "hostile-results", folder / "hostile", (compare_systems_page, assets))
     return folder
 
 

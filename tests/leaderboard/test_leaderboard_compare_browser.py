@@ -17,7 +17,7 @@ from test_leaderboard_compare import LETTERS, SLUGS, TABLE, letters, scorecard, 
 from edu_rag.look.texts import signed
 from harness.comparing.compare import Choice, Comparison, compare
 from harness.pages.verdict_words import headline, remarks
-from leaderboard.pages import assets, compare_page
+from leaderboard.pages import assets, compare_systems_page
 
 CHOOSE = "Choose two systems of one table."
 
@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = write_results(folder / "results")
     for slug in ("other-0", "other-1"):
         made.write_card(results, made.card_of(slug, letters(1), split="test"))
-    build_some(results, folder / "plain", (compare_page, assets))
+    build_some(results, folder / "plain", (compare_systems_page, assets))
     return folder
 
 

@@ -23,17 +23,17 @@ from some_pages import build_some
 
 from builder.documents.card_tables import outside
 from edu_rag.__main__ import root
-from edu_rag.dataset import Dataset
-from edu_rag.manifest import read_manifest, write_manifest
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import read_manifest, write_manifest
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.datasets import meanings
 from leaderboard.datasets.prose import Block, Span, blocks_of, sections_of, spans_of
-from leaderboard.datasets.takedown import takedown_link
+from leaderboard.datasets.takedown_request import takedown_link
 from leaderboard.edition import Edition
 from leaderboard.exams import open_exams
 from leaderboard.pages import dataset_pages, plot_pages
-from leaderboard.present import present
 from leaderboard.render import environment_of
 
 ROOT = Path(__file__).resolve().parents[2]

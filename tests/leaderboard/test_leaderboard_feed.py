@@ -16,12 +16,12 @@ from hostile_board import write_hostile
 from some_pages import build_some
 
 from edu_rag.errors import ConfigError
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.commands import board as command
 from leaderboard.edition import Edition
-from leaderboard.errata import errata_beside
+from leaderboard.history.errata import errata_beside
 from leaderboard.pages import board_page, feed, history_page, sitemap, system_pages
-from leaderboard.present import present
 from leaderboard.render import environment_of
 
 URL = "https://board.example.org/edu-rag/"

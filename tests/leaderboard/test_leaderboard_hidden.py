@@ -11,10 +11,10 @@ import fixture_quiz as quiz
 import pytest
 from click.testing import CliRunner
 
-from edu_rag.dataset import Dataset
-from edu_rag.manifest import read_manifest, write_manifest
-from leaderboard import hidden
-from leaderboard.collect import collect
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import read_manifest, write_manifest
+from leaderboard.board import private_gold as hidden
+from leaderboard.board.collect import collect
 from leaderboard.commands import board
 
 TOML = """baselines_team = "t"

@@ -17,13 +17,14 @@ from real_browser import opened
 from some_pages import BOARD, build_some
 
 from edu_rag.errors import FaultsError
-from leaderboard.collect import collect
+from edu_rag.names import Version
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.edition import Edition
-from leaderboard.errata import Erratum, errata_beside, read_errata
-from leaderboard.events import MAX_EVENTS, events_of
-from leaderboard.history import moves_of, tables_on, versions_of, withdrawn_of
+from leaderboard.history.dataset_history import moves_of, tables_on, versions_of, withdrawn_of
+from leaderboard.history.errata import Erratum, errata_beside, read_errata
+from leaderboard.history.events import MAX_EVENTS, events_of
 from leaderboard.pages import history_page
-from leaderboard.present import present
 from leaderboard.render import environment_of
 
 KINDS = (*BOARD, history_page)
@@ -128,7 +129,7 @@ def test_answers_that_were_carried_over_were_not_given_on_other_pages(results: P
 
 def test_a_patch_has_no_other_pages(results: Path) -> None:
     move = moves_of(collect(results))[1]
-    patched = replace(move.new, dataset=move.old.dataset._replace(version=(1, 0, 1)))
+    patched = replace(move.new, dataset=move.old.dataset._replace(version=Version(1, 0, 1)))
     assert move._replace(new=patched).why == "answered again"
 
 

@@ -14,10 +14,10 @@ import fixture_board as made
 import pytest
 
 from leaderboard import site_parts
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.build import fill
-from leaderboard.collect import collect
 from leaderboard.edition import Edition
-from leaderboard.present import present
 from leaderboard.site import write_site
 from leaderboard.site_parts import Earlier, SitePart, Written, key_of, write_parts
 

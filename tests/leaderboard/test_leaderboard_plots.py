@@ -21,26 +21,26 @@ from hypothesis import strategies as st
 from lxml import html
 from some_pages import build_some
 
-from edu_rag.look.templates import look_css
-from edu_rag.results import Counts, ScoreCard, Slice
-from edu_rag.scorecards import read_scorecard
+from edu_rag.look.jinja_pages import look_css
+from edu_rag.scorecard.card import Counts, ScoreCard, Slice
+from edu_rag.scorecard.card_file import read_scorecard
 from leaderboard import build, extras
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.edition import Edition
 from leaderboard.exams import open_exams
 from leaderboard.pages import plot_pages
+from leaderboard.plots.colours import TONES
 from leaderboard.plots.coverage import curve_of, iso_points
 from leaderboard.plots.fronts import Spot, front_of
 from leaderboard.plots.gallery import plots_from
-from leaderboard.plots.labels import Area, Text, Want, place
 from leaderboard.plots.ladder import ladder_of
+from leaderboard.plots.mark_labels import Area, Text, Want, place
 from leaderboard.plots.plot import NARROW, WIDE, Plot
+from leaderboard.plots.plot_sentences import Named, and_so_on, fit, shown, spoken, width_of
+from leaderboard.plots.plotted_systems import System
 from leaderboard.plots.scales import dollars_words, linear, logarithmic, seconds_words
-from leaderboard.plots.slices import LEVELS, level
-from leaderboard.plots.systems import System
-from leaderboard.plots.tones import TONES
-from leaderboard.plots.words import Named, and_so_on, fit, shown, spoken, width_of
-from leaderboard.present import present
+from leaderboard.plots.slice_heatmap import LEVELS, level
 
 NAMES = ("scores", "outcomes", "time", "dollars", "tokens", "coverage", "slices", "ladder")
 SVG = "{http://www.w3.org/2000/svg}"

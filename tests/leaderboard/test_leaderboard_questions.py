@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from some_pages import build_some
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from leaderboard.exams import open_exams
 from leaderboard.pages import board_page, question_pages
-from leaderboard.questions import search
-from leaderboard.questions.answers import Line, said_by
+from leaderboard.questions import search_index as search
 from leaderboard.questions.lessons import MOST, MOST_ALONE, anchor_of, lesson_pages
-from leaderboard.questions.report import report_link
+from leaderboard.questions.report_link import report_link
+from leaderboard.questions.system_answers import Line, said_by
 
 
 @pytest.fixture(scope="module")

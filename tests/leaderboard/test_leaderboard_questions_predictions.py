@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.errors import ConfigError
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
 from leaderboard.commands import board
-from leaderboard.predictions import with_predictions
+from leaderboard.systems.stored_predictions import with_predictions
 
 LINES = b'{"question_id": "Q_0000", "answer": "a"}\n'
 SHA256 = hashlib.sha256(LINES).hexdigest()

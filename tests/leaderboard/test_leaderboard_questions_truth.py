@@ -13,8 +13,8 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from some_pages import build_some
 
-from edu_rag.dataset import Dataset
 from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
 from leaderboard.exams import ids_sha256, open_exams
 from leaderboard.pages import board_page, question_pages
 

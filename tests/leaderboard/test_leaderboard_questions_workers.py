@@ -16,13 +16,13 @@ from some_pages import build_some
 
 from edu_rag.bounded_child import can_fork
 from edu_rag.budget import CPU_VARIABLE, within_budget
-from edu_rag.dataset import Dataset
 from edu_rag.errors import BudgetError, ConfigError, DataError
+from edu_rag.files.dataset import Dataset
 from leaderboard.exams import open_exams
 from leaderboard.pages import question_pages
-from leaderboard.questions import crew
+from leaderboard.questions import worker_pool as crew
 from leaderboard.questions.briefing import Briefing
-from leaderboard.questions.crew import Crew, workers_for
+from leaderboard.questions.worker_pool import Crew, workers_for
 
 
 @pytest.fixture(autouse=True)
@@ -142,10 +142,10 @@ def test_few_answers_are_not_worth_another_process(monkeypatch: pytest.MonkeyPat
 
 
 def test_one_page_made_anew_among_kept_ones_is_the_same(tmp_path: Path) -> None:
-    from leaderboard.collect import collect
+    from leaderboard.board.collect import collect
+    from leaderboard.board.present import present
     from leaderboard.edition import Edition
-    from leaderboard.present import present
-    from leaderboard.questions.room import Room
+    from leaderboard.questions.exam_pages import Room
 
     dataset = quiz.write_exam(tmp_path / "dataset")
     quiz.write_results(tmp_path / "results", dataset)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from edu_rag.results import Counts, ScoreCard, SystemFacts
+from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import smallest_detectable_difference, typical_sd
-from leaderboard.rank import Rank, detectable_difference, rank
+from leaderboard.board.rank import Rank, detectable_difference, rank
 
 LESSONS = tuple(at // 10 for at in range(60))
 

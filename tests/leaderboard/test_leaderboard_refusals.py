@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
 from leaderboard.commands import board as command
 
 
@@ -37,6 +37,8 @@ SPOILS: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
     ("missing field", lambda card: card.pop("split")),
     ("dataset", lambda card: card.update(dataset="tqa")),
     ("dataset", lambda card: card.update(dataset="../tqa@1.0.0#0a1b2c3d")),
+    ("dataset", lambda card: card.update(dataset="tqa@01.0.0#0a1b2c3d")),
+    ("sample", lambda card: card.update(sample="stratified-0300-seed-0")),
     ("split", lambda card: card.update(split="../../val")),
     ("sample", lambda card: card.update(sample="a/b")),
     ("answers_rule", lambda card: card.update(answers_rule="answers\u202e-v1")),
@@ -95,7 +97,7 @@ def test_links_out_of_the_results_are_refused(tmp_path: Path) -> None:
     (folder / "predictions.jsonl").unlink()
     (folder / "scorecard.json").replace(tmp_path / "elsewhere.json")
     (folder / "scorecard.json").symlink_to(tmp_path / "elsewhere.json")
-    with pytest.raises(FaultsError, match="no regular file"):
+    with pytest.raises(FaultsError, match="not a regular file"):
         collect(tmp_path / "results")
 
 
@@ -121,7 +123,7 @@ def test_the_same_result_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_results_that_are_no_folder_or_hold_nothing_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         collect(tmp_path / "none")
     with pytest.raises(EduRagError, match="holds no scorecard"):
         collect(tmp_path)
@@ -170,7 +172,7 @@ def test_a_file_or_a_link_in_the_place_of_the_site_is_refused(tmp_path: Path) ->
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder")
     for name in ("file", "link"):
-        with pytest.raises(ConfigError, match="is no folder"):
+        with pytest.raises(ConfigError, match="is not a folder"):
             build(tmp_path / "results", tmp_path / name)
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 

@@ -23,8 +23,8 @@ from real_browser import PATIENCE_MS
 
 from edu_rag.errors import ConfigError, MissingExtraError
 from leaderboard.serving.commands import serve
-from leaderboard.serving.server import FIRST_PORT, HOST, SiteHandler, check_site, open_server
-from leaderboard.serving.watch import Builder, Builds, rebuilding, watched, watching_handler
+from leaderboard.serving.loopback_server import FIRST_PORT, HOST, SiteHandler, check_site, open_server
+from leaderboard.serving.rebuild_on_change import Builder, Builds, rebuilding, watched, watching_handler
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'"
@@ -299,7 +299,7 @@ def test_datasets_and_submissions_that_are_given_are_watched(tmp_path: Path, mon
         seen.extend((results, *given))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("leaderboard.serving.watch.watched", noted)
+    monkeypatch.setattr("leaderboard.serving.rebuild_on_change.watched", noted)
     names = [str(tmp_path / name) for name in ("results", "dataset", "submissions")]
     found = CliRunner().invoke(serve, ["--watch", names[0], "--dataset", names[1], "--submissions", names[2]])
     assert (found.exit_code, [str(path) for path in seen]) == (0, names)

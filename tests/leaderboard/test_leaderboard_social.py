@@ -14,9 +14,9 @@ from fixture_history import write_versions
 from hostile_board import write_hostile
 from some_pages import build_some
 
-from leaderboard.collect import collect
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
 from leaderboard.pages import feed, history_page
-from leaderboard.present import present
 from leaderboard.social import HEIGHT, N_ROWS, WIDTH, _Sheet, picture_of, shown_name, shown_table
 
 image = pytest.importorskip("PIL.Image")

@@ -12,7 +12,7 @@ import pytest
 from killed_builds import WAYS, play
 
 from edu_rag.errors import ConfigError
-from edu_rag.manifest import file_sha256
+from edu_rag.files.manifest import file_sha256
 from leaderboard import swap
 from leaderboard.site import write_site
 from leaderboard.site_parts import Earlier, Written

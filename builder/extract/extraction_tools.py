@@ -1,0 +1,128 @@
+"""The single tools of extraction, each from a page to its raw text. They run in a killable worker."""
+
+from __future__ import annotations
+
+import html as html_entities
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+_BLOCKS_TEXT = (
+    "address article aside blockquote br caption dd details div dl dt fieldset figcaption figure footer form h1 h2 h3"
+    " h4 h5 h6 header hr li main nav ol option p pre section summary table tbody td tfoot th thead title tr ul"
+)
+_BLOCKS = frozenset(_BLOCKS_TEXT.split())
+_DROPPED = ("script", "style", "noscript", "template", "head")
+_UNTEXT = frozenset(_DROPPED) - {"noscript"} | {"title", "select", "svg", "iframe", "object"}
+_TAG_NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,30})")
+_TABLE_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|)+\s*$\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an extractor makes of a page: its clean text, the tool that it is from, and the tools that raised."""
+
+    text: str
+    tool: str
+    raised: tuple[str, ...] = ()
+
+
+@cache
+def _options(*, fast: bool) -> Any:
+    """Trafilatura's options, read once: its own call reads its configuration file's values for every page."""
+    from trafilatura.settings import Extractor
+
+    return Extractor(output_format="python", fast=fast, comments=False, tables=True, dedup=False, with_metadata=False)
+
+
+def _trafilatura(tree: Any, *, fast: bool) -> str:
+    from trafilatura import bare_extraction
+
+    found = bare_extraction(tree, options=_options(fast=fast))
+    return str(getattr(found, "text", None) or "")
+
+
+def trafilatura_full(tree: Any) -> str:
+    """Trafilatura with tables, without comments, without its process-wide deduplication. Leaves the tree as it is."""
+    return _trafilatura(tree, fast=False)
+
+
+def trafilatura_fast(tree: Any) -> str:
+    """The same without its comparison with two other extractors."""
+    return _trafilatura(tree, fast=True)
+
+
+def without_table_rules(text: str) -> str:
+    """Text without the lines of dashes under a table's header: they are no sentence."""
+    return _TABLE_RULE.sub("", text) if "---" in text else text
+
+
+def drop_unread(tree: Any) -> None:
+    """Take out what no tool reads, but each would copy and search several times: style sheets, drawings, links."""
+    import lxml.etree
+
+    lxml.etree.strip_elements(tree, "style", "svg", "link", with_tail=False)
+
+
+def html_of(tree: Any) -> str:
+    """A prepared tree as HTML with the pre-pass's own spans joined: resiliparse drops a span that holds only "⁸"."""
+    import lxml.etree
+
+    for span in list(tree.iter("span")):
+        if not span.attrib:
+            span.tag = "x-plain"
+    lxml.etree.strip_tags(tree, "x-plain")
+    return str(lxml.etree.tostring(tree, encoding="unicode", method="html"))
+
+
+def resiliparse_main(html: str) -> str:
+    """Resiliparse's main content, without comments, link addresses and alternative texts."""
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return str(extract_plain_text(html, main_content=True, alt_texts=False, links=False, comments=False))
+
+
+def newspaper3k_text(html: str) -> str:
+    """Newspaper3k as it comes, but for its fetching of images."""
+    from newspaper import Article
+
+    article = Article("", language="en", fetch_images=False)
+    article.set_html(html)
+    article.parse()
+    return str(article.text)
+
+
+def bs4_text(html: str) -> str:
+    """All text of the page but scripts and styles; a block element ends its line."""
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(html, "lxml")
+    for element in soup(_DROPPED):
+        element.decompose()
+    for element in soup(list(_BLOCKS)):
+        element.append("\n")
+        element.insert_before("\n")
+    return soup.get_text()
+
+
+def plain_text(html: str) -> str:
+    """All text outside scripts and styles, in one pass without a tree: time grows with the page's length only."""
+    out: list[str] = []
+    closing = ""
+    for piece in html.split("<"):
+        found = _TAG_NAME.match(piece)
+        name = found[2].lower() if found else ""
+        if closing:
+            if found is None or not found[1] or name != closing:
+                continue
+            closing = ""
+        elif found and not found[1] and name in _UNTEXT:
+            closing = name
+            continue
+        if found is None and not piece.startswith(("!", "?")):
+            out.append(f"<{piece}" if out else piece)
+            continue
+        _, _, text = piece.partition(">")
+        out.append(f"\n{text}" if name in _BLOCKS else text)
+    return html_entities.unescape("".join(out))

@@ -1,0 +1,36 @@
+"""What a dataset is made from, next to its crawl store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from builder.clock import LOCAL_INSTANT
+from builder.config import BuildConfig, to_config
+from edu_rag.files.typed import to_plain
+from edu_rag.gold import Gold
+from edu_rag.records import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a store was made from: questions, gold, settings, and what the engine searched."""
+
+    questions: Sequence[Question]
+    golds: Sequence[Gold]
+    config: BuildConfig
+    source: Mapping[str, Any] = field(default_factory=dict)
+    started_at: datetime = LOCAL_INSTANT
+    """When a dataset without any search was made: there is nothing in its store to tell it by."""
+
+
+def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
+    """The inputs with another extractor (extraction is redone from what is stored), or made in another place."""
+    values = to_plain(inputs.config)
+    if extractor is not None:
+        values["extract"]["extractor"] = extractor
+    if executor is not None:
+        values["scale"]["executor"] = executor
+    return replace(inputs, config=to_config(values, "command line"))

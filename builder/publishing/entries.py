@@ -1,0 +1,80 @@
+"""What a results folder holds: every scorecard with its place, its predictions, and what is wrong with either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edu_rag.errors import DataError, EduRagError, FaultsError
+from edu_rag.names import DatasetId
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One scorecard, without what is large in it. Invariants: names are plain; predictions are those that were scored.
+
+    `predictions` is None where they are not to be found.
+    """
+
+    path: Path
+    dataset_id: DatasetId
+    split: str
+    sample: str | None
+    slug: str
+    n: int
+    ids_sha256: str
+    predictions_sha256: str
+    predictions: Path | None
+
+    @property
+    def dataset(self) -> str:
+        """`name@version#hash8`."""
+        return str(self.dataset_id)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Orders the rows of both tables: no two entries share one."""
+        return self.dataset_id, self.split, self.sample or "", self.slug
+
+
+def _entry(path: Path, card: ScoreCard) -> Entry:
+    predictions = predictions_of(path, card)
+    return Entry(
+        path=path,
+        dataset_id=card.dataset_id,
+        split=card.split,
+        sample=card.sample,
+        slug=card.system.slug,
+        n=card.counts.n,
+        ids_sha256=card.exam.get("ids", ""),
+        predictions_sha256=card.predictions_sha256,
+        predictions=predictions if card.predictions_sha256 else None,
+    )
+
+
+def _twins(entries: Sequence[Entry]) -> Iterator[EduRagError]:
+    first: dict[tuple[object, ...], Entry] = {}
+    for entry in entries:
+        other = first.setdefault(entry.key, entry)
+        if other is not entry:
+            yield DataError(entry.path, f"is a second result beside {other.path}", "leave one of them out")
+
+
+def read_entries(folder: Path) -> list[Entry]:
+    """Every scorecard below a folder, in the order of its rows. Raises FaultsError naming every fault of every file."""
+    stored = ResultsFolder(folder)
+    stored.require_some()
+    entries: list[Entry] = []
+    faults = list(stored.each_fault())
+    for path, card in stored.cards.items():
+        try:
+            entries.append(_entry(path, card))
+        except DataError as error:
+            faults.append(error)
+    faults += _twins(entries)
+    if faults:
+        raise FaultsError(faults)
+    return sorted(entries, key=lambda entry: entry.key)

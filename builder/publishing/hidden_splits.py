@@ -1,0 +1,90 @@
+"""What gives away the gold of a hidden split, and how it is kept out of what is published.
+
+Three tables tell it: gold, evidence and leaks. The page flag `leak_key` does so too (it means that the answer on
+the page is the gold), so a page keeps it only if a published leak says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from builder.documents.stats import DatasetStats
+from builder.question_sets.question_flags import unordered_identity
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.dataset_writer import open_table
+from edu_rag.files.table_rows import TELLS_GOLD, schema
+from edu_rag.records import PAGE_FLAGS, Leak, Question
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def is_withheld(file: str, hidden: Collection[str]) -> bool:
+    """Whether a file of a dataset folder is a table that reveals the gold of a hidden split."""
+    config, _, rest = file.partition("/")
+    return config in TELLS_GOLD and rest.rsplit("-", 3)[0] in hidden
+
+
+def pages_of_known_keys(dataset: Dataset, hidden: Collection[str]) -> frozenset[str]:
+    """The pages that hold the key of a question whose split is not hidden."""
+    splits = (split for split in dataset.splits() if split not in hidden)
+    leaks = (leak for split in splits for leak in dataset.records("leaks", split, Leak))
+    return frozenset(leak.page_id for leak in leaks if leak.kind == "leak_key")
+
+
+def without_key(flags: Iterable[str]) -> list[str]:
+    """Flags with `leak_question`, which does not depend on the gold, in the place of `leak_key`."""
+    told = {"leak_question" if flag == "leak_key" else flag for flag in flags}
+    return [flag for flag in PAGE_FLAGS if flag in told]
+
+
+def _reflagged(table: pa.Table, known: Collection[str]) -> pa.Table:
+    import pyarrow as pa
+
+    ids, flags = table.column("page_id").to_pylist(), table.column("flags").to_pylist()
+    told = [own if page_id in known else without_key(own) for page_id, own in zip(ids, flags, strict=True)]
+    place = table.schema.get_field_index("flags")
+    return table.set_column(place, table.schema.field(place), pa.array(told, type=table.schema.field(place).type))
+
+
+def copy_pages(source: Path, target: Path, known: Collection[str]) -> None:
+    """Copy a table of pages, row group by row group, `leak_key` taken from all pages but the known ones."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source) as file, open_table(target, schema("pages")) as writer:
+        for number in range(file.num_row_groups):
+            table = _reflagged(file.read_row_group(number), known)
+            writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+
+def twins(dataset: Dataset, hidden: Collection[str]) -> list[tuple[str, str]]:
+    """Pairs (hidden question, published question) of the same text and choices: the second's gold reveals the
+    first's.
+    """
+    secret: dict[tuple[str, ...], str] = {}
+    for split in sorted(hidden):
+        for question in dataset.records("questions", split, Question):
+            secret.setdefault(unordered_identity(question), question.question_id)
+    found = []
+    for split in dataset.splits():
+        if split not in hidden and secret:
+            for question in dataset.records("questions", split, Question):
+                other = secret.get(unordered_identity(question))
+                if other is not None:
+                    found.append((other, question.question_id))
+    return found
+
+
+def published_sources(sources: Mapping[str, Any], stats: DatasetStats, hidden: Sequence[str]) -> dict[str, Any]:
+    """The manifest's `sources` with the labels counted over what is published, and the hidden splits named."""
+    counted = {
+        "page_flags": dict(sorted(stats.page_flags.items())),
+        "leaks": dict(sorted(stats.leaks.items())),
+        "questions_leaked": stats.leaked_questions,
+        "questions_with_evidence": stats.evidence["any"],
+    }
+    before = sources.get("hidden_splits", ())
+    named = sorted({*hidden, *(before if isinstance(before, list | tuple) else ())})
+    return {**sources, **{key: value for key, value in counted.items() if key in sources}, "hidden_splits": named}

@@ -1,0 +1,77 @@
+"""What every publishing to a Hub does: its errors in our words, and every file read back and compared."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edu_rag.errors import DataError, EngineError
+from edu_rag.files.manifest import file_sha256
+from edu_rag.progress import Stage
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+MAX_FILES = 100
+"""What the Hub advises for one commit."""
+KEPT = frozenset({".gitattributes", "eval.yaml"})
+"""Files of the repository that no folder of ours holds: the Hub's own, and the benchmark's registration."""
+
+
+def errors_of_hub() -> tuple[Any, ...]:
+    """What a call of the Hub's library may raise: its own errors, and those of the HTTP library that it is built on."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return HfHubHTTPError, *HfHubHTTPError.__bases__
+
+
+def _in_our_words(repo: str, error: BaseException) -> EngineError:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if isinstance(error, HfHubHTTPError):
+        status = error.response.status_code if error.response is not None else "no"
+        remedy = "check HF_TOKEN and its rights" if status in (401, 403) else "run the same command again"
+        return EngineError(f"hub {repo}", f"answered with status {status}", remedy)
+    return EngineError(f"hub {repo}", f"cannot be reached: {type(error).__name__}", "try again later")
+
+
+@contextmanager
+def told(repo: str) -> Iterator[None]:
+    """An error of the Hub or the network as one of our errors; it never contains a token."""
+    known = errors_of_hub()
+    try:
+        yield
+    except known as error:
+        raise _in_our_words(repo, error) from None
+    except RuntimeError as error:
+        # The library wraps whatever ended the upload of a large file.
+        if not isinstance(error.__cause__, known):
+            raise
+        raise _in_our_words(repo, error.__cause__) from None
+
+
+def verify(api: HfApi, repo: str, folder: Path, names: Collection[str], revision: str) -> None:
+    """Download every file of a revision and compare it. Raises DataError for the first that differs or is too much."""
+    from huggingface_hub import hf_hub_download
+
+    there = set(api.list_repo_files(repo, repo_type="dataset", revision=revision)) - KEPT
+    if there != set(names):
+        odd = min(there ^ set(names))
+        raise DataError(repo, f"{odd} is on one side only after the commit", "look at the repository's history")
+    with tempfile.TemporaryDirectory(prefix="edu-rag-verify-") as scratch, Stage("verify", total=len(there)) as stage:
+        for name in sorted(there):
+            path = hf_hub_download(
+                repo,
+                name,
+                repo_type="dataset",
+                revision=revision,
+                cache_dir=scratch,
+                endpoint=api.endpoint,
+                token=api.token,
+            )
+            if file_sha256(Path(path)) != file_sha256(folder / name):
+                raise DataError(repo, f"{name} reads back with other bytes", "push again")
+            stage.add("done")

@@ -1,0 +1,170 @@
+"""From scorecards and predictions to rows: what is published of either, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from builder.publishing.entries import Entry
+from builder.publishing.exam_ids import Ids
+from builder.publishing.schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
+from edu_rag.errors import DataError, RecordError
+from edu_rag.files.jsonl import numbered_lines
+from edu_rag.files.typed import first_line, to_plain
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Passage, Prediction, ScoreCard
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ABSENT = "absent"
+"""The status of a question for which no prediction was handed in."""
+MAX_ANSWER = 1_000
+"""Characters of an answer: a longer one is no answer to these questions, but may be a page of somebody's."""
+MAX_PAGE_ID = 100
+MAX_OFFSET = 2**31 - 1
+_OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
+_PLAIN = ("latency_s", "input_tokens", "output_tokens", "cost_usd", "energy_j", "status")
+_DECODER = msgspec.json.Decoder(Prediction)
+
+
+class Cut(NamedTuple):
+    """What was kept back of predictions because it was beyond all measure."""
+
+    answers: int = 0
+    passages: int = 0
+
+    def plus(self, other: Cut) -> Cut:
+        """Both together."""
+        return Cut(self.answers + other.answers, self.passages + other.passages)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(to_plain(value), order="sorted").decode()
+
+
+def scorecard_row(card: ScoreCard, entry: Entry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
+    """One scorecard as a row. Of a hidden split, whatever could tell a single question's gold stays empty.
+
+    The contact of a team is left out: it was given for this repository, not for the world to collect.
+    """
+    facts: dict[str, Any] = to_plain(card.system)
+    facts.pop("contact")
+    bounds: dict[str, float | None] = {}
+    for name in INTERVALS:
+        low, high = card.intervals.get(name, (None, None))
+        bounds |= {f"{name}_low": low, f"{name}_high": high}
+    row: dict[str, Any] = {
+        "dataset": entry.dataset_id.name,
+        "version": str(entry.dataset_id.version),
+        "content_hash": entry.dataset_id.hash8,
+        "split": card.split,
+        "sample": card.sample,
+        **facts,
+        "n": card.counts.n,
+        **to_plain(card.counts),
+        **card.counts.rates(),
+        **bounds,
+        "interval_method": card.interval_method,
+        "harness": card.harness,
+        "answers_rule": card.answers_rule,
+        "made_on": card.made_on,
+        "scored_at": card.scored_at,
+        "outcomes": card.outcomes,
+        "overlap": card.overlap,
+        "n_overlap": card.overlap.count("1"),
+        "lessons": list(card.lessons),
+        **{name: _json(getattr(card, name)) for name in JSON_COLUMNS},
+        **{f"exam_{part}_sha256": card.exam.get(part, "") for part in PRINTS},
+        "system_sha256": card.system_sha256,
+        "predictions_sha256": card.predictions_sha256,
+        "n_predictions": n_predictions,
+    }
+    return row | dict.fromkeys(TELLS_GOLD) if hidden else row
+
+
+def _read(path: Path, *, responses: bool) -> Iterator[Prediction]:
+    """The predictions of a file that was scored: its bytes are known, so that one quick strict decoder is enough."""
+    for number, line in numbered_lines(path):
+        try:
+            prediction = _DECODER.decode(line)
+        except RecordError as error:
+            raise DataError(f"{path}:{number}", f"{error.where}: {first_line(error)}") from None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise DataError(f"{path}:{number}", f"is no prediction: {error}", "run `edu-rag score` again") from None
+        if not responses and prediction.response is not None:
+            prediction = replace(prediction, response=None)  # else a file's responses would be held all at once
+        yield prediction
+
+
+def _possible(passages: Sequence[Passage]) -> list[Passage]:
+    """The passages that some page could have; a start of 10**19 fits no column."""
+    return [passage for passage in passages if len(passage[0]) <= MAX_PAGE_ID and passage[2] <= MAX_OFFSET]
+
+
+def _short(answer: str | None) -> str | None:
+    return answer[:MAX_ANSWER] + "…" if answer is not None and len(answer) > MAX_ANSWER else answer
+
+
+def _passages(per_row: Sequence[Sequence[Passage]]) -> pa.Array:
+    import pyarrow as pa
+
+    flat = [passage for row in per_row for passage in row]
+    offsets = pa.array([0, *accumulate(map(len, per_row))], pa.int32())
+    page_ids, starts, ends = zip(*flat, strict=True) if flat else ((), (), ())
+    spans = pa.StructArray.from_arrays(
+        [pa.array(page_ids, pa.string()), pa.array(starts, pa.int64()), pa.array(ends, pa.int64())],
+        names=["page_id", "start", "end"],
+    )
+    return pa.ListArray.from_arrays(offsets, spans)
+
+
+def prediction_table(entry: Entry, card: ScoreCard, ids: Ids | None, *, responses: bool) -> tuple[pa.Table | None, Cut]:
+    """The rows of one scorecard's predictions in order of question id, and what was cut; None where there are none.
+
+    With ids, one row for every question of the exam, those without a prediction as `absent`, each with its outcome.
+    Without ids the outcome stays empty; and of a sample nothing is published, since which lines belong to it is not
+    known. Raises DataError.
+    """
+    if entry.predictions is None or (ids is None and entry.sample is not None):
+        return None, Cut()
+    said = {one.question_id: one for one in _read(entry.predictions, responses=responses)}
+    asked: Sequence[str] = ids if ids is not None else sorted(said)
+    rows = [said.get(i) or Prediction(question_id=i, answer=None) for i in asked]
+    kept = [_possible(row.passages) for row in rows]
+    shared: Mapping[str, str | None] = {
+        "dataset": entry.dataset_id.name,
+        "version": str(entry.dataset_id.version),
+        "content_hash": entry.dataset_id.hash8,
+        "split": entry.split,
+        "sample": entry.sample,
+        "slug": entry.slug,
+        "team": card.system.team,
+    }
+    columns: dict[str, Any] = {name: [value] * len(rows) for name, value in shared.items()}
+    columns |= {"question_id": asked, "answer": [_short(row.answer) for row in rows], "passages": _passages(kept)}
+    columns |= {name: [getattr(row, name) for row in rows] for name in ("confidence", *_PLAIN)}
+    columns["status"] = [row.status if row.question_id in said else ABSENT for row in rows]
+    columns["outcome"] = [_OUTCOMES[letter] for letter in card.outcomes] if ids is not None else [None] * len(rows)
+    if responses:
+        columns["response"] = [row.response for row in rows]
+    cut = Cut(
+        sum(row.answer is not None and len(row.answer) > MAX_ANSWER for row in rows),
+        sum(len(row.passages) for row in rows) - sum(map(len, kept)),
+    )
+    return _table(columns, responses=responses), cut
+
+
+def _table(columns: Mapping[str, Any], *, responses: bool) -> pa.Table:
+    import pyarrow as pa
+
+    schema = prediction_schema(responses=responses)
+    arrays = [
+        columns[field.name] if isinstance(columns[field.name], pa.Array) else pa.array(columns[field.name], field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,0 +1,1 @@
+"""Folders and archives as web sites on this machine."""

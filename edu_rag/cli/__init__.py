@@ -1,0 +1,1 @@
+"""The command line's root and the demo: above every other package."""

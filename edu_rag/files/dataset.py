@@ -1,0 +1,118 @@
+"""The dataset folder opened for reading: its manifest, and its tables as records by config and split."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from edu_rag.errors import DataError, RecordError
+from edu_rag.files import identity
+from edu_rag.files.table_rows import reading_parquet, rows
+from edu_rag.files.typed import first_line
+from edu_rag.records import Evidence, Question, SearchHit, WebPage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+R = TypeVar("R")
+
+
+class Dataset:
+    """A dataset folder opened for reading. Raises DataError where files, rows and manifest disagree."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise DataError(self.folder, "no such folder", "give the folder that `edu-rag build` wrote")
+        self.manifest = identity.verified(self.folder)
+
+    @property
+    def id(self) -> str:
+        """`name@version#hash8`."""
+        return self.manifest.id
+
+    def files(self, config: str, split: str) -> list[Path]:
+        """The Parquet files of a config and split, in order."""
+        prefix = f"{config}/{split}-"
+        return [self.folder / name for name in sorted(self.manifest.files) if name.startswith(prefix)]
+
+    def splits(self) -> list[str]:
+        """The names of the splits that have questions, sorted."""
+        names = (name for name in self.manifest.files if name.startswith("questions/"))
+        return sorted({name.removeprefix("questions/").rsplit("-", 3)[0] for name in names})
+
+    def only_split(self, asked: str | None) -> str:
+        """The split asked for, or the only one there is. Raises DataError when unknown or not clear."""
+        splits = self.splits()
+        if asked is None and len(splits) == 1:
+            return splits[0]
+        if asked not in splits:
+            said = "no split was named" if asked is None else f"no split {asked!r}"
+            raise DataError(
+                self.folder, said, f"choose --split from {', '.join(splits) or 'none (the dataset is empty)'}"
+            )
+        return asked
+
+    def records(
+        self, config: str, split: str, record_type: type[R], page_ids: Collection[str] | None = None
+    ) -> Iterator[R]:
+        """The rows of a config and split as records, in file order; memory is one row group.
+
+        With `page_ids`, only rows of these pages are made into records, which a large dataset needs.
+        """
+        for path in self.files(config, split):
+            for number, row in rows(path, page_ids):
+                try:
+                    record = msgspec.convert(row, record_type)
+                except (msgspec.ValidationError, TypeError, KeyError) as error:
+                    raise DataError(f"{path}: row {number}", str(error)) from None
+                except RecordError as error:
+                    raise DataError(f"{path}: row {number}", f"{error.where}: {first_line(error)}") from None
+                yield record
+
+    def columns(self, config: str, split: str, names: Sequence[str]) -> pa.Table | None:
+        """Some columns of a config and split, where records of all rows would cost seconds; None without rows."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = []
+        for path in self.files(config, split):
+            with reading_parquet(path):  # not pq.read_table, which loads another megabyte of library
+                tables.append(pq.ParquetFile(path).read(columns=list(names), use_threads=False))
+        return pa.concat_tables(tables) if tables else None
+
+    def questions(self, split: str) -> list[Question]:
+        """The questions of a split, ordered by id. Raises DataError where there is none."""
+        questions = list(self.records("questions", split, Question))
+        if not questions:
+            raise DataError(
+                self.folder, f"split {split!r} has no questions", "build it from a question file that has some"
+            )
+        return questions
+
+    def hits(self, split: str) -> dict[str, list[SearchHit]]:
+        """Hits by question id, each list ordered by rank."""
+        by_question: dict[str, list[SearchHit]] = {}
+        for hit in self.records("hits", split, SearchHit):
+            by_question.setdefault(hit.question_id, []).append(hit)
+        return by_question
+
+    def pages(self, split: str, page_ids: Collection[str] | None = None) -> dict[str, WebPage]:
+        """Pages by page id; with `page_ids` those of them that the split has."""
+        return {page.page_id: page for page in self.records("pages", split, WebPage, page_ids)}
+
+    def evidence(self, split: str) -> dict[str, list[Evidence]]:
+        """Evidence by question id."""
+        by_question: dict[str, list[Evidence]] = {}
+        for item in self.records("evidence", split, Evidence):
+            by_question.setdefault(item.question_id, []).append(item)
+        return by_question
+
+
+def kept_pages(hits: Sequence[SearchHit], pages: Mapping[str, WebPage]) -> list[WebPage]:
+    """The pages of a question's kept hits in rank order, each once."""
+    ids = dict.fromkeys(hit.page_id for hit in hits if hit.page_id is not None)
+    return [pages[page_id] for page_id in ids]

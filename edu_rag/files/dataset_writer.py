@@ -1,0 +1,219 @@
+"""Writing a dataset folder: tables streamed row group by row group into shards, and the whole swapped in at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edu_rag.errors import DataError
+from edu_rag.files import manifest as manifests
+from edu_rag.files.identity import content_sha256, row_line
+from edu_rag.files.jsonl import write_file
+from edu_rag.files.manifest import FileEntry, Manifest
+from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+ROW_GROUP_ROWS: Mapping[str, int] = {
+    "questions": 2_000,
+    "hits": 5_000,
+    "pages": 200,
+    "evidence": 5_000,
+    "leaks": 5_000,
+    "gold": 5_000,
+}
+Documents = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, bytes]]
+"""Files that are no tables, made from the folder and the entries of its tables."""
+SHARD_BYTES = 300_000_000
+"""Bytes of a shard's rows as JSON: about 100 MB of Parquet, inside the 50-200 MB that the Hub advises."""
+
+
+def _row(record: object) -> dict[str, Any]:
+    """A record as a row: choices become a list of {label, text}, spans a list of {start, end}."""
+    from datetime import datetime
+
+    row: dict[str, Any] = msgspec.to_builtins(record, builtin_types=(datetime,))
+    if "choices" in row:
+        row["choices"] = [{"label": label, "text": text} for label, text in row["choices"].items()]
+    if "sentences" in row:
+        row["sentences"] = [{"start": start, "end": end} for start, end in row["sentences"]]
+    return row
+
+
+def open_table(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
+    """A writer of one Parquet file whose bytes are a function of schema and row groups."""
+    import pyarrow.parquet as pq
+
+    # use_content_defined_chunking: a later take-down re-uploads a fifth of the bytes instead of half.
+    return pq.ParquetWriter(path, columns, compression="zstd", compression_level=3, use_content_defined_chunking=True)
+
+
+class _TableWriter:
+    """Writes one table of one split as shards of bounded size, row group by row group: memory holds one row group."""
+
+    def __init__(self, folder: Path, config: str, split: str) -> None:
+        self._folder = folder / config
+        self._config = config
+        self._split = split
+        self._digest = hashlib.sha256()
+        self._waiting: list[dict[str, Any]] = []
+        self._last_key: tuple[Any, ...] | None = None
+        self._writer: Any = None
+        self._shard_bytes = 0
+        self._rows_of: list[int] = []
+
+    def add(self, record: object) -> None:
+        """One more record. Raises ValueError where it does not come after the one before."""
+        row = _row(record)
+        key = tuple(row[name] for name in SORT_KEYS[self._config])
+        if self._last_key is not None and key < self._last_key:
+            raise ValueError(f"{self._config}/{self._split}: {key} comes after {self._last_key}")
+        self._last_key = key
+        line = row_line(row)
+        self._digest.update(line)
+        self._shard_bytes += len(line)
+        self._waiting.append(row)
+        if len(self._waiting) >= ROW_GROUP_ROWS[self._config]:
+            self._write_group()
+
+    def _shard(self, number: int) -> Path:
+        return self._folder / f"{self._split}-{number:05d}.writing"
+
+    def _write_group(self) -> None:
+        import pyarrow as pa
+
+        if self._writer is None:
+            self._folder.mkdir(exist_ok=True)
+            self._writer = open_table(self._shard(len(self._rows_of)), schema(self._config))
+            self._rows_of.append(0)
+        table = pa.Table.from_pylist(self._waiting, schema=schema(self._config)).combine_chunks()
+        self._writer.write_table(table, row_group_size=len(self._waiting))
+        self._rows_of[-1] += len(self._waiting)
+        self._waiting.clear()
+        if self._shard_bytes >= SHARD_BYTES:
+            self._end_shard()
+
+    def _end_shard(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._writer, self._shard_bytes = None, 0
+
+    def close(self) -> tuple[dict[str, FileEntry], str]:
+        """The entries of the table's files, none where it has no row, and the SHA-256 of its logical content."""
+        if self._waiting:
+            self._write_group()
+        self._end_shard()
+        entries: dict[str, FileEntry] = {}
+        n = len(self._rows_of)
+        for number, rows in enumerate(self._rows_of):
+            name = f"{self._config}/{self._split}-{number:05d}-of-{n:05d}.parquet"
+            path = self._shard(number).rename(self._folder.parent / name)
+            _sync(path)
+            entries[name] = FileEntry(sha256=manifests.file_sha256(path), rows=rows)
+        return entries, self._digest.hexdigest()
+
+
+def _ordered(config: str, records: Iterable[object]) -> Iterable[object]:
+    """The records in the table's order: sequences are sorted, iterators must come in order."""
+    if isinstance(records, Sequence):
+        return sorted(records, key=lambda record: tuple(getattr(record, name) for name in SORT_KEYS[config]))
+    return records
+
+
+def _write_table(folder: Path, config: str, split: str, records: Iterable[object]) -> tuple[dict[str, FileEntry], str]:
+    writer = _TableWriter(folder, config, split)
+    for record in _ordered(config, records):
+        writer.add(record)
+    return writer.close()
+
+
+def _sync(path: Path) -> None:
+    """Bring a file or the entries of a folder to the disk, so that a rename after it cannot outlive its bytes."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Put the new folder in the old one's place; a reader sees the old one, none or the new one, never a mixture."""
+    for inner in (*(path for path in new.iterdir() if path.is_dir()), new):
+        _sync(inner)
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    new.rename(folder)
+    _sync(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise DataError where a dataset written here would replace something else than a dataset folder."""
+    is_ours = (folder / manifests.FILE_NAME).is_file()
+    if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
+        raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
+
+
+def write_dataset(
+    folder: Path,
+    tables: Mapping[str, Mapping[str, Iterable[object]]],
+    *,
+    name: str,
+    version: str,
+    created_at: str,
+    builder: str,
+    config_sha256: str,
+    sources: Mapping[str, Any],
+    documents: Documents,
+) -> Manifest:
+    """Write a whole dataset folder (tables: config -> split -> records), replacing an older one only at the end.
+
+    A table is a sequence in any order, or an iterator in the order of SORT_KEYS, of which one row group is held at a
+    time. An empty table is left out, since `datasets` cannot load a split without rows. `documents` makes
+    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is no
+    dataset folder.
+    """
+    folder = folder.absolute()  # "." has no name to put a dot before
+    refuse_foreign(folder)
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    try:
+        temporary.mkdir(parents=True)
+    except OSError as error:
+        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
+    files: dict[str, FileEntry] = {}
+    contents: dict[str, str] = {}
+    for config in CONFIGS:
+        for split in sorted(tables["questions"]):
+            entries, content = _write_table(temporary, config, split, tables.get(config, {}).get(split, ()))
+            if entries:
+                files |= entries
+                contents[f"{config}/{split}"] = content
+    for document, body in sorted(documents(temporary, dict(files)).items()):
+        (temporary / document).parent.mkdir(exist_ok=True)
+        write_file(temporary / document, body)
+        files[document] = FileEntry(sha256=hashlib.sha256(body).hexdigest())
+    manifest = Manifest(
+        name=name,
+        version=version,
+        created_at=created_at,
+        builder=builder,
+        config_sha256=config_sha256,
+        content_sha256=content_sha256(contents),
+        contents=contents,
+        sources=dict(sources),
+        files=dict(sorted(files.items())),
+    )
+    manifests.write_manifest(temporary, manifest)
+    _swap(temporary, folder)
+    return manifest

@@ -1,0 +1,121 @@
+"""Which dataset a folder holds: the hash of its rows, made again from the tables and held against the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edu_rag.errors import DataError
+from edu_rag.files import verified_cache
+from edu_rag.files.manifest import FILE_NAME, Manifest, check_files, manifest_sha256, read_manifest
+from edu_rag.files.table_rows import CONFIGS, REMEDY, TELLS_GOLD, stored_rows
+
+ROWS_RULE = "rows-v1"
+"""How rows are hashed: part of what the cache is asked for, so that another rule never meets an older one's entries."""
+
+
+def row_line(row: Mapping[str, Any]) -> bytes:
+    """A row as the line that is hashed: compact JSON, columns in the table's order, and a newline."""
+    return msgspec.json.encode(row) + b"\n"
+
+
+def table_sha256(paths: Iterable[Path]) -> str:
+    """SHA-256 over the rows of a table, whose files are given in order. Raises DataError naming file and row."""
+    digest = hashlib.sha256()
+    for path in paths:
+        for row in stored_rows(path):
+            digest.update(row_line(row))
+    return digest.hexdigest()
+
+
+def content_sha256(contents: Mapping[str, str]) -> str:
+    """The content hash of a dataset: over its tables' names (`config/split`) and hashes."""
+    return hashlib.sha256(msgspec.json.encode(sorted(contents.items()))).hexdigest()
+
+
+def tables_of(files: Iterable[str]) -> dict[str, list[str]]:
+    """The files of each table by `config/split`, in order."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(files):
+        config, _, rest = name.partition("/")
+        if config in CONFIGS and name.endswith(".parquet"):
+            found.setdefault(f"{config}/{rest.rsplit('-', 3)[0]}", []).append(name)
+    return found
+
+
+def absent_tables(manifest: Manifest) -> list[str]:
+    """The tables of the content hash that the folder leaves out because they would tell a hidden split's gold."""
+    there = tables_of(manifest.files)
+    return sorted(table for table in manifest.contents if table not in there and _may_be_absent(table, manifest))
+
+
+def _may_be_absent(table: str, manifest: Manifest) -> bool:
+    config, _, split = table.partition("/")
+    return config in TELLS_GOLD and split in manifest.hidden_splits
+
+
+def row_faults(folder: Path, manifest: Manifest, skipped: Iterable[str] = ()) -> Iterator[DataError]:
+    """What is wrong between the rows and the content hash; files are taken to be those that the manifest lists.
+
+    Tables in `skipped` (`config/split`) are not read: what is wrong with their files is known.
+    """
+    path = folder / FILE_NAME
+    if content_sha256(manifest.contents) != manifest.content_sha256:
+        yield DataError(path, "content_sha256 is not the hash of `contents`", REMEDY)
+    there = tables_of(manifest.files)
+    for table in sorted({*there, *manifest.contents, *manifest.published}):
+        fault = _listing_fault(table, there, manifest)
+        if fault:
+            yield DataError(path, fault, REMEDY)
+        elif table in there and table not in skipped:
+            yield from _table_faults(folder, table, there[table], manifest)
+
+
+def _listing_fault(table: str, there: Mapping[str, Sequence[str]], manifest: Manifest) -> str:
+    """What is wrong with the place of a table in the manifest; empty where nothing is."""
+    if table not in manifest.contents:
+        return f"lists no hash of the table {table} in `contents`"
+    if table not in there:
+        return "" if _may_be_absent(table, manifest) else f"lists no file of the table {table}"
+    if table in manifest.published and not (table.startswith("pages/") and manifest.hidden_splits):
+        return f"says that {table} was changed for publishing, which only pages beside a hidden split are"
+    return ""
+
+
+def _table_faults(folder: Path, table: str, names: Sequence[str], manifest: Manifest) -> Iterator[DataError]:
+    wanted = manifest.published.get(table, manifest.contents[table])
+    try:
+        found = table_sha256(folder / name for name in names)
+    except DataError as error:
+        yield error
+        return
+    if found != wanted:
+        what = f"its rows have the hash {found[:16]}…, and the manifest says {wanted[:16]}… for {table}"
+        where = folder / names[0] if len(names) == 1 else f"{folder / names[0]} to {Path(names[-1]).name}"
+        yield DataError(where, what, REMEDY)
+
+
+def verify(folder: Path, manifest: Manifest) -> None:
+    """Raise DataError unless every file has its listed hash and the rows have the content hash.
+
+    Files are hashed every time. Rows are read once for each manifest: a manifest fixes the bytes of every file, so
+    rows that fitted it once always fit it. What was found is kept in the user's cache.
+    """
+    check_files(folder, manifest)
+    key = f"{ROWS_RULE}-{manifest_sha256(manifest)}"
+    if verified_cache.holds(key):
+        return
+    for fault in row_faults(folder, manifest):
+        raise fault
+    verified_cache.keep(key)
+
+
+def verified(folder: Path) -> Manifest:
+    """The manifest of a dataset folder whose seal, files and rows are what it says. Raises DataError."""
+    manifest = read_manifest(folder)
+    verify(folder, manifest)
+    return manifest

@@ -1,0 +1,183 @@
+"""Strict JSON lines: every fault is reported as `file:line: field: fault`, and nothing odd slips through."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from edu_rag.errors import DataError, RecordError
+from edu_rag.files.nesting import MAX_DEPTH, too_deep
+from edu_rag.files.typed import first_line, to_plain, to_record
+
+R = TypeVar("R")
+MAX_LINE_BYTES = 4_000_000
+MAX_JSON_BYTES = 64_000_000
+"""Of a whole JSON file of our own making; who reads a stranger's file gives a smaller limit."""
+
+
+class _FaultError(ValueError):
+    pass
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise _FaultError(f"{repeated}: the key is repeated")
+    return result
+
+
+def _refuse_constant(name: str) -> Any:
+    raise _FaultError(f"{name} is not JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20:
+        raise _FaultError(f"an integer of {len(digits)} digits is too long")
+    return int(digits)
+
+
+def _number(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise _FaultError(f"the number {digits[:30]} is too large")
+    return value
+
+
+def parse_json(raw: bytes) -> Any:
+    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _FaultError(f"not UTF-8 at byte {error.start + 1}") from None
+    if text.startswith("\ufeff"):
+        raise _FaultError("starts with a byte order mark")
+    if too_deep(text):
+        raise _FaultError(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object_of,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+            parse_float=_number,
+        )
+    except json.JSONDecodeError as error:
+        raise _FaultError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}") from None
+    if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are no UTF-8
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise _FaultError("holds a lone surrogate") from None
+    return value
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file, numbered from 1, without line ends. Raises DataError for unreadable or over-long."""
+    try:
+        with path.open("rb") as stream:
+            number = 0
+            while line := stream.readline(MAX_LINE_BYTES + 3):  # room for CR LF, and for a byte too many
+                number += 1
+                if len(line.removesuffix(b"\n").removesuffix(b"\r")) > MAX_LINE_BYTES:
+                    raise DataError(f"{path}:{number}", f"line is over {MAX_LINE_BYTES:,} bytes", "shorten it")
+                yield number, line.rstrip(b"\r\n")
+    except OSError as error:
+        raise DataError(path, error.strerror or str(error), "give a readable file") from None
+
+
+def read_values(path: Path) -> Iterator[tuple[int, Any]]:
+    """Each line's number and strict JSON value. Raises DataError naming file and line."""
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            raise DataError(f"{path}:{number}", "line is blank", "remove it")
+        try:
+            yield number, parse_json(line)
+        except _FaultError as error:
+            raise DataError(f"{path}:{number}", str(error)) from None
+
+
+def read_records(path: Path, record_type: type[R]) -> Iterator[tuple[int, R]]:
+    """Each line's number and record. Raises DataError as `file:line: field: fault`."""
+    for number, value in read_values(path):
+        try:
+            yield number, to_record(value, record_type)
+        except RecordError as error:
+            raise DataError(f"{path}:{number}", f"{error.where}: {first_line(error)}") from None
+
+
+def to_line(value: object) -> bytes:
+    """One record or plain value as a JSON line: keys in the record's order, UTF-8, ends in a newline."""
+    return msgspec.json.encode(to_plain(value)) + b"\n"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give the system's errors on writing (a full disk, a broken one) the name of the file that was being written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: temporary name, fsync, rename, fsync of the folder.
+
+    Raises OSError that names the file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with naming(path):
+        _write_file(path, data)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as stream:  # made here: in a stranger's folder a link may wait under this name
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def write_records(path: Path, records: Iterable[object]) -> int:
+    """Write records as JSON lines, atomically; return their number."""
+    lines = [to_line(record) for record in records]
+    write_file(path, b"".join(lines))
+    return len(lines)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write one value as indented JSON, atomically, ending in a newline."""
+    write_file(path, msgspec.json.format(msgspec.json.encode(to_plain(value)), indent=2) + b"\n")
+
+
+def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
+    """One strict JSON file of at most `max_bytes`. Raises DataError naming the file."""
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(max_bytes + 1)
+        if len(raw) > max_bytes:
+            raise DataError(path, f"is over {max_bytes:,} bytes", "give a smaller file")
+        return parse_json(raw)
+    except OSError as error:
+        raise DataError(path, error.strerror or str(error), "give a readable file") from None
+    except _FaultError as error:
+        raise DataError(path, str(error)) from None

@@ -1,0 +1,75 @@
+"""A results folder: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG/`, each with a scorecard and a copy of its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, each_fault
+from edu_rag.files.manifest import file_sha256
+from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+
+PREDICTIONS = "predictions.jsonl"
+"""The copy of the predictions, next to their scorecard."""
+MAX_BYTES = 16_000_000
+"""A scorecard of 100,000 questions with thousands of slices is a tenth of this."""
+
+
+def place_of(card: ScoreCard) -> Path:
+    """Where a scorecard's folder is among results: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG`."""
+    return Path(card.asked.release.folder, card.asked.table, card.system.slug)
+
+
+def read_card(path: Path) -> ScoreCard:
+    """A scorecard of the folder. Raises EduRagError, with all faults if there are several."""
+    if path.is_symlink() or not path.is_file():
+        raise DataError(path, "is not a regular file", "put the scorecard itself there")
+    if path.stat().st_size > MAX_BYTES:
+        raise DataError(path, f"is over {MAX_BYTES:,} bytes", "give the file that `edu-rag score` wrote")
+    return read_scorecard(path)
+
+
+def predictions_of(path: Path, card: ScoreCard) -> Path | None:
+    """The predictions next to a scorecard; None without a file. Raises DataError if they are not what was scored."""
+    predictions = path.with_name(PREDICTIONS)
+    if predictions.is_symlink():
+        raise DataError(predictions, "is a symbolic link", "put the file itself there")
+    if not predictions.is_file():
+        return None
+    if card.predictions_sha256 and file_sha256(predictions) != card.predictions_sha256:
+        raise DataError(predictions, "is not the file that the scorecard scored", "run `edu-rag score` again")
+    return predictions
+
+
+class ResultsFolder:
+    """The scorecards of a folder by path, in order, and the faults of those that cannot be read."""
+
+    def __init__(self, folder: Path, *, most: int | None = None) -> None:
+        """Reads the first `most` of them; a folder that is missing has none."""
+        self.folder = folder
+        self.cards: dict[Path, ScoreCard] = {}
+        self.faults: dict[Path, list[EduRagError]] = {}
+        for path in sorted(folder.rglob(FILE_NAME))[:most] if folder.is_dir() else ():
+            try:
+                self.cards[path] = read_card(path)
+            except EduRagError as error:
+                self.faults[path] = each_fault(error)
+
+    def require_some(self) -> None:
+        """Raise ConfigError or DataError if there is no such folder, or no scorecard in it."""
+        if not self.folder.is_dir():
+            raise ConfigError(self.folder, "is not a folder", "give the folder that `edu-rag score --out` wrote to")
+        if not self.cards and not self.faults:
+            raise DataError(self.folder, f"holds no {FILE_NAME}", "score a submission first: edu-rag score --out")
+
+    def each_fault(self) -> Iterator[EduRagError]:
+        """The faults of all files."""
+        for faults in self.faults.values():
+            yield from faults
+
+    def require_sound(self) -> None:
+        """Raise FaultsError naming every fault of every file."""
+        faults = list(self.each_fault())
+        if faults:
+            raise FaultsError(faults)

@@ -1,0 +1,1 @@
+"""The board's tables: which results share a table, ranks, columns, badges."""

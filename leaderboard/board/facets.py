@@ -1,0 +1,55 @@
+"""What a reader may filter a board by: the kind of a system, the models it names, and whether it is open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from edu_rag.look.lookalikes import is_seen
+from edu_rag.look.texts import clip
+from edu_rag.scorecard.card import SystemFacts
+
+KINDS: Mapping[str, str] = {
+    "blind": "blind",
+    "runnable": "runnable",
+    "handed-in": "handed in",
+    "withdrawn": "withdrawn",
+}
+"""Kinds of systems as filters and addresses name them, and in words; a system may be of several."""
+OPENNESS: Mapping[str, str] = {"open": "open", "closed": "closed"}
+OPEN_RULE = "A system is open where its team declares a licence and hands it in as a program; any other is closed."
+"""What `is_open` decides, as the page says it."""
+MAX_MODELS = 200
+"""Models that the page offers as filters, those of most systems first; a system's page names them all."""
+MODELS_OF_ONE = 20
+MODEL = 60
+
+
+def kinds_of(system: SystemFacts) -> list[str]:
+    """The kinds of a system, in the order of KINDS."""
+    holds = {
+        "blind": system.blind,
+        "runnable": system.runnable,
+        "handed-in": not system.runnable,
+        "withdrawn": bool(system.withdrawn.strip()),
+    }
+    return [kind for kind in KINDS if holds[kind]]
+
+
+def is_open(system: SystemFacts) -> bool:
+    """Whether a system is open, by OPEN_RULE. A licence that shows nothing is none."""
+    return system.runnable and is_seen(system.licence)
+
+
+def models_of(system: SystemFacts) -> list[str]:
+    """The models that a team names, as the page shows them: clipped, each once."""
+    return list(dict.fromkeys(clip(model, MODEL) for model in system.models[:MODELS_OF_ONE] if is_seen(model)))
+
+
+def model_filters(systems: Iterable[SystemFacts]) -> list[str]:
+    """The models that can be filtered by, in the order of the alphabet."""
+    # A system stands in several tables; it is one system.
+    named = {system.slug: models_of(system) for system in systems}
+    counted = Counter(model for models in named.values() for model in models)
+    most = sorted(counted, key=lambda model: (-counted[model], model))[:MAX_MODELS]
+    return sorted(most, key=lambda model: (model.casefold(), model))

@@ -1,0 +1,36 @@
+"""The datasets that the board's file pins: a folder or a scorecard of other content is refused.
+
+A folder is compared by its full hashes. A scorecard holds only eight digits of the content hash, so these are compared.
+That is enough here: the scorecards of a board come from the maintainers' own runs, which check the whole folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from edu_rag.errors import DataError, EduRagError, FaultsError
+from edu_rag.files.board_file import BoardFile, check_pinned, read_board_file
+from edu_rag.files.manifest import read_manifest
+from leaderboard.board.collect import Group
+
+
+def check_pins(board_file: Path, datasets: Sequence[Path], groups: Sequence[Group]) -> None:
+    """Raise ConfigError for a dataset folder that is not pinned, FaultsError for scorecards on another content."""
+    board = read_board_file(board_file)
+    for folder in datasets:
+        check_pinned(folder, read_manifest(folder), board)
+    faults = list(_other_content(board, groups))
+    if faults:
+        raise FaultsError(faults)
+
+
+def _other_content(board: BoardFile, groups: Sequence[Group]) -> Iterator[EduRagError]:
+    """Scorecards that name a dataset and version of the board with another hash."""
+    pinned = {one.release: one.id for one in board.datasets}
+    for group in groups:
+        for result in (*group.results, *group.earlier):
+            wanted = pinned.get(result.dataset.release)
+            if wanted is not None and wanted != result.card.dataset:
+                what = f"is scored on {result.card.dataset}, and the board's dataset is {wanted}"
+                yield DataError(result.scorecard, what, "score the predictions again on the board's dataset")

@@ -1,0 +1,1 @@
+"""Pairs of systems on the compare page."""

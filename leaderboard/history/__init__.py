@@ -1,0 +1,1 @@
+"""What changed over time: dataset versions, events and corrections."""

@@ -1,0 +1,85 @@
+"""The systems of a table as plots show them: numbered, best score first; withdrawn ones stay on the board alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edu_rag.look.texts import signed
+from edu_rag.scorecard.card import ScoreCard
+from leaderboard.board.present import Row, Table
+from leaderboard.board.rank import Rank
+from leaderboard.plots.plot import Cell, Column
+from leaderboard.plots.plot_sentences import Named, Words, shown
+
+FIRST_COLUMNS = (Column("No."), Column("System", is_number=False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """One system of a table; `number` is what stands for it in a picture, `page` a path inside the site."""
+
+    number: int
+    name: str
+    page: str
+    card: ScoreCard
+    rank: Rank
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether it never looks at the pages, as its team declares."""
+        return self.card.system.blind
+
+    @property
+    def score(self) -> float:
+        """Accuracy - hallucination."""
+        return self.card.counts.score
+
+    @property
+    def named(self) -> Named:
+        """Its name in a sentence."""
+        return Named(self.name, self.page)
+
+    @property
+    def cells(self) -> tuple[Cell, Cell]:
+        """The first cells of its row in a plot's table."""
+        return Cell(str(self.number), self.number), Cell(self.named, self.name.casefold())
+
+    @property
+    def mark(self) -> str:
+        """Its name in a picture: behind the number by which the table has it."""
+        return f"{self.number} {self.name}"
+
+
+def _system(number: int, row: Row) -> System:
+    name = shown(row.name) or row.result.card.system.slug
+    return System(number=number, name=name, page=row.page, card=row.result.card, rank=row.rank)
+
+
+def systems_of(table: Table) -> list[System]:
+    """The systems of a table that are not withdrawn, in its order."""
+    kept = [row for row in table.rows if not row.withdrawn]
+    return [_system(number, row) for number, row in enumerate(kept, 1)]
+
+
+def best_blind(systems: Sequence[System]) -> System | None:
+    """The best of those that never look at the pages: the floor that the others are held against."""
+    return next((system for system in systems if system.is_blind), None)
+
+
+def few(systems: Sequence[System], most: int) -> list[System]:
+    """The best `most` systems, the last place for the best blind one where it is not among them."""
+    kept, blind = list(systems[:most]), best_blind(systems)
+    if blind is not None and blind not in kept:
+        kept[-1] = blind
+    return kept
+
+
+def too_few(systems: Sequence[System], what: str) -> Words | None:
+    """Why nothing is drawn, where fewer than two systems have `what`; None where there are enough."""
+    if len(systems) > 1:
+        return None
+    if not systems:
+        return (f"Nothing to draw: no system of this table has {what}.",)
+    only = systems[0]
+    return ("Nothing to compare: only ", only.named, f" has {what}; its score is {signed(only.score)}.")

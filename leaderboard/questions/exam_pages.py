@@ -1,0 +1,158 @@
+"""One exam of an edition: everything that its pages are made from; what is dear is made when first asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from edu_rag.records import Question
+from leaderboard.edition import Edition
+from leaderboard.exams import Exam
+from leaderboard.questions.briefing import Briefing
+from leaderboard.questions.disk_heap import Spill
+from leaderboard.questions.lesson_markup import Desk, Lesson, make_lesson
+from leaderboard.questions.lessons import LessonPage, lesson_pages
+from leaderboard.questions.page_addresses import folder_of
+from leaderboard.questions.quotes import (
+    PageFacts,
+    Pile,
+    Quote,
+    known_quotes,
+    most_cited,
+    page_facts,
+    page_ids,
+    quotes_of,
+)
+from leaderboard.questions.system_answers import HandedIn, read_sheets_within
+from leaderboard.questions.system_rows import Asked, asked_of, tally
+from leaderboard.questions.views import Sources, name_markup
+from leaderboard.questions.worker_pool import Crew, workers_for
+
+if TYPE_CHECKING:
+    from leaderboard.board.present import Table
+
+
+class Room:
+    """The questions, lesson pages and systems of one exam."""
+
+    def __init__(self, edition: Edition, exam: Exam) -> None:
+        self.exam = exam
+        self.folder = folder_of(exam)
+        self.questions: Sequence[Question] = exam.questions
+        self.pages: Sequence[LessonPage] = list(lesson_pages(exam.questions))
+        self.asked: Sequence[Asked] = list(asked_of(edition, exam))
+        ids = {one.table for one in self.asked}
+        self.tables: Sequence[Table] = [table for table in edition.board.tables if table.key.id in ids]
+        self._edition = edition
+        self._coming: Generator[Lesson, None, None] | None = None
+        self._next = 0
+
+    @property
+    def made_from(self) -> list[object]:
+        """What the files depend on beside the frame of a page, in short."""
+        rows = [(one.table, one.slug, one.row.name, one.row.page, one.row.result.sha256) for one in self.asked]
+        return [self.exam.dataset.id, self.exam.split, rows, [one.row.result.predictions_print for one in self.asked]]
+
+    @cached_property
+    def tallied(self) -> NDArray[np.int32]:
+        """Outcomes by question: see leaderboard.questions.system_rows.tally."""
+        return tally(self.asked, len(self.questions))
+
+    @cached_property
+    def _briefing(self) -> Briefing:
+        return Briefing(
+            dataset_id=self.exam.dataset.id,
+            folder=self.folder,
+            base_url=self._edition.base_url,
+            repository=self._edition.repository,
+            questions=self.questions,
+            pages=self.pages,
+            names=[str(name_markup(one.row.name)) for one in self.asked],
+            outcomes=[one.outcomes for one in self.asked],
+            counted=[one.counted for one in self.asked],
+            page_ids=page_ids(self.exam.dataset, self.exam.split),
+        )
+
+    @cached_property
+    def _crew(self) -> Crew:
+        n_answers = len(self.asked) * len(self.questions)
+        return Crew(self._briefing, workers_for(n_answers, self._edition.workers))
+
+    @cached_property
+    def _sheets(self) -> Spill:
+        """What every system said, by lesson page; reads every file of predictions once."""
+        systems: dict[tuple[Path, bool], list[int]] = defaultdict(list)
+        for system, one in enumerate(self.asked):
+            if one.predictions is not None:
+                systems[one.predictions, one.is_on_pages_of(self.exam)].append(system)
+        spill = Spill()
+        files = [HandedIn(path, some, on_these_pages) for (path, on_these_pages), some in systems.items()]
+        for sheets in self._crew.each(read_sheets_within, files):
+            for at, sheet in enumerate(sheets):
+                spill.add(at, sheet)
+        return spill
+
+    @cached_property
+    def _quotes(self) -> Mapping[int, Sequence[Quote]]:
+        """What is quoted, by question number."""
+        piles = (Pile(at, self._sheets.read(at)) for at in range(len(self.pages)))
+        quotes: dict[int, Sequence[Quote]] = {}
+        for page, cited in zip(self.pages, self._crew.each(most_cited, piles), strict=True):
+            for number, places in zip(page.numbers, cited, strict=True):
+                quotes[number] = quotes_of(self.exam.evidence.get(self.questions[number].question_id, ()), places)
+        return quotes
+
+    @cached_property
+    def _facts(self) -> Mapping[str, PageFacts]:
+        """By page id; reads every page of the split."""
+        return page_facts(self.exam.dataset, self.exam.split, list(self._quotes.values()))
+
+    def _sources(self, number: int) -> Sources:
+        hits = self.exam.hits.get(self.questions[number].question_id, ())
+        found = [(hit.rank, hit.page_id, hit.outcome) for hit in hits]
+        return Sources(found, known_quotes(self._quotes[number], self._facts))
+
+    def _desk(self, at: int) -> Desk:
+        sources = [self._sources(number) for number in self.pages[at].numbers]
+        ids = {page_id for one in sources for _, page_id, _ in one.hits if page_id is not None}
+        ids |= {quote.place[0] for one in sources for quote in one.quotes}
+        known = {page_id: self._facts[page_id]._replace(texts={}) for page_id in ids & self._facts.keys()}
+        return Desk(at, self._sheets.read(at), sources, known)
+
+    def _read_all(self) -> None:
+        """What lesson pages need, before the first of them is made: see Crew.each."""
+        _ = self._facts, self.exam.hits
+
+    def lesson(self, at: int) -> Lesson:
+        """A lesson page; whoever asks for one is expected to ask for the next ones soon: they are begun."""
+        if self._coming is None or not 0 <= at - self._next <= 2:
+            self._stop()
+            self._read_all()
+            self._coming, self._next = self._crew.each(make_lesson, map(self._desk, range(at, len(self.pages)))), at
+        for _ in range(at - self._next):
+            next(self._coming)  # one that stands already, between two that do not
+        self._next = at + 1
+        return next(self._coming)
+
+    def _stop(self) -> None:
+        if self._coming is not None:
+            self._coming.close()
+            self._coming = None
+
+    def leave(self) -> None:
+        """Let go of other processes, and of pages that nobody asked for."""
+        self._stop()
+        if "_crew" in self.__dict__:
+            self._crew.dismiss()
+
+
+def key_text(made_from: object) -> str:
+    """What a key is made from, encoded once for the many parts that share it."""
+    return msgspec.json.encode(made_from, order="deterministic").decode()

@@ -1,0 +1,60 @@
+"""Where the points go: the questions without a right answer by cause, as a scorecard's attribution counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from edu_rag.scorecard.card import Counts, ScoreCard
+
+MAX_CAUSES = 40
+"""The harness knows seven; a file may name more."""
+BAR = 100
+CAUSES: Mapping[str, str] = {
+    "failed": "the system crashed, ran out of time, or left the question out",
+    "flagged_broken": "the question cannot be answered as it stands",
+    "unparseable": "the answer names no single choice",
+    "no_evidence": "the dataset has no evidence for it",
+    "over_abstained": "it abstained with evidence in its hands",
+    "not_retrieved": "the dataset has evidence, the system cited none of it",
+    "not_used": "evidence was cited, and the answer is wrong",
+}
+"""The harness's causes and their meanings, under the names that `edu-rag explain --lost` takes."""
+
+
+class Loss(NamedTuple):
+    """A cause: its questions, their share of all n, and the width of its bar out of BAR."""
+
+    cause: str
+    meaning: str
+    n: int
+    share: float
+    width: str
+
+
+class Losses(NamedTuple):
+    """All causes, how many questions have no right answer, and the points that are missing from a perfect score."""
+
+    rows: Sequence[Loss]
+    n: int
+    points: int
+    n_left_out: int
+
+
+def points_lost(counts: Counts) -> int:
+    """Points below a perfect score: a wrong answer costs one and forgoes one, any other forgoes one."""
+    return 2 * counts.incorrect + counts.n_missing
+
+
+def losses_of(card: ScoreCard) -> Losses | None:
+    """What the scorecard's attribution says; None where it has none."""
+    if not card.attribution:
+        return None
+    most = max(*card.attribution.values(), 1)
+    rows = [
+        Loss(cause, CAUSES.get(cause, ""), n, n / card.counts.n, f"{n / most * BAR:.2f}".rstrip("0").rstrip("."))
+        for cause, n in islice(card.attribution.items(), MAX_CAUSES)
+    ]
+    lost = card.counts.n - card.counts.correct
+    return Losses(rows, lost, points_lost(card.counts), len(card.attribution) - len(rows))
