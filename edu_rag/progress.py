@@ -138,7 +138,7 @@ class Stage:
         if self._stream.isatty():
             from tqdm import tqdm
 
-            # The monitor is a thread that never ends; with a second thread `edu_rag.budget` cannot fork.
+            # The monitor is a thread that never ends; with it no child that reads a file could be a fork, and each took longer.
             tqdm.monitor_interval = 0
             self._bar = tqdm(
                 total=self.total,
