@@ -16,6 +16,7 @@ import gzip
 import json
 import multiprocessing
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -165,8 +166,19 @@ ARCHIVES: Sequence[tuple[str, Callable[[Path], None]]] = (
         lambda path: _written(path, bz2.compress(_record(10) + b"\n") + bz2.compress(b"") * 300_000),
     ),
     ("CRAG archive: one page of 60 MB", lambda path: _written(path, bz2.compress(_record(60_000_000) + b"\n"))),
+    ("CRAG archive: 8 MB that unpack to 90 times as much", lambda path: _dense(path, 780)),
     ("CRAG archive: gzip under the name of bzip2", lambda path: _written(path, gzip.compress(b"0" * 100_000_000))),
 )
+
+
+def _dense(path: Path, megabytes: int) -> None:
+    """As large as an archive may be that has the seconds of one file, and nearly as dense as one may be."""
+    draws = random.Random(1)
+    with bz2.open(path, "wb") as stream:
+        for number in range(megabytes):
+            hit = {"page_url": "nowhere", "page_result": draws.randbytes(11_500).hex() + "x" * 980_000}
+            values = {"interaction_id": str(number), "query": "q", "answer": "a", "split": 0, "search_results": [hit]}
+            stream.write(json.dumps(values).encode() + b"\n")
 
 
 def _written(path: Path, data: bytes) -> None:

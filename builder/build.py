@@ -30,6 +30,7 @@ from builder.search.chain import Chain, open_chain
 from builder.search.settings import forget_paths, is_offline
 from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
+from edu_rag.budget import one_budget_a_file
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset_writer import refuse_foreign
 from edu_rag.files.jsonl import read_json, read_records, write_json, write_records
@@ -253,10 +254,11 @@ def build(
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
-    read, golds = read_questions(questions, split)
-    match_gold(read, golds, questions[0])
     with logging_to(BuildLog()) as log:
-        chain, source = _opened(config)
+        with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
+            read, golds = read_questions(questions, split)
+            match_gold(read, golds, questions[0])
+            chain, source = _opened(config)
         started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
         inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
         if fresh:

@@ -138,7 +138,7 @@ class Stage:
         if self._stream.isatty():
             from tqdm import tqdm
 
-            # The monitor is a thread that never ends; with a second thread `edu_rag.budget` cannot fork.
+            # The monitor is a thread that never ends, and with a second thread `edu_rag.bounded_child` cannot fork.
             tqdm.monitor_interval = 0
             self._bar = tqdm(
                 total=self.total,

@@ -157,7 +157,7 @@ def _check_overlap(folder: Path, dataset: Dataset | None) -> Findings:
     unknown = sorted(declared - known)
     if unknown:
         first = ", ".join(unknown[:MAX_EXAMPLES])
-        notes.append(f"  {len(unknown):,} are no questions of it, which another dataset may have: {first}")
+        notes.append(f"  {len(unknown):,} are not questions of it; another dataset may have them: {first}")
     return Findings([], notes)
 
 

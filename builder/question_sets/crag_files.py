@@ -1,18 +1,24 @@
-"""CRAG's own files: questions with their answers and the pages that were found for them, one JSON record a line."""
+"""CRAG's own files: questions with their answers and the pages that were found for them, one JSON record a line.
+
+An archive is a stranger's file: a child reads it with the memory of `edu_rag.budget`, and with processor seconds that
+grow with its size, for an honest one holds gigabytes.
+"""
 
 from __future__ import annotations
 
 import ast
 import bz2
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 
+from edu_rag.budget import default_cpu_s, items_within_budget
 from edu_rag.errors import DataError, RecordError
 
+T = TypeVar("T")
 MAX_RECORD_BYTES = 100_000_000
 """Of one line, unpacked: CRAG's third task has fifty whole pages a question."""
 MAX_PAGE_BYTES = 16_000_000
@@ -23,6 +29,8 @@ LEAST_UNPACKED_BYTES = 64_000_000
 """What even a tiny archive may unpack to."""
 MAX_FAULTY = 1_000
 """Lines with faults after which a file is not one of CRAG's."""
+BUDGET_BYTES = 8_000_000
+"""Of an archive as it is given, for which it has the processor seconds of one file; a larger one has as many more."""
 _CHUNK = 1 << 20
 _SPLITS = {0: "val", 1: "test"}
 _SIGNS = (b'"interaction_id"', b'"query"')
@@ -160,6 +168,25 @@ def crag_records(path: Path) -> Iterator[tuple[int, CragRecord | RecordError]]:
             what = f"has more than {MAX_FAULTY:,} lines that are not records"
             raise DataError(f"{path}:{number}", what, "give the file as CRAG publishes it")
         yield number, found
+
+
+def crag_items(path: Path, of: Callable[[int, CragRecord | RecordError], Iterable[T]]) -> Generator[T, None, None]:
+    """What `of(line number, record or fault)` makes of each line, in order; the child that reads the file calls it.
+
+    `of` must be picklable, and each item should be small: the largest is a page. Raises as `crag_records`, and
+    BudgetError.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}", "give a readable file") from None
+    cpu_s = default_cpu_s() * max(1.0, size / BUDGET_BYTES)
+    yield from items_within_budget(_items, path, of, what=path, cpu_s=cpu_s)
+
+
+def _items(path: Path, of: Callable[[int, CragRecord | RecordError], Iterable[T]]) -> Generator[T, None, None]:
+    for number, record in crag_records(path):
+        yield from of(number, record)
 
 
 def _record(decoder: msgspec.json.Decoder[CragRecord], line: bytearray) -> CragRecord | RecordError:

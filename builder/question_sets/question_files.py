@@ -12,8 +12,9 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from builder.question_sets.crag_files import crag_records, is_crag
+from builder.question_sets.crag_files import CragRecord, crag_items, is_crag
 from builder.question_sets.question_flags import flag_questions
 from builder.question_sets.tqa import tqa_records
 from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
@@ -166,14 +167,24 @@ def _flat_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
 
 def _crag_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
     """The questions of CRAG's own file; faults of a line go to the reading."""
-    for number, record in crag_records(path):
+    for number, found, is_lost in crag_items(path, _crag_values):
         where = f"{path}:{number}"
-        if isinstance(record, RecordError):
-            reading.faults.append(DataError(f"{where}: {record.where}", first_line(record)))
+        if isinstance(found, RecordError):
+            reading.faults.append(DataError(f"{where}: {found.where}", first_line(found)))
             continue
-        if record.is_lost:
-            reading.mend("gold is a lost value, which no answer equals", record.interaction_id)
-        yield _Entry(where=where, flat=FlatQuestion(**record.flat_values()))
+        if is_lost:
+            reading.mend("gold is a lost value, which no answer equals", found["id"])
+        yield _Entry(where=where, flat=FlatQuestion(**found))
+
+
+def _crag_values(
+    number: int, record: CragRecord | RecordError
+) -> Iterator[tuple[int, dict[str, Any] | RecordError, bool]]:
+    """A line of CRAG's file without its pages: its number, the question's values or the fault, and is its gold lost."""
+    if isinstance(record, RecordError):
+        yield number, record, False
+    else:
+        yield number, record.flat_values(), record.is_lost
 
 
 def _line_entries(path: Path, reading: Reading) -> Iterator[_Entry]:

@@ -7,16 +7,16 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from builder.question_sets.crag_files import CragRecord, crag_records
+from builder.question_sets.crag_files import CragRecord, crag_items
 from builder.search.settings import CragConfig
 from builder.search_results import SearchResult
 from builder.sites.site_folders import HostMap, is_host_name
 from builder.sites.site_server import Archived, serve_archives
 from builder.urls import canonical_or_none
-from edu_rag.errors import ConfigError
+from edu_rag.errors import ConfigError, RecordError
 
 NAME = "crag"
 
@@ -36,6 +36,26 @@ def _servable(url: str) -> str | None:
     return canonical if plain else None
 
 
+class _Hit(NamedTuple):
+    """A search result: its address; and the address and the HTML under which its page is served, where it can be."""
+
+    url: str
+    servable: str | None = None
+    html: bytes | None = None
+
+
+def _hits(number: int, record: CragRecord | RecordError) -> Iterator[tuple[str, _Hit | None]]:
+    """A record's query, and again with each of its hits."""
+    if isinstance(record, RecordError):  # the reader of questions reports faults
+        return
+    query = " ".join(record.query.split())
+    yield query, None
+    for hit in record.search_results:
+        url = _servable(hit.page_url)
+        html = hit.html() if url is not None else None
+        yield query, _Hit(hit.page_url, url, html.encode("utf-8")) if html else _Hit(hit.page_url)
+
+
 class CragEngine:
     """A SearchEngine over CRAG's records: a question's own hits in their order, and the HTML that CRAG fetched.
 
@@ -51,9 +71,8 @@ class CragEngine:
         self._pages = sqlite3.connect("", check_same_thread=False)  # on disk where it grows large
         self._pages.execute("CREATE TABLE page (url TEXT PRIMARY KEY, html BLOB) WITHOUT ROWID")
         for path in files:
-            for _, record in crag_records(path):
-                if isinstance(record, CragRecord):  # the reader of questions reports faults
-                    self._add(record)
+            for query, hit in crag_items(path, _hits):
+                self._add(query, hit)
 
     @classmethod
     def open(cls, config: CragConfig) -> CragEngine:
@@ -62,17 +81,16 @@ class CragEngine:
         missing = [path for path in files if not path.is_file()]
         if missing or not files:
             where = missing[0] if missing else "[search.crag] files"
-            raise ConfigError(where, "is no file of CRAG's", "name some under [search.crag] files")
+            raise ConfigError(where, "is not a file of CRAG", "name some under [search.crag] files")
         return cls(files)
 
-    def _add(self, record: CragRecord) -> None:
-        urls = self._urls.setdefault(" ".join(record.query.split()), {})
-        for hit in record.search_results:
-            urls[hit.page_url] = None
-            url = _servable(hit.page_url)
-            if url is not None and (html := hit.html()):
-                row = (url, html.encode("utf-8"))
-                self._pages.execute("INSERT OR IGNORE INTO page VALUES (?, ?)", row)
+    def _add(self, query: str, hit: _Hit | None) -> None:
+        urls = self._urls.setdefault(query, {})
+        if hit is None:
+            return
+        urls[hit.url] = None
+        if hit.html is not None:
+            self._pages.execute("INSERT OR IGNORE INTO page VALUES (?, ?)", (hit.servable, hit.html))
 
     def search(self, query: str, n: int) -> SearchResult:
         """The results that the records hold for the query."""

@@ -110,6 +110,7 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
+    from edu_rag.budget import within_budget
     from harness.probing.probe_files import remove_replaced
     from harness.probing.probes import PROBES, Probing, run_probes
     from harness.probing.score_probes import probe_lines, probes_of
@@ -134,7 +135,7 @@ def probe(
         made = run_probes(submission, dataset, Probing(split, sample, names or tuple(PROBES), repeats), manner)
     exam = open_exam(dataset, split, sample)
     remove_replaced(main, exam, made)
-    probes = probes_of(main, exam)
+    probes = within_budget(probes_of, main, exam, what=main)
     if as_json:
         print_json(probes)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
     from edu_rag.scorecard.card import ScoreCard, Verdict
     from harness.judging.grading import Grading
+    from harness.scoring.score import Exam, Scored
     from harness.trust.rerun_log import Vouched
 
 
@@ -126,34 +127,25 @@ def _score_one(
     shown: tuple[bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:
-    from functools import cache
-
     from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecard.card_file import scorecard_values
     from harness.judging.free_text import UnjudgedError
-    from harness.scoring.score import Exam, Scored, now_utc, open_exam, score_within, summary, write_results
+    from harness.scoring.score import now_utc, score_within, summary, write_results
     from harness.scoring.scorecard_text import brief_line, card_lines
     from harness.submission.target import find_target
-    from harness.trust.cautions import may_cite, of_cited_pages, of_files, of_result, page_ids
+    from harness.trust.cautions import of_files
     from harness.trust.implausible import implausible
     from harness.trust.rerun_log import OWN_MACHINE
 
     (as_json, brief), (verdicts, results) = shown, written
     split = dataset.only_split(split)
     target = find_target(path, dataset.manifest, split, sample)
-    pages = cache(lambda: page_ids(dataset, split) if may_cite(target.path) else frozenset())
-
-    def opened() -> Exam:
-        pages()  # before the budget begins: these are ours
-        return open_exam(dataset, split, sample)
-
-    def of(scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[Verdict]]:
-        said = (*scored.trust.doubts, *of_result(scored.card), *of_cited_pages(scored.predictions, pages()))
-        return scored.card, said, scored.verdicts if verdicts is not None else ()
-
+    one = _One(dataset, split, sample, target.path, with_verdicts=verdicts is not None)
     try:
-        card, said, found = score_within(opened, target, of, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading)
+        card, said, found = score_within(
+            one.exam, target, one.shown, scored_at=now_utc(), vouched=OWN_MACHINE, grading=grading
+        )
     except UnjudgedError as error:
         if verdicts is not None:
             write_records(verdicts, error.rows())
@@ -168,6 +160,30 @@ def _score_one(
         print_json(summary(card) | scorecard_values(card))
     else:
         print_lines([brief_line(card)] if brief else card_lines(card))
+
+
+class _One:
+    """What is scored and what is shown of it: the child that reads the predictions gets this."""
+
+    def __init__(self, dataset: Dataset, split: str, sample: str | None, path: Path, *, with_verdicts: bool) -> None:
+        self._dataset, self._split, self._sample, self._path = dataset, split, sample, path
+        self._with_verdicts = with_verdicts
+        self._pages: Collection[str] = ()
+
+    def exam(self) -> Exam:
+        """The exam; and the ids of the pages that may be cited, before the budget begins: these are ours."""
+        from harness.scoring.score import open_exam
+        from harness.trust.cautions import may_cite, page_ids
+
+        self._pages = page_ids(self._dataset, self._split) if may_cite(self._path) else ()
+        return open_exam(self._dataset, self._split, self._sample)
+
+    def shown(self, scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[Verdict]]:
+        """The scorecard, cautions, and the verdicts where they are asked for."""
+        from harness.trust.cautions import of_cited_pages, of_result
+
+        said = (*scored.trust.doubts, *of_result(scored.card), *of_cited_pages(scored.predictions, self._pages))
+        return scored.card, said, scored.verdicts if self._with_verdicts else ()
 
 
 def _score_all(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
@@ -26,8 +27,8 @@ from edu_rag.statistics import (
 from harness.comparing.citation_overlap import overlap_of
 from harness.comparing.same import caveats, require_same
 from harness.comparing.slice_tests import SliceDifference, slice_differences
-from harness.scoring.score import Exam, now_utc, open_exam, score_on
-from harness.submission.predictions_file import read_predictions
+from harness.scoring.score import Exam, now_utc, open_exam, scored_within
+from harness.submission.predictions_file import predictions_within
 from harness.submission.target import find_target
 from harness.trust.rerun_log import OWN_MACHINE
 
@@ -101,10 +102,15 @@ def _scored(path: Path, dataset: Dataset | None, exam: Exam | None) -> Side:
     if not path.exists():
         raise SubmissionError(path, "no such file or folder", "give a scorecard, a predictions file or a submission")
     if dataset is None or exam is None:
-        raise SubmissionError(path, "is no scorecard", "give --dataset, so that its predictions can be scored")
+        raise SubmissionError(path, "is not a scorecard", "give --dataset, so that its predictions can be scored")
     target = find_target(path, dataset.manifest, exam.split, exam.sample)
-    scored = score_on(exam, target, scored_at=now_utc(), vouched=OWN_MACHINE)
-    return Side(scored.card, scored.predictions)
+    return Side(*scored_within(exam, target, scored_at=now_utc(), vouched=OWN_MACHINE))
+
+
+def _card(file: Path) -> ScoreCard:
+    """A scorecard, which may be a stranger's."""
+    small = file.stat().st_size <= SMALL_BYTES
+    return read_scorecard(file) if small else within_budget(read_scorecard, file, what=file)
 
 
 def _answered(file: Path, card: ScoreCard, exam: Exam | None) -> Mapping[str, Prediction]:
@@ -113,13 +119,13 @@ def _answered(file: Path, card: ScoreCard, exam: Exam | None) -> Mapping[str, Pr
     if exam is None or not path.is_file() or file_sha256(path) != card.predictions_sha256:
         return {}
     asked = {question.question_id for question in exam.questions}
-    return {i: prediction for i, prediction in read_predictions(path, exam.known).items() if i in asked}
+    return {i: prediction for i, prediction in predictions_within(path, exam.known).items() if i in asked}
 
 
 def sides_of(paths: Sequence[Path], choice: Choice) -> tuple[list[Side], Exam | None]:
     """What paths stand for: scorecard.json (or its folder), predictions files or submissions; the latter are scored."""
     files = [_card_file(path) for path in paths]
-    cards = {file: read_scorecard(file) for file in files if file is not None}
+    cards = {file: _card(file) for file in files if file is not None}
     exam = _exam_of(choice, list(cards.values()))
     sides = [
         Side(cards[file], _answered(file, cards[file], exam)) if file else _scored(path, choice.dataset, exam)

@@ -19,7 +19,7 @@ from harness.comparing.compare import Side
 from harness.explaining.shown_answer import Told, read_sources, tell
 from harness.judging.outcomes import judge
 from harness.scoring.score import Exam, slice_keys
-from harness.submission.predictions_file import read_predictions
+from harness.submission.predictions_file import predictions_within
 
 Group = Literal["only_first", "only_second", "first_wrong", "second_wrong"]
 GROUPS: tuple[Group, ...] = get_args(Group)
@@ -129,7 +129,7 @@ def predictions_beside(path: Path, card: ScoreCard, exam: Exam) -> dict[str, Pre
         return {}
     if file_sha256(file) != card.predictions_sha256:
         raise SubmissionError(file, "is not what the scorecard beside it was made from", "score it again")
-    return read_predictions(file, exam.known)
+    return predictions_within(file, exam.known)
 
 
 def _verdict(question: Question, gold: Gold, prediction: Prediction | None, outcome: Outcome) -> Verdict:

@@ -15,6 +15,7 @@ from harness.judging.grading import Grading, grade_all
 from harness.probing.answered_questions import Answered, read_answered
 from harness.scoring.attribution import CAUSES, REMEDIES, attribute
 from harness.scoring.retrieval import places_of
+from harness.scoring.score import open_exam
 from harness.scoring.support import holds_evidence, offered_pages
 from harness.submission.target import Target
 
@@ -119,7 +120,7 @@ def explain(
     grading: Grading | None = None,
 ) -> Explanation:
     """Explain a system's answer to one question. Raises SubmissionError where the split or sample has none such."""
-    answered = read_answered(dataset, split, target, sample)
+    answered = read_answered(open_exam(dataset, split, sample), target)
     exam = answered.exam
     question, prediction = _question(answered, dataset, question_id), answered.predictions.get(question_id)
     (verdict,), _ = grade_all([question], exam.gold, answered.predictions, grading or Grading())

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from edu_rag.budget import within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import clip, quoted
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, SystemFacts, Verdict
 from harness.judging.grading import Grading, grade_all
+from harness.judging.judges import is_offline
 from harness.probing.answered_questions import read_answered
 from harness.scoring.attribution import CAUSES, causes_of, points_lost
+from harness.scoring.score import Exam, open_exam, require_readable
 from harness.submission.target import Target
 
 MAX_TEXT = 90
@@ -46,12 +49,24 @@ class Losses(NamedTuple):
 def find_losses(
     dataset: Dataset, split: str, target: Target, sample: str | None = None, grading: Grading | None = None
 ) -> Losses:
-    """Attribute every lost question of a predictions file. Raises DataError or SubmissionError."""
-    exam, system, predictions, probe = answered = read_answered(dataset, split, target, sample)
+    """Attribute every lost question of a predictions file, in a child with the budget of `edu_rag.budget`.
+
+    Raises DataError, SubmissionError or BudgetError.
+    """
+    exam, grading = open_exam(dataset, split, sample), grading or Grading()
+    if is_offline(grading.judge):
+        return within_budget(_losses, exam, target, grading, what=target.path)
+    # A judge that asks a model keeps its grades in memory, where a child would lose them: only the reading is bounded.
+    within_budget(require_readable, target.path, exam, what=target.path)
+    return _losses(exam, target, grading)
+
+
+def _losses(whole: Exam, target: Target, grading: Grading) -> Losses:
+    exam, system, predictions, probe = answered = read_answered(whole, target)
     if not answered.has_own_pages:
         what = f"these are answers to the probe {probe}, which gave other pages than the dataset's"
         raise SubmissionError(target.path, what, "give the predictions of the run, or one QUESTION to explain")
-    verdicts, _ = grade_all(exam.questions, exam.gold, predictions, grading or Grading())
+    verdicts, _ = grade_all(exam.questions, exam.gold, predictions, grading)
     causes = causes_of(exam.questions, predictions, verdicts, exam.support)
     found = zip(exam.questions, verdicts, causes, strict=True)
     lost = [

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edu_rag.budget import items_within_budget
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_records
 from harness.judging.free_text import FreeTextJudge, Grade
 
 N_RESAMPLES = 10_000
 MAX_EXAMPLES = 50
+_BATCH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,12 +209,27 @@ def _place(verdict: HumanVerdict, seed: int) -> str:
 
 
 def read_human(paths: Sequence[Path]) -> list[HumanVerdict]:
-    """The human verdicts of some files. Raises DataError with file, line and field, or where there is none."""
-    verdicts = [verdict for path in paths for _, verdict in read_records(path, HumanVerdict)]
+    """The human verdicts of some files. Raises DataError with file, line and field, or where there is none.
+
+    Each is read in a child with the budget of `edu_rag.budget`: raises BudgetError too.
+    """
+    verdicts = [
+        verdict for path in paths for batch in items_within_budget(_batches, path, what=path) for verdict in batch
+    ]
     if not any(verdict.human is not None for verdict in verdicts):
         where = ", ".join(map(str, paths))
         raise DataError(where, "holds no human verdict", "give lines with question, gold, answer, system and human")
     return verdicts
+
+
+def _batches(path: Path) -> Generator[list[HumanVerdict], None, None]:
+    batch: list[HumanVerdict] = []
+    for _, verdict in read_records(path, HumanVerdict):
+        batch.append(verdict)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    yield batch
 
 
 def audit(

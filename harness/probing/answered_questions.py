@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction, SystemFacts
 from harness.probing.permute import may_permute, permute
-from harness.scoring.score import Exam, open_exam
-from harness.submission.predictions_file import read_predictions
+from harness.scoring.score import Exam
+from harness.submission.predictions_file import predictions_within
 from harness.submission.run_record import RunRecord, read_run_record
 from harness.submission.target import Target
 
@@ -32,14 +31,13 @@ class Answered(NamedTuple):
         return self.probe is None or self.probe.startswith(OWN_PAGES)
 
 
-def read_answered(dataset: Dataset, split: str, target: Target, sample: str | None) -> Answered:
-    """Open what a predictions file answers; the run record beside it tells whether a probe asked.
+def read_answered(exam: Exam, target: Target) -> Answered:
+    """Read what a predictions file answers; the run record beside it tells whether a probe asked.
 
-    A probe's exam holds only what it asked, its choices in the order in which it gave them. Raises DataError or
-    SubmissionError.
+    A probe's exam holds only what it asked, its choices in the order in which it gave them. Raises DataError,
+    SubmissionError or BudgetError.
     """
-    exam = open_exam(dataset, split, sample)
-    predictions = read_predictions(target.path, exam.known)
+    predictions = predictions_within(target.path, exam.known)
     record = read_run_record(target.path)
     if record is None or record.probe is None:
         return Answered(exam, target.system, predictions, None)

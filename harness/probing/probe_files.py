@@ -103,7 +103,7 @@ def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunR
     if left_out:
         reasons = [f"{_names(group)} ({why})" for why, group in _by_reason(left_out).items()]
         told = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
-        say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them anew")
+        say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them again")
     for one in found:
         if one.record is not None and not one.stale:
             yield one.probe, one.path, one.record

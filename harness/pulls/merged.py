@@ -10,7 +10,7 @@ from typing import NamedTuple
 from edu_rag.errors import EduRagError
 from edu_rag.scorecard.card import ScoreCard
 from harness.pulls.tables import Table
-from harness.scoring.score import Exam, score_within
+from harness.scoring.score import Exam, card_of, score_within
 from harness.submission.folder import open_submission
 from harness.submission.target import Target
 from harness.trust.rerun_log import NOBODY
@@ -48,7 +48,7 @@ def scored_now(base: Path, table: Table, exam: Exam, cards: Sequence[ScoreCard],
         try:
             submission = open_submission(path.parents[2])
             target = Target(path, submission.facts, folder=submission.folder)
-            card = score_within(exam, target, lambda scored: scored.card, scored_at=scored_at, vouched=NOBODY)
+            card = score_within(exam, target, card_of, scored_at=scored_at, vouched=NOBODY)
             found.append(card)
         except EduRagError:  # the job on main tells it again
             continue

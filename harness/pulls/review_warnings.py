@@ -125,7 +125,11 @@ def of_copies(
 
 def _readings_in(path: Path, exam: Exam) -> list[str]:
     """As `readings`, of a predictions file. Raises EduRagError."""
-    return within_budget(lambda: readings(exam, read_predictions(path, exam.known)), what=path)
+    return within_budget(_read_all, path, exam, what=path)
+
+
+def _read_all(path: Path, exam: Exam) -> list[str]:
+    return readings(exam, read_predictions(path, exam.known))
 
 
 def _alike(mine: Sequence[str], theirs: Sequence[str], given: Sequence[bool]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError
@@ -132,11 +133,7 @@ class Scoring:
         """Score predictions, with nobody vouching for what lies beside them. Raises EduRagError."""
         target = Target(source.path, self.submission.facts, folder=self.submission.folder)
         lengths = page_lengths(table.dataset, table.split) if may_cite(source.path) else {}
-
-        def of(scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[str]]:
-            cited = list(of_citations(scored.predictions, lengths))
-            return scored.card, cited, readings(source.exam, scored.predictions)
-
+        of = partial(_reported, source.exam, lengths)
         card, cited, mine = score_within(source.exam, target, of, scored_at=self.request.scored_at, vouched=NOBODY)
         merged = scored_now(self.request.base, table, source.exam, self.cards, self.request.scored_at)
         known = [*self.cards, *merged.cards]
@@ -161,6 +158,11 @@ class _Source:
     path: Path
     asked: Asked | None
     warnings: tuple[str, ...]
+
+
+def _reported(exam: Exam, lengths: Mapping[str, int], scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[str]]:
+    """What the report needs of scored predictions: the scorecard, odd citations, and how each answer reads."""
+    return scored.card, list(of_citations(scored.predictions, lengths)), readings(exam, scored.predictions)
 
 
 def _served(tables: Sequence[Table], made: Sequence[Made]) -> Iterator[tuple[Table, Path]]:

@@ -51,7 +51,7 @@ def target_of(submission: Submission, made: Made, dataset: Dataset) -> Target:
     if behind_link(made.path, submission.folder):
         raise SubmissionError(made.path, "is or lies behind a link", "put the file itself there")
     if not made.path.is_file():
-        raise SubmissionError(made.path, "is no regular file", "put the predictions themselves there")
+        raise SubmissionError(made.path, "is not a regular file", "put the predictions themselves there")
     record = read_run_record(made.path)
     said = made.asked.release
     if record is None:

@@ -90,7 +90,7 @@ class Exams:
 def submissions_in(folder: Path, faults: list[EduRagError]) -> list[Submission]:
     """The submissions of a folder, in order; what is wrong with the others goes to `faults`. Raises ConfigError."""
     if not folder.is_dir():
-        raise ConfigError(folder, "is no folder", "give the folder that holds the submissions")
+        raise ConfigError(folder, "is not a folder", "give the folder that holds the submissions")
     if (folder / SUBMISSION_FILE).is_file():
         raise ConfigError(folder, "is one submission", "give the folder that it lies in, or score it without --all")
     found: list[Submission] = []

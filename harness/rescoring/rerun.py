@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edu_rag.budget import within_budget
 from edu_rag.errors import FaultsError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
@@ -57,15 +58,15 @@ def run_again(
     target = find_target(submission.folder, dataset.manifest, split, sample)
     questions = task_of(dataset, split, sample).questions
     known = {question.question_id for question in dataset.questions(split)}
-    handed_in = read_predictions(target.path, known)
+    handed_in, _ = within_budget(_read, target.path, known, questions, what=target.path)
     with tempfile.TemporaryDirectory(prefix="edu-rag-rerun-") as scratch:
         copy = open_submission(_copied(submission.folder, Path(scratch)))
         made = run_submission(copy, dataset, split, sample, manner)
-        now, record = read_predictions(made, known), read_run_record(made)
+        again, latency = within_budget(_read, made, known, questions, what=made)
+        record = read_run_record(made)
     if record is None:
         raise SubmissionError(submission.folder, "the run left no record", "run it again")
-    different = tuple(_different(questions, handed_in, now))
-    latency = cost_of(now.values(), measured=True).get("latency_s", {})
+    different = tuple(_different(questions, handed_in, again))
     line = Rerun(
         slug=submission.slug,
         dataset=dataset.id,
@@ -112,16 +113,26 @@ def said(question: Question, prediction: Prediction | None) -> str:
 
 def is_same(question: Question, before: Prediction | None, after: Prediction | None) -> bool:
     """Whether two answers to a question come to the same; one that failed is the same as none, not even as itself."""
-    return said(question, before) == said(question, after) != FAILED
+    return _agree(said(question, before), said(question, after))
+
+
+def _read(path: Path, known: Collection[str], questions: Sequence[Question]) -> tuple[list[str], Mapping[str, Any]]:
+    """What the answers of a predictions file come to, in the order of the questions, and how long they took."""
+    predictions = read_predictions(path, known)
+    readings = [said(question, predictions.get(question.question_id)) for question in questions]
+    return readings, cost_of(predictions.values(), measured=True).get("latency_s", {})
 
 
 def _different(
-    questions: Sequence[Question], handed_in: Mapping[str, Prediction], now: Mapping[str, Prediction]
+    questions: Sequence[Question], handed_in: Sequence[str], now: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
-    for question in questions:
-        both = handed_in.get(question.question_id), now.get(question.question_id)
-        if not is_same(question, *both):
-            yield question.question_id, said(question, both[0]), said(question, both[1])
+    for question, before, after in zip(questions, handed_in, now, strict=True):
+        if not _agree(before, after):
+            yield question.question_id, before, after
+
+
+def _agree(before: str, after: str) -> bool:
+    return before == after != FAILED
 
 
 def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:

@@ -18,7 +18,7 @@ from harness.judging.grading import Grading
 from harness.rescoring.eligible_predictions import target_of
 from harness.rescoring.jobs import Exams, Job, Plan, Results, plans, submissions_in
 from harness.rescoring.score_changes import Kept, Move, Rescoring, beside_the_score, move_of
-from harness.scoring.score import score_within, uncollected, write_results
+from harness.scoring.score import card_and_trust, score_within, uncollected, write_results
 from harness.submission.target import Target
 from harness.trust.cautions import of_files
 from harness.trust.rerun_log import NOBODY, Trust, Vouched
@@ -54,7 +54,7 @@ class _Work:
         card, trust = score_within(
             exam,
             target,
-            lambda scored: (scored.card, scored.trust),
+            card_and_trust,
             scored_at=self._scored_at,
             grading=self._grading,
             vouched=self._vouched,

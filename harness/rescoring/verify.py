@@ -24,7 +24,7 @@ from harness.judging.grading import Grading
 from harness.rescoring.eligible_predictions import target_of
 from harness.rescoring.jobs import Exams, Job, Results, plans, submissions_in
 from harness.rescoring.rescore import GONE, why_kept
-from harness.scoring.score import score_within
+from harness.scoring.score import card_of, score_within
 from harness.trust.rerun_log import NOBODY, Vouched
 
 Status = Literal["same", "differs", "cannot be made again", "superseded", "not given", "not on the board"]
@@ -102,7 +102,7 @@ class _Remaking:
         exam = self._exams.of(job.dataset, job.made.asked.split, job.made.asked.sample)
         target = target_of(job.submission, job.made, job.dataset)
         card: ScoreCard = score_within(
-            exam, target, lambda scored: scored.card, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
+            exam, target, card_of, scored_at=_NO_TIME, grading=self._grading, vouched=self._vouched
         )
         return card
 
@@ -151,7 +151,9 @@ def _left(path: Path, stored: Results, datasets: Sequence[Dataset], broken: Mapp
         return Finding(file=file, status="cannot be made again", why=str(stored.faults[path][0]))
     card = stored.cards[path]
     if path != stored.folder / place_of(card) / SCORECARD:
-        return Finding(file=file, status="cannot be made again", why=f"is no place for a result of {card.system.slug}")
+        return Finding(
+            file=file, status="cannot be made again", why=f"is not the place of a result of {card.system.slug}"
+        )
     why = why_kept(card, datasets)
     if why != GONE:
         status: Status = "superseded" if stored.newer_than(card) else "not given"

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from edu_rag.budget import CPU_VARIABLE
 from edu_rag.files.jsonl import parse_json
 from harness.running.response_text import fit_to_print, without_ids
 from harness.running.system_log import SystemLog
@@ -23,8 +24,8 @@ MAX_OUTPUT_BYTES = 1_000_000
 """What a system may write for one question."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
-_JUDGES = "EDU_RAG_JUDGE_"
-"""How answers are graded is no business of a system, and must not make it another one."""
+_OURS = ("EDU_RAG_JUDGE_", CPU_VARIABLE)
+"""How answers are read and graded does not concern a system, and must not make it another one."""
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 """HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
@@ -70,7 +71,7 @@ def is_secret(name: str) -> bool:
 
 
 def _is_kept(name: str) -> bool:
-    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not name.startswith(_JUDGES) and not is_secret(name))
+    return name in _KEPT or (name.startswith(_KEPT_PREFIXES) and not name.startswith(_OURS) and not is_secret(name))
 
 
 def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
@@ -284,7 +285,7 @@ class System:
                 values = parse_json(line)
             except ValueError as error:
                 raise FaultError(
-                    "protocol", f"line is no JSON answer: {error}: {self._shown(line)!r}", ended=False
+                    "protocol", f"line is not a JSON answer: {error}: {self._shown(line)!r}", ended=False
                 ) from None
             found = values.pop("id", None) if isinstance(values, dict) else None
             if found == question_id and isinstance(values, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _ANYWHERE: tuple[tuple[str, str], ...] = (
-    (r"is no JSON answer", "stdout is for answers alone: print anything else on stderr"),
+    (r"is not a JSON answer", "stdout is for answers alone: print anything else on stderr"),
 )
 _BOXED: tuple[tuple[str, str], ...] = (
     (

@@ -21,7 +21,7 @@ CAUSES: Mapping[str, str] = {
 """Every cause with its meaning, in order of precedence (docs/scoring.md, section 7, gives the reasons)."""
 
 REMEDIES: Mapping[str, str] = {
-    "failed": "an answer within the limits; even `null` is no failure, though it gains nothing",
+    "failed": "an answer within the limits; even `null` is not a failure, though it gains nothing",
     "flagged_broken": "nothing that a system should do: only a guess can be right here",
     "unparseable": "an answer that names one choice, by its label or its text",
     "no_evidence": "knowledge from outside the dataset's pages; without it, abstaining keeps the score from falling",

@@ -6,17 +6,16 @@ import gc
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from edu_rag import __version__
-from edu_rag.budget import within_budget
+from edu_rag.budget import items_within_budget, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
@@ -37,7 +36,7 @@ from harness.scoring.cost import cost_of
 from harness.scoring.retrieval import retrieval_of
 from harness.scoring.support import Support, read_support
 from harness.submission.declared_overlap import marks, read_overlap
-from harness.submission.predictions_file import read_predictions
+from harness.submission.predictions_file import gathered, packed, read_predictions
 from harness.submission.target import Target
 from harness.trust.rerun_log import OWN_MACHINE, Trust, Vouched
 
@@ -161,7 +160,7 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
     if fixed is None:
         return datetime.now(UTC).replace(microsecond=0)
     if not fixed.isascii() or not fixed.isdigit() or len(fixed) > 11:
-        raise SubmissionError("SOURCE_DATE_EPOCH", f"{fixed[:40]!r} is no number of seconds", "unset or mend it")
+        raise SubmissionError("SOURCE_DATE_EPOCH", f"{fixed[:40]!r} is not a number of seconds", "unset or correct it")
     return datetime.fromtimestamp(int(fixed), UTC)
 
 
@@ -266,16 +265,29 @@ def score_target(
 
 
 def score_on(
-    exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched, grading: Grading | None = None
+    exam: Exam,
+    target: Target,
+    *,
+    scored_at: datetime,
+    vouched: Vouched,
+    grading: Grading | None = None,
+    overlap: frozenset[str] | None = None,
 ) -> Scored:
     """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
 
-    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files.
+    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files. `overlap`: the questions
+    that the submission declares, where they have been read.
     """
     predictions = read_predictions(target.path, exam.known)
-    return score(
-        exam, predictions, target.system, scored_at=scored_at, origin=_origin_of(target, exam, vouched), grading=grading
-    )
+    origin = _origin_of(target, exam, vouched, declared_by(target) if overlap is None else overlap)
+    return score(exam, predictions, target.system, scored_at=scored_at, origin=origin, grading=grading)
+
+
+def declared_by(target: Target) -> frozenset[str]:
+    """The questions that the target's submission declares. Read before a child reads its predictions, whose budget a
+    slow list would use up: then the error would name the wrong file.
+    """
+    return frozenset() if target.folder is None else read_overlap(target.folder)
 
 
 def score_within(
@@ -291,26 +303,89 @@ def score_within(
 
     An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
     `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
+    `of` and a function that opens the exam must be picklable: see `edu_rag.bounded_child.Job`.
     Raises as `score_on`, and BudgetError.
     """
-    opened: Callable[[], Exam] = (lambda: exam) if isinstance(exam, Exam) else cache(exam)
-
-    def work() -> R:
-        with uncollected():
-            return of(score_on(opened(), target, scored_at=scored_at, vouched=vouched, grading=grading))
-
-    def prepare() -> None:
-        with uncollected():
-            opened()
-
+    scoring = _Scoring(exam, target, of, scored_at, vouched, grading)
     if grading is None or is_offline(grading.judge):
-        return within_budget(work, what=target.path, prepare=prepare)
+        return within_budget(scoring.work, what=target.path, prepare=scoring.prepare)
     # A judge that asks a model keeps its grades in memory, where a child would lose them: only the reading is bounded.
-    within_budget(_require_readable, target.path, opened(), what=target.path)
-    return work()
+    within_budget(require_readable, target.path, scoring.exam(), what=target.path)
+    return scoring.work()
 
 
-def _require_readable(path: Path, exam: Exam) -> None:
+class _Scoring(Generic[R]):
+    """The job of `score_within`, which can be pickled where what it is made of can."""
+
+    def __init__(
+        self,
+        exam: Exam | Callable[[], Exam],
+        target: Target,
+        of: Callable[[Scored], R],
+        scored_at: datetime,
+        vouched: Vouched,
+        grading: Grading | None,
+    ) -> None:
+        self._exam, self._target, self._of = exam, target, of
+        self._scored_at, self._vouched, self._grading = scored_at, vouched, grading
+        self._overlap = declared_by(target)
+
+    def exam(self) -> Exam:
+        """The exam, opened the first time that it is asked for."""
+        if not isinstance(self._exam, Exam):
+            self._exam = self._exam()
+        return self._exam
+
+    def prepare(self) -> None:
+        """Read what is ours, which the budget does not cover."""
+        with uncollected():
+            self.exam()
+
+    def work(self) -> R:
+        """Score, and keep of it what was asked for."""
+        with uncollected():
+            return self._of(
+                score_on(
+                    self.exam(),
+                    self._target,
+                    scored_at=self._scored_at,
+                    vouched=self._vouched,
+                    grading=self._grading,
+                    overlap=self._overlap,
+                )
+            )
+
+
+def scored_within(
+    exam: Exam, target: Target, *, scored_at: datetime, vouched: Vouched
+) -> tuple[ScoreCard, dict[str, Prediction]]:
+    """The scorecard of a stranger's predictions and those that the exam asks for, read in a child as `score_within`."""
+    predictions, card = gathered(
+        items_within_budget(_scored_in_batches, exam, target, scored_at, vouched, declared_by(target), what=target.path)
+    )
+    return card, predictions
+
+
+def _scored_in_batches(
+    exam: Exam, target: Target, scored_at: datetime, vouched: Vouched, overlap: frozenset[str]
+) -> Generator[bytes, None, ScoreCard]:
+    with uncollected():
+        scored = score_on(exam, target, scored_at=scored_at, vouched=vouched, overlap=overlap)
+        yield from packed(scored.predictions.values())
+    return scored.card
+
+
+def card_of(scored: Scored) -> ScoreCard:
+    """For `score_within`: the scorecard alone."""
+    return scored.card
+
+
+def card_and_trust(scored: Scored) -> tuple[ScoreCard, Trust]:
+    """For `score_within`: the scorecard and what was believed of what lies beside the predictions."""
+    return scored.card, scored.trust
+
+
+def require_readable(path: Path, exam: Exam) -> None:
     """Raise what reading predictions and their answers raises."""
     predictions = read_predictions(path, exam.known)
     for question in exam.questions:
@@ -319,7 +394,7 @@ def _require_readable(path: Path, exam: Exam) -> None:
             read_answer(said.answer, question.choices)
 
 
-def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
+def _origin_of(target: Target, exam: Exam, vouched: Vouched, overlap: frozenset[str]) -> Origin:
     sha256 = file_sha256(target.path)
     system = "" if target.folder is None else system_sha256(target.folder)
     trust = vouched.trust(target.path, target.system.slug, system, sha256)
@@ -329,7 +404,7 @@ def _origin_of(target: Target, exam: Exam, vouched: Vouched) -> Origin:
         trust=trust,
         system_sha256=system,
         probes=probes_of(target.path, exam) if trust.probes and not target.made_on else {},
-        overlap=frozenset() if target.folder is None else read_overlap(target.folder),
+        overlap=overlap,
     )
 
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from edu_rag.bounded_child import is_inside
+from edu_rag.budget import SMALL_BYTES, items_within_budget
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files.jsonl import numbered_lines, parse_json
 from edu_rag.files.typed import faults_and_record, first_line
 from edu_rag.scorecard.card import Prediction
 
+R = TypeVar("R")
 _KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())
 _NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")
 """What only the strict reader may judge: keys apart from their colons, and escapes that may be surrogates."""
 _DIGITS_AS_0 = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 20
 _DECODER = msgspec.json.Decoder(Prediction)
+_ENCODER = msgspec.json.Encoder()
+_BATCH_BYTES = 1_000_000
+"""Of predictions that a child sends back at a time."""
 _MUST = {"question_id": "-", "answer": None}
 """What a line must have, for reading on where that is at fault."""
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
@@ -86,7 +93,7 @@ def _read(path: Path, known: Collection[str] | None) -> Iterator[tuple[list[Data
         faults, question_id, prediction = _parsed(line)
         if question_id is not None:
             if known is not None and question_id not in known:
-                what = f"{question_id[:80]!r} is no question of this split"
+                what = f"{question_id[:80]!r} is not a question of this split"
                 faults = [*faults, RecordError("question_id", what)]
             elif question_id in seen:
                 what = f"{question_id[:80]!r} is repeated, first on line {seen[question_id]}"
@@ -102,12 +109,51 @@ def read_predictions(path: Path, known: Collection[str]) -> dict[str, Prediction
 
     `known` holds the ids of the split's questions; questions without a line are simply absent from the result.
     """
-    predictions: dict[str, Prediction] = {}
+    return {prediction.question_id: prediction for prediction in _faultless(path, known)}
+
+
+def _faultless(path: Path, known: Collection[str]) -> Iterator[Prediction]:
     for faults, prediction in _read(path, known):
         if faults or prediction is None:
             raise DataError(faults[0].where, faults[0].what, f"`edu-rag check {path} --dataset DIR` lists all")
-        predictions[prediction.question_id] = prediction
-    return predictions
+        yield prediction
+
+
+def predictions_within(path: Path, known: Collection[str]) -> dict[str, Prediction]:
+    """As `read_predictions`, by a child with the budget of `edu_rag.budget` where the file is not small.
+
+    Raises BudgetError too. How the answers read costs time as well: who reads them does that in a child of its own.
+    """
+    if is_inside() or (path.is_file() and path.stat().st_size <= SMALL_BYTES):
+        return read_predictions(path, known)
+    return gathered(items_within_budget(_packed_file, path, known, what=path))[0]
+
+
+def _packed_file(path: Path, known: Collection[str]) -> Generator[bytes, None, None]:
+    yield from packed(_faultless(path, known))
+
+
+def packed(predictions: Iterable[Prediction]) -> Iterator[bytes]:
+    """Predictions as a child sends them: JSON lines, about a megabyte at a time. Pickle takes thirty times as long."""
+    lines = bytearray()
+    for prediction in predictions:
+        lines += _ENCODER.encode(prediction) + b"\n"
+        if len(lines) >= _BATCH_BYTES:
+            yield bytes(lines)
+            lines.clear()
+    yield bytes(lines)
+
+
+def gathered(batches: Generator[bytes, None, R]) -> tuple[dict[str, Prediction], R]:
+    """The predictions that were `packed`, by question id, and what the generator returns."""
+    found: dict[str, Prediction] = {}
+    with contextlib.closing(batches):
+        while True:
+            try:
+                lines = next(batches)
+            except StopIteration as end:
+                return found, end.value
+            found |= {prediction.question_id: prediction for prediction in _DECODER.decode_lines(lines)}
 
 
 def faults_in(path: Path, known: Collection[str] | None, limit: int = MAX_FAULTS) -> list[DataError]:

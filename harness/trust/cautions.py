@@ -29,7 +29,7 @@ def of_files(predictions: Sequence[Path]) -> Iterator[str]:
         old = [path.name for path, record in records.items() if record is not None and record.system_sha256 != now]
         if old:
             told = f"{_shown(old)}: made by another version of the system than its files are now"
-            yield f"{owner.folder}: {told}: `edu-rag run` makes them anew"
+            yield f"{owner.folder}: {told}: `edu-rag run` makes them again"
     for path in predictions:
         partial = partial_path(path)
         if partial.is_file() and partial.stat().st_mtime_ns >= path.stat().st_mtime_ns:
@@ -101,7 +101,9 @@ def of_citations(predictions: Mapping[str, Prediction], lengths: Mapping[str, in
 
 
 def _fault(length: int | None, end: int) -> str:
-    return "is no page of this split" if length is None else f"has {length:,} characters, the passage ends at {end:,}"
+    return (
+        "is not a page of this split" if length is None else f"has {length:,} characters, the passage ends at {end:,}"
+    )
 
 
 def of_cited_pages(predictions: Mapping[str, Prediction], known: Collection[str]) -> Iterator[str]:

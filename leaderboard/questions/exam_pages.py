@@ -30,7 +30,7 @@ from leaderboard.questions.quotes import (
     page_ids,
     quotes_of,
 )
-from leaderboard.questions.system_answers import HandedIn, read_sheets
+from leaderboard.questions.system_answers import HandedIn, read_sheets_within
 from leaderboard.questions.system_rows import Asked, asked_of, tally
 from leaderboard.questions.views import Sources, name_markup
 from leaderboard.questions.worker_pool import Crew, workers_for
@@ -94,7 +94,7 @@ class Room:
                 systems[one.predictions, one.is_on_pages_of(self.exam)].append(system)
         spill = Spill()
         files = [HandedIn(path, some, on_these_pages) for (path, on_these_pages), some in systems.items()]
-        for sheets in self._crew.each(read_sheets, files):
+        for sheets in self._crew.each(read_sheets_within, files):
             for at, sheet in enumerate(sheets):
                 spill.add(at, sheet)
         return spill

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import numbered_lines
 from edu_rag.look.texts import clip, plain
@@ -127,6 +128,16 @@ def read_sheets(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
         sheet.confidence[row] = line.confidence
         sheet.cited[row] = briefing.packed(line.passages[:MAX_CITED]) if on_these_pages else ()
     return [_ENCODER.encode(sheet) for sheet in sheets]
+
+
+def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
+    """As `read_sheets`, by a child with the budget of `edu_rag.budget` where the file is not small.
+
+    Raises BudgetError too.
+    """
+    if handed_in.path.is_file() and handed_in.path.stat().st_size <= SMALL_BYTES:
+        return read_sheets(briefing, handed_in)
+    return within_budget(read_sheets, briefing, handed_in, what=handed_in.path)
 
 
 def decoded(sheets: Sequence[bytes]) -> list[Sheet]:

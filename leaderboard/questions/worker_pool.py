@@ -10,13 +10,16 @@ import gc
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
+from edu_rag.bounded_child import die_with_parent
 from edu_rag.errors import ConfigError
 from edu_rag.safe_path import spawning
 from leaderboard.questions.briefing import Briefing
@@ -34,14 +37,22 @@ _told: list[Briefing] = []
 def _leave_with_parent() -> None:
     """A build that is killed leaves no process behind that waits for its next job for ever."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
+    if parent is None:
+        return
+    if sys.platform != "linux":
+        threading.Thread(target=_leave_after, args=(parent,), daemon=True).start()
+    elif not die_with_parent(parent.pid or 0):  # no thread: with one, the child that reads a file could not be a fork
         os._exit(1)
+
+
+def _leave_after(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _begin(briefing: Briefing) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    _leave_with_parent()
     _told[:] = [briefing]
     gc.freeze()  # it stays, and need not be walked again and again
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import bz2
 import json
+import random
 import socket
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from builder.question_sets.crag_files import crag_records, is_crag
 from builder.question_sets.question_files import read_questions
 from builder.search.crag_engine import CragEngine
 from builder.search.settings import CragConfig
-from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, RecordError
+from edu_rag import budget
+from edu_rag.errors import BudgetError, ConfigError, DataError, EduRagError, FaultsError, RecordError
 from edu_rag.files.dataset import Dataset
 
 PAGE = (
@@ -177,7 +181,7 @@ def test_the_first_page_that_is_not_empty_is_served(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [(), ("missing.jsonl.bz2",)])
 def test_the_engine_without_its_files_says_so(files: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigError, match="is no file of CRAG's"):
+    with pytest.raises(ConfigError, match="is not a file of CRAG"):
         CragEngine.open(CragConfig(files=files))
 
 
@@ -205,6 +209,82 @@ def test_the_published_sample_is_readable(shared_data: Path) -> None:
     found = [engine.search(question.text, 10) for question in questions]
     assert all(result.state == "hits" for result in found)
     assert sum(len(result.urls) for result in found) == 38
+
+
+@pytest.fixture(params=["alone", "thread"])
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Both forms of child: a fork, and a fresh interpreter where there is another thread."""
+    if request.param == "alone":
+        yield
+        return
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    yield
+    stop.set()
+    thread.join()
+
+
+@pytest.mark.usefixtures("form")
+def test_a_child_reads_the_archive_and_one_that_spends_its_budget_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = "".join(random.Random(1).choices("abcdefgh ", k=3_000_000))  # half a second to unpack
+    path = crag_file(tmp_path, record(0, search_results=[hit("https://a.example/", large)]), record(1))
+    config = CragConfig(files=(str(path),))
+    questions, _ = read_questions([path], None)
+    assert len(questions) == 2
+    answer = CragEngine.open(config).answer("https://a.example/")
+    assert answer is not None
+    assert answer.body.decode() == large
+    monkeypatch.setenv(budget.CPU_VARIABLE, "0.01")
+    for read in (lambda: read_questions([path], None), lambda: CragEngine.open(config)):
+        with pytest.raises(BudgetError, match=rf"{path.name}: takes more than 0.01 s .*{budget.CPU_VARIABLE}"):
+            read()
+
+
+def test_an_archive_has_more_seconds_the_larger_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def noted(*words: Any, cpu_s: float, **more: Any) -> Iterator[Any]:
+        given.append(cpu_s)
+        return iter(())
+
+    monkeypatch.setattr(crag, "items_within_budget", noted)
+    path = crag_file(tmp_path, record(0))
+    size = path.stat().st_size
+    for least, times in ((size * 2, 1), (size, 1), (size / 3, 3)):
+        monkeypatch.setattr(crag, "BUDGET_BYTES", least)
+        list(crag.crag_items(path, lambda number, found: ()))
+        assert given.pop() == pytest.approx(times * budget.CPU_S)
+
+
+def test_a_build_reads_an_archive_twice_on_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[float] = []
+    run = budget.bounded_child.run
+
+    def spends(job: Any) -> Any:
+        left.append(job.cpu_s)
+        ended = yield from run(job)
+        return ended._replace(used_s=5.0)
+
+    monkeypatch.setattr(budget.bounded_child, "run", spends)
+    path = crag_file(tmp_path, record(0))
+    build([path], tmp_path / "out", config_for(path), sleep=lambda _: None)
+    assert left[:2] == [budget.CPU_S, budget.CPU_S - 5.0]
+
+
+@pytest.mark.usefixtures("form")
+def test_a_bomb_is_refused_by_the_child_with_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.jsonl.bz2"
+    with bz2.open(path, "wb") as stream:
+        stream.write(b'{"interaction_id":"1","query":')
+        for _ in range(70):
+            stream.write(b"0" * 1_000_000)
+    with pytest.raises(DataError) as refused:
+        read_questions([path], None)
+    told = f"{path}: unpacks to more than 100 times its size: give the file as CRAG publishes it"
+    assert str(refused.value) == told
 
 
 def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused_early(

@@ -22,7 +22,7 @@ from harness.trust.cautions import of_files
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 
 ANSWER_B = "from edu_rag.serve import serve\nserve(lambda question: 'b')\n"
-STALE = "made by another version of the system than its files are now: `edu-rag run` makes them anew"
+STALE = "made by another version of the system than its files are now: `edu-rag run` makes them again"
 
 
 def call(*words: object) -> Result:
@@ -132,7 +132,7 @@ def test_citations_that_cannot_exist_are_counted_and_shown_but_are_no_fault(
     assert done.stdout.splitlines()[1:] == [
         "4 cited passage(s) cannot exist",
         f"  {ids[0]}: {here!r} has 64 characters, the passage ends at 65",
-        f"  {ids[1]}: 'p-nowhere' is no page of this split",
+        f"  {ids[1]}: 'p-nowhere' is not a page of this split",
         f"  {ids[3]}: {here!r} has 64 characters, the passage ends at 999",
         "  … and 1 more",
     ]

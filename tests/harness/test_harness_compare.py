@@ -401,7 +401,7 @@ def test_a_path_that_is_not_there_and_predictions_without_a_dataset_are_refused(
     oracle = write_answers({"q000": "a"})
     with pytest.raises(SubmissionError, match="no such file or folder: give a scorecard"):
         compare(tmp_path / "none.json", oracle, NO_CHOICE)
-    with pytest.raises(SubmissionError, match="is no scorecard: give --dataset"):
+    with pytest.raises(SubmissionError, match="is not a scorecard: give --dataset"):
         compare(oracle, oracle, NO_CHOICE)
 
 

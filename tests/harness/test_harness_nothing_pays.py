@@ -115,7 +115,7 @@ def _hostile_files(ids: list[str]) -> Iterator[tuple[str, list[dict[str, object]
         yield f"{field}: unknown field", [{**good[0], field: 1}, *good[1:]]
     yield "is repeated, first on line 1", [*good, good[0]]
     yield "is repeated, first on line 1", [{**good[0], "answer": label} for label in "abcd"]
-    yield "is no question of this split", [{"question_id": f"{ids[0]} ", "answer": "a"}]
+    yield "is not a question of this split", [{"question_id": f"{ids[0]} ", "answer": "a"}]
     yield "is repeated", [{"question_id": ids[0], "answer": None}] * 800
 
 

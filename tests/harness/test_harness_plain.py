@@ -239,7 +239,7 @@ def test_declared_overlap_is_counted_and_unknown_ids_are_no_fault(
     put(folder, "overlap.txt", "q001\nq002\nNDQ_000001\n")
     notes = "\n".join(check_submission(folder, tiny).notes)
     assert f"2 questions of {tiny.id} are declared as seen" in notes
-    assert "1 are no questions of it, which another dataset may have: NDQ_000001" in notes
+    assert "1 are not questions of it; another dataset may have them: NDQ_000001" in notes
     put(folder, "overlap.txt", "q001\nq001\n")
     (fault,) = check_submission(folder, tiny).faults
     assert "overlap.txt:2: 'q001' is repeated" in str(fault)

@@ -17,7 +17,7 @@ KNOWN = {"q1", "q2", "q3"}
 GOOD = '{"question_id": "q1", "answer": "b"}\n'
 
 BAD_LINES = [
-    ('{"question_id": "q9", "answer": "b"}', "question_id: 'q9' is no question"),
+    ('{"question_id": "q9", "answer": "b"}', "question_id: 'q9' is not a question"),
     ('{"question_id": "q1", "answer": "b"}', "question_id: 'q1' is repeated, first on line 1"),
     ('{"question_id": "q2"}', "answer: missing field"),
     ('{"answer": "b"}', "question_id: missing field"),

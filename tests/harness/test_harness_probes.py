@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -370,7 +372,7 @@ def test_probes_that_are_not_of_this_run_are_told_and_left_out(
     ):
         record_path(path).write_text(json.dumps(values | change))
         assert probes_of(main, exam) == {}
-        told = f"{path.parent}: 1 probe(s) left out: {path.name} ({why}): `edu-rag probe` makes them anew\n"
+        told = f"{path.parent}: 1 probe(s) left out: {path.name} ({why}): `edu-rag probe` makes them again\n"
         assert capsys.readouterr().err.endswith(told)
     record_path(path).unlink()
     assert probes_of(main, exam) == {}
@@ -401,7 +403,7 @@ def test_all_stale_probes_are_told_in_one_line_and_what_was_made_anew_replaces_t
     assert capsys.readouterr().err == (
         f"{probes}: 4 probe(s) left out: test-stratified-4-seed-0.no-context.jsonl, "
         "test-stratified-4-seed-0.permuted.jsonl, test-stratified-4-seed-0.repeat-1.jsonl and 1 more "
-        "(made by another version of the system): `edu-rag probe` makes them anew\n"
+        "(made by another version of the system): `edu-rag probe` makes them again\n"
     )
     handed_in = probes / "test-stratified-2-seed-0.no-context.jsonl"
     handed_in.write_text("")
@@ -418,7 +420,9 @@ def test_a_smaller_probe_made_anew_leaves_the_stale_one_of_more_questions(always
     assert cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context").exit_code == 0
     (always_a / "system.py").write_text(ALWAYS_A.replace("'a'", "'b'"))
     run_submission(open_submission(always_a), colours, "test", None, Manner(limits=LIMITS, caps=None))
-    done = cli("probe", always_a, "--dataset", colours.folder, "--probe", "no-context", "--sample", 4)
+    # As a process: the child that reads the probes says this, where no runner of tests can replace stderr.
+    words = ["probe", always_a, "--dataset", colours.folder, "--probe", "no-context", "--sample", "4"]
+    done = subprocess.run([sys.executable, "-m", "edu_rag", *words], capture_output=True, text=True, check=True)
     assert "removed" not in done.stderr
     assert "1 probe(s) left out: test.no-context.jsonl (made by another version of the system)" in done.stderr
     assert (always_a / "predictions" / "colours-1.0.0" / "probes" / "test.no-context.jsonl").is_file()

@@ -224,7 +224,7 @@ def test_what_is_no_file_costs_itself_alone_and_never_hangs(bench: Bench) -> Non
     path = bench.predict("piped", bench.gold)
     path.unlink()
     os.mkfifo(path)
-    assert [fault.what for fault in bench.rescore(bench.dataset("1.0.0")).faults] == ["is no regular file"]
+    assert [fault.what for fault in bench.rescore(bench.dataset("1.0.0")).faults] == ["is not a regular file"]
 
 
 def test_faulty_submissions_cost_themselves_alone_and_all_are_told(bench: Bench) -> None:
@@ -351,7 +351,7 @@ def test_what_cannot_be_meant_is_refused(bench: Bench) -> None:
     dataset = bench.dataset("1.0.0")
     with pytest.raises(ConfigError, match="is given twice"):
         bench.rescore(dataset, dataset)
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         rescore(bench.folder / "none", [dataset], bench.results, scored_at=WHEN)
 
 

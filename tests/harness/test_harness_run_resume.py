@@ -301,7 +301,7 @@ def test_what_a_system_never_reads_does_not_pile_up(tmp_path: Path) -> None:
     line = b"x" * 200_000 + b"\n"
     with System(PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", code], log) as system:
         for i in range(20):
-            with pytest.raises(FaultError, match="no JSON answer"):
+            with pytest.raises(FaultError, match="not a JSON answer"):
                 system.ask(f"{i}", line, 30)
         assert len(system._unsent) < 2 * len(line)
         system.end()

@@ -113,7 +113,7 @@ def test_shuffling_lines_changes_nothing_but_the_files_hash(
     ("extra", "fault"),
     [
         ('{"question_id": "q000", "answer": "a"}', r":41: question_id: .*repeated"),
-        ('{"question_id": "stranger", "answer": "a"}', r":41: question_id: .*no question"),
+        ('{"question_id": "stranger", "answer": "a"}', r":41: question_id: .*not a question"),
         ("{broken", r":41: line: not JSON"),
         ('{"question_id": "q000"}', r":41: answer: missing"),
     ],

@@ -228,7 +228,7 @@ def test_json_names_every_scorecard_and_every_difference(board: Board) -> None:
 
 def test_the_folders_must_be_there(board: Board, tmp_path: Path) -> None:
     assert board.verify("--results", tmp_path / "none").exit_code == 2
-    assert "is no folder" in str(board.verify("--submissions", tmp_path / "none").exception)
+    assert "is not a folder" in str(board.verify("--submissions", tmp_path / "none").exception)
 
 
 def test_differences_are_found_at_every_depth_and_numbers_are_not_their_look_alikes() -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import fixture_board as made
@@ -10,7 +14,9 @@ import fixture_quiz as quiz
 import pytest
 from some_pages import build_some
 
-from edu_rag.errors import ConfigError, DataError
+from edu_rag.bounded_child import can_fork
+from edu_rag.budget import CPU_VARIABLE, within_budget
+from edu_rag.errors import BudgetError, ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from leaderboard.exams import open_exams
 from leaderboard.pages import question_pages
@@ -47,6 +53,51 @@ def test_a_fault_that_another_process_finds_is_told_with_its_line(tmp_path: Path
     with pytest.raises(DataError, match=r"predictions\.jsonl:1.*score the submission again"):
         build_some(tmp_path / "results", tmp_path / "site", (question_pages,), **given)
     assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_that_spends_its_budget_is_refused_and_one_that_does_not_is_read(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = quiz.write_exam(tmp_path / "dataset")
+    passages = ",".join(['["p",0,1]'] * 100_000)
+    # Twenty megabytes: fifteen times the budget below, or more.
+    lines = "".join(f'{{"question_id": "Q_{n:04}", "answer": "a", "passages": [{passages}]}}\n' for n in range(20))
+    made.write_card(tmp_path / "results", made.card_of("odd", "c" * 93, dataset=dataset.id), lines.encode())
+    given = {"exams": open_exams([dataset.folder]), "workers": workers}
+    build_some(tmp_path / "results", tmp_path / "site", (question_pages,), **given)
+    monkeypatch.setenv(CPU_VARIABLE, "0.01")
+    with pytest.raises(BudgetError, match=rf"predictions\.jsonl: takes more than 0.01 s .*{CPU_VARIABLE}"):
+        build_some(tmp_path / "results", tmp_path / "again", (question_pages,), **given)
+    assert multiprocessing.active_children() == []
+
+
+def _reads(_: Briefing, number: int) -> tuple[bool, bool]:
+    return can_fork(), within_budget(os.getpid, what=number) != os.getpid()
+
+
+def test_a_process_reads_in_a_fork() -> None:
+    team = Crew(_briefing(), 2)
+    assert list(team.each(_reads, [1, 2])) == [(sys.platform == "linux", True)] * 2
+    team.dismiss()
+
+
+def _wait(_: Briefing, number: int) -> None:
+    os.write(1, b"ready\n")
+    threading.Event().wait()
+
+
+def test_a_build_that_is_killed_leaves_no_process() -> None:
+    team = "tests.Crew(tests._briefing(), 2)"
+    code = f"import test_leaderboard_questions_workers as tests; list({team}.each(tests._wait, [1]))"
+    here = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": here}
+    ) as build:
+        assert build.stdout is not None
+        assert build.stdout.readline() == b"ready\n"
+        build.kill()
+        assert build.stdout.read() == b""  # ends only when nobody holds the pipe any more
 
 
 def _double(_: Briefing, number: int) -> int:
