@@ -30,9 +30,9 @@ from baselines.retrieve.sparse import bm25
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.serve import SystemQuestion
+from harness.exam.support import read_support
 from harness.running.task import question_line, task_of
 from harness.scoring.retrieval import match, mean_with_interval
-from harness.scoring.support import read_support
 
 FIXED = (3, 5, 7, 10)
 REFERENCE = "fixed k = 5"

@@ -111,10 +111,10 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
     from edu_rag.budget import within_budget
+    from harness.exam.exam import open_exam
     from harness.probing.probe_files import remove_replaced
     from harness.probing.probes import PROBES, Probing, run_probes
     from harness.probing.score_probes import probe_lines, probes_of
-    from harness.scoring.score import open_exam
 
     submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)

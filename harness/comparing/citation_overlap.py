@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edu_rag.scorecard.card import Passage, Prediction
+from harness.exam.support import Support, holds_evidence
 from harness.scoring.retrieval import CUTOFFS, Spans, places_of
-from harness.scoring.support import Support, holds_evidence
 
 DEPTH = max(CUTOFFS)
 """Ranks that are compared; what is cited below is not looked at."""

@@ -27,7 +27,8 @@ from edu_rag.statistics import (
 from harness.comparing.citation_overlap import overlap_of
 from harness.comparing.same import caveats, require_same
 from harness.comparing.slice_tests import SliceDifference, slice_differences
-from harness.scoring.score import Exam, now_utc, open_exam, scored_within
+from harness.exam.exam import Exam, open_exam
+from harness.scoring.score import now_utc, scored_within
 from harness.submission.predictions_file import predictions_within
 from harness.submission.target import find_target
 from harness.trust.rerun_log import OWN_MACHINE

@@ -16,9 +16,10 @@ from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreCard, Verdict
 from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.comparing.compare import Side
+from harness.exam.exam import Exam
+from harness.exam.slices import slice_keys
 from harness.explaining.shown_answer import Told, read_sources, tell
 from harness.judging.outcomes import judge
-from harness.scoring.score import Exam, slice_keys
 from harness.submission.predictions_file import predictions_within
 
 Group = Literal["only_first", "only_second", "first_wrong", "second_wrong"]

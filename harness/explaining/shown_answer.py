@@ -8,10 +8,10 @@ from typing import NamedTuple
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction, Verdict
+from harness.exam.support import Support
 from harness.explaining.excerpts import Excerpt, Limits, excerpts
 from harness.reading.answers import read_answer
 from harness.scoring.attribution import attribute
-from harness.scoring.support import Support
 
 LIMITS = Limits(pages=3, characters=900, context=90)
 """What a page about many questions shows of each answer."""

@@ -13,12 +13,12 @@ from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
 from harness.comparing.comparison_text import labels_of
 from harness.comparing.flips import GROUPS, Detail, Flip, Group
+from harness.exam.exam import Exam
 from harness.explaining.shown_answer import label_read
 from harness.pages.figure_labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
 from harness.pages.render_page import render
 from harness.pages.verdict_words import headline, remarks
 from harness.scoring.attribution import CAUSES, causes_of, points_lost
-from harness.scoring.score import Exam
 
 MAX_NAME = 48
 FULL = 12

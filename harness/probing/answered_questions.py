@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from edu_rag.scorecard.card import Prediction, SystemFacts
+from harness.exam.exam import Exam
 from harness.probing.permute import may_permute, permute
-from harness.scoring.score import Exam
 from harness.submission.predictions_file import predictions_within
 from harness.submission.run_record import RunRecord, read_run_record
 from harness.submission.target import Target

@@ -22,7 +22,7 @@ from harness.submission.run_record import RunRecord, is_measured, read_run_recor
 
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
-    from harness.scoring.score import Exam
+    from harness.exam.exam import Exam
 
 _FILE = re.compile(
     rf"(?P<table>[^.]+)\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"

@@ -19,7 +19,7 @@ from harness.reading.answers import read_answer
 
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
-    from harness.scoring.score import Exam
+    from harness.exam.exam import Exam
 
 
 def _letters(questions: Sequence[Question], gold: Mapping[str, Gold], predictions: Mapping[str, Prediction]) -> str:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from edu_rag.errors import EduRagError
 from edu_rag.scorecard.card import ScoreCard
+from harness.exam.exam import Exam
 from harness.pulls.tables import Table
-from harness.scoring.score import Exam, card_of, score_within
+from harness.scoring.score import card_of, score_within
 from harness.submission.folder import open_submission
 from harness.submission.target import Target
 from harness.trust.rerun_log import NOBODY

@@ -16,13 +16,13 @@ from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose
+from harness.exam.exam import Exam
 from harness.pulls.tables import Table
 from harness.rescoring.rerun import is_same
 from harness.running.hints import hint_for
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, run_task
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
-from harness.scoring.score import Exam
 from harness.submission.folder import Limits, Submission
 from harness.submission.predictions_file import read_predictions
 from harness.submission.run_record import read_run_record

@@ -12,6 +12,7 @@ from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
+from harness.exam.exam import Exam
 from harness.pulls.changed_files import Change
 from harness.pulls.merged import scored_now
 from harness.pulls.place_on_board import of_table, stand
@@ -20,7 +21,7 @@ from harness.pulls.review_warnings import of_citations, of_copies, of_outcomes, 
 from harness.pulls.sandboxed_runs import Asked, ask_again, ask_all, why_not
 from harness.pulls.tables import Asks, Table
 from harness.rescoring.eligible_predictions import Made, predictions_of
-from harness.scoring.score import Exam, Scored, score_within
+from harness.scoring.score import Scored, score_within
 from harness.submission.folder import Submission
 from harness.submission.plain_files import MAX_PREDICTIONS_FILE_BYTES
 from harness.submission.target import Target

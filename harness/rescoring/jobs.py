@@ -13,8 +13,8 @@ from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.card_file import FILE_NAME
 from edu_rag.scorecard.results_folder import ResultsFolder, place_of
+from harness.exam.exam import Exam, open_exam, sampled
 from harness.rescoring.eligible_predictions import Made, best_for, on_samples, predictions_of
-from harness.scoring.score import Exam, open_exam, sampled
 from harness.submission.folder import FILE_NAME as SUBMISSION_FILE
 from harness.submission.folder import Submission, open_submission
 

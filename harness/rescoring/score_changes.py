@@ -13,7 +13,7 @@ import msgspec
 from edu_rag.errors import EduRagError
 from edu_rag.files.jsonl import to_line
 from edu_rag.scorecard.card import ScoreCard
-from harness.scoring.score import Exam
+from harness.exam.exam import Exam
 
 RECORD = "rescoring.json"
 FORMAT = "edu-rag-rescoring-v1"

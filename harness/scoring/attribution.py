@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, Verdict
-from harness.scoring.support import Support, holds_evidence
+from harness.exam.support import Support, holds_evidence
 
 CAUSES: Mapping[str, str] = {
     "failed": "the system crashed, ran out of time, or left the question out",

@@ -136,7 +136,8 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
 
 
 def test_the_fingerprint_is_the_one_that_scoring_writes() -> None:
-    from harness.scoring.score import Exam, Support, fingerprints
+    from harness.exam.exam import Exam, fingerprints
+    from harness.scoring.score import Support
 
     questions = [ask(question_id, "Why?") for question_id in IDS]
     gold = {i: Gold(question_id=i, answer="a") for i in IDS}

@@ -20,6 +20,7 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import OUTCOMES
+from harness.exam.exam import open_exam
 from harness.probing.permute import permute
 from harness.probing.probes import PROBES, Probing, probe_path, run_probes
 from harness.probing.rates import stability_of, wilson
@@ -27,7 +28,6 @@ from harness.probing.score_probes import probe_lines, probes_of
 from harness.rescoring.rescore import rescore
 from harness.running.run import Manner, run_submission
 from harness.sandbox.caps import Caps
-from harness.scoring.score import open_exam
 from harness.submission.folder import Limits, open_submission
 from harness.submission.predictions_file import read_predictions
 from harness.submission.run_record import read_run_record, record_path

@@ -14,7 +14,8 @@ from fixture_compare import write_answers, write_exam
 from some_pages import build_some
 
 from harness.commands.compare_command import compare as compare_command
-from harness.scoring.score import open_exam, slice_keys
+from harness.exam.exam import open_exam
+from harness.exam.slices import slice_keys
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.compare.all_pairs import pairs_of
