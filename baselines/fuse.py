@@ -6,19 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from baselines.parts import Fuse, Scored
+from baselines.parts import Fuse, ScoredPassage
 from baselines.token_ids import SHARED, tokenise
 from edu_rag.errors import ConfigError
 
 EPSILON = 1e-6
 
 
-def best(scores: dict[int, float], k: int) -> list[Scored]:
+def best(scores: dict[int, float], k: int) -> list[ScoredPassage]:
     """The `k` best places, best first; ties go to the smaller place."""
-    return [Scored(place, score) for place, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]]
+    return [
+        ScoredPassage(place, score) for place, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    ]
 
 
-def _fused(lists: Sequence[Sequence[Scored]], weights: Sequence[float], constant: float, k: int) -> list[Scored]:
+def _fused(
+    lists: Sequence[Sequence[ScoredPassage]], weights: Sequence[float], constant: float, k: int
+) -> list[ScoredPassage]:
     """The sum over lists of weight / (constant + rank), ranks from 1."""
     scores: dict[int, float] = {}
     for ranking, weight in zip(lists, weights, strict=True):
@@ -35,7 +39,7 @@ def rrf(constant: float = 60.0) -> Fuse:
     if not 0 <= constant < math.inf:
         raise ConfigError("parts.fuse.constant", f"{constant} is not a number from 0 on", "60 is usual")
 
-    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[ScoredPassage]], k: int) -> list[ScoredPassage]:
         return _fused(lists, [1.0] * len(lists), constant, k)
 
     return fuse
@@ -84,7 +88,7 @@ def weighted_rrf(alpha: float = 1.0, epsilon: float = EPSILON, sparse_weight: fl
     if not (0 <= alpha < math.inf and 0 <= epsilon < math.inf and 0 <= (sparse_weight or 0) <= 1):
         raise ConfigError("parts.fuse", "a weight is out of bounds", "alpha, epsilon >= 0; sparse_weight from 0 to 1")
 
-    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[ScoredPassage]], k: int) -> list[ScoredPassage]:
         if len(lists) != 2:
             raise ConfigError(
                 "parts.fuse", f"weighted-rrf was given {len(lists)} rankings", "retrieve sparse and dense"

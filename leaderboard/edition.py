@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaderboard.board.collect import Group
+from leaderboard.board.collect import ResultGroup
 from leaderboard.board.present import Board
 from leaderboard.history.errata import Erratum
 
 if TYPE_CHECKING:
-    from leaderboard.exams import Exam
+    from leaderboard.exams import SiteExam
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +25,13 @@ class Edition:
     """
 
     board: Board
-    groups: Sequence[Group]
-    exams: Mapping[tuple[str, int, str], Exam] = field(default_factory=dict)
+    groups: Sequence[ResultGroup]
+    exams: Mapping[tuple[str, int, str], SiteExam] = field(default_factory=dict)
     base_url: str = ""
     repository: str = ""
     errata: Sequence[Erratum] = ()
     workers: int = 1
 
-    def exam_of(self, group: Group) -> Exam | None:
+    def exam_of(self, group: ResultGroup) -> SiteExam | None:
         """The split that a table's systems were asked, where its questions may be shown."""
         return self.exams.get((group.key.name, group.key.major, group.key.split))

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.progress import say
-from leaderboard.site_parts import Earlier, Written
+from leaderboard.site_parts import Earlier, WrittenPart
 from leaderboard.swap import building, put_in_place
 
 MARKER = "site.json"
@@ -76,8 +76,8 @@ def check_target(site: Path, results: Path) -> None:
 
 
 def write_site(
-    site: Path, results: Path, fill: Callable[[Path, Earlier | None], Written], tell: Callable[[str], None] = say
-) -> Written:
+    site: Path, results: Path, fill: Callable[[Path, Earlier | None], WrittenPart], tell: Callable[[str], None] = say
+) -> WrittenPart:
     """Let `fill` write into a new folder, then put it at `site` in one step; return what was written.
 
     Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError where `site` must not

@@ -99,7 +99,7 @@ def _taken_over(part: SitePart, earlier: Earlier | None, site: Path) -> dict[str
     return hashes
 
 
-class Written(NamedTuple):
+class WrittenPart(NamedTuple):
     """What was written: hashes by file, the parts with their keys and files, and how many of them were made anew."""
 
     hashes: dict[str, str]
@@ -107,7 +107,7 @@ class Written(NamedTuple):
     n_new: int
 
 
-def write_parts(parts: Iterable[SitePart], site: Path, earlier: Earlier | None = None) -> Written:
+def write_parts(parts: Iterable[SitePart], site: Path, earlier: Earlier | None = None) -> WrittenPart:
     """Write every part into an empty site folder; unchanged ones are linked from the `earlier` edition."""
     hashes: dict[str, str] = {}
     known: dict[str, dict[str, Any]] = {}
@@ -121,4 +121,4 @@ def write_parts(parts: Iterable[SitePart], site: Path, earlier: Earlier | None =
             n_new += 1
         hashes |= dict(sorted(made.items()))  # the same marker, whether a part was made or kept
         known[part.name] = {"key": part.key, "files": sorted(made)}
-    return Written(hashes, known, n_new)
+    return WrittenPart(hashes, known, n_new)

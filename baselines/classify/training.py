@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Literal, NamedTuple
 
-from baselines.classify.augment import augmented
+from baselines.classify.augmented_questions import augmented
 from baselines.classify.templates import ASKS, JOINS, TEMPLATES
 from baselines.classify.topics import FIELDS, Topic
 from edu_rag.errors import ConfigError

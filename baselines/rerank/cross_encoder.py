@@ -9,7 +9,7 @@ from typing import Any
 from baselines.embed import readable
 from baselines.fuse import best
 from baselines.models import device, models_folder
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from edu_rag.errors import MissingExtraError, SubmissionError
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -61,7 +61,7 @@ def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
     """
     model = _load(encoder, max_tokens)
 
-    def rank(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         # Each distinct text once: equal texts must tie, whatever their places in a batch.
         distinct = list(dict.fromkeys(texts))
         if not distinct or k < 1:

@@ -23,7 +23,7 @@ from baselines.classify.tfidf import svm
 from baselines.context import join
 from baselines.expand.sub_queries import sub_queries
 from baselines.fuse import rrf
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from baselines.pipeline import Numbers, Pipeline
 from baselines.retrieve.dense import dense
 from baselines.retrieve.sparse import bm25
@@ -51,9 +51,9 @@ class Found(NamedTuple):
 
 def remembering(rank: Rank) -> Rank:
     """The same retriever, asked each query once: settings share their queries."""
-    known: dict[tuple[str, int], list[Scored]] = {}
+    known: dict[tuple[str, int], list[ScoredPassage]] = {}
 
-    def remembered(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def remembered(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         if (query, k) not in known:
             known[query, k] = rank(query, texts, k)
         return known[query, k]

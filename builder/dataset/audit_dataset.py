@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.dataset.audit_pages import PageAudit, audit_pages
-from builder.dataset.audit_questions import Group, QuestionAudit, audit_questions
+from builder.dataset.audit_questions import QuestionAudit, QuestionGroup, audit_questions
 from builder.dataset.changes_file import printable
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.typed import to_plain
@@ -85,7 +85,7 @@ def _share(n: int, total: int) -> str:
     return f"{n:>8,} {n / total:>7.1%}" if total else f"{n:>8,}        "
 
 
-def _group_lines(groups: Mapping[str, Group], total: int) -> Iterator[str]:
+def _group_lines(groups: Mapping[str, QuestionGroup], total: int) -> Iterator[str]:
     for name, group in sorted(groups.items(), key=lambda item: -item[1].n):
         if not group.n:
             continue

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builder.documents.card import dataset_card
 from builder.documents.croissant import croissant
+from builder.documents.dataset_card import dataset_card
 from builder.documents.dataset_plots import dataset_plots
 from builder.documents.stats import dataset_stats
 from edu_rag.files.dataset_writer import Documents

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from builder.evidence.page_index import PageIndex, index_of
-from builder.evidence.spans import Place, evidence_at
+from builder.evidence.spans import SpanPlace, evidence_at
 from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stem, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
@@ -99,12 +99,12 @@ class TrueFalse:
         stems = content_stems(question.text)
         if wanted is None or len(stems) < MIN_STEMS:
             return []
-        found: dict[Place, tuple[float, int]] = {}
+        found: dict[SpanPlace, tuple[float, int]] = {}
         for rank, page in enumerate(pages):
             for number, score in scored(index_of(page), stems):
                 start, end = page.sentences[number]
                 if score >= self._threshold and agrees(question.text, page.text[start:end]) is wanted:
-                    found[Place(page.page_id, start, end)] = (-score, rank)
+                    found[SpanPlace(page.page_id, start, end)] = (-score, rank)
         return evidence_at(found, question, self.name)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from builder.extract import extraction_tools as extract_tools
 from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
-from builder.extract.extraction_tools import Answer
+from builder.extract.extraction_tools import ToolOutput
 from builder.extract.page_shape import PageShape, page_shape, refused
 from builder.extract.page_text import clean_text, page_title, parse_html
 from builder.labels.hidden_text import hidden_text_of
@@ -50,15 +50,15 @@ Outcome = Extracted | ExtractionFailure
 class Extractor(Protocol):
     """From a page to its clean text and the tool that answered; `tree` is None where no parser may see the page."""
 
-    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> Answer:
+    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> ToolOutput:
         """Extract. The tree may be changed; `skip` are tools that have failed on this page."""
 
 
 def _single(tool: str, text_of: Callable[[str, Any], str]) -> Extractor:
     """An extractor of one tool, which needs a tree."""
 
-    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> Answer:
-        return Answer("" if tree is None else clean_text(text_of(html, tree)), tool)
+    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> ToolOutput:
+        return ToolOutput("" if tree is None else clean_text(text_of(html, tree)), tool)
 
     return extract
 

@@ -71,7 +71,7 @@ def parse_html(html: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class PageSigns:
     """Which tags and class names a tree has anywhere: a pass that looks for others need not walk it."""
 
     tags: frozenset[str]
@@ -81,7 +81,7 @@ class Signs:
         return tag in self.tags
 
 
-def signs_of(tree: Any) -> Signs:
+def signs_of(tree: Any) -> PageSigns:
     """The signs of a tree, in one walk. Class names are case folded."""
     tags, values = set(), set()
     for element in tree.iter():
@@ -89,7 +89,7 @@ def signs_of(tree: Any) -> Signs:
         values.add(element.get("class"))
     values.discard(None)
     names = {name for value in values for name in value.casefold().split()}
-    return Signs(frozenset(tags), frozenset(names))
+    return PageSigns(frozenset(tags), frozenset(names))
 
 
 def page_title(tree: Any) -> str:

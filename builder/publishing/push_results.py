@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from builder.publishing.hidden_results import refuse_revealing
 from builder.publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
-from builder.publishing.results_tables import MANIFEST, Made
+from builder.publishing.results_tables import MANIFEST, WrittenResults
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import file_sha256
@@ -82,7 +82,7 @@ def _hidden_before(api: HfApi, repo: str, revision: str) -> list[str]:
 
 
 def push_results(
-    folder: Path, made: Made, *, token: str, endpoint: str | None, private: bool, reveal: Sequence[str] = ()
+    folder: Path, made: WrittenResults, *, token: str, endpoint: str | None, private: bool, reveal: Sequence[str] = ()
 ) -> str | None:
     """Publish a folder of results; return the commit's id, or None where the Hub has these very files already.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from builder.publishing.entries import Entry
+from builder.publishing.entries import ResultEntry
 from builder.publishing.exam_ids import Ids
 from builder.publishing.schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
 from edu_rag.errors import DataError, RecordError
@@ -47,7 +47,7 @@ def _json(value: object) -> str:
     return msgspec.json.encode(to_plain(value), order="sorted").decode()
 
 
-def scorecard_row(card: ScoreCard, entry: Entry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
+def scorecard_row(card: ScoreCard, entry: ResultEntry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
     """One scorecard as a row. Of a hidden split, whatever could tell a single question's gold stays empty.
 
     The contact of a team is left out: it was given for this repository, not for the world to collect.
@@ -123,7 +123,9 @@ def _passages(per_row: Sequence[Sequence[Passage]]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, spans)
 
 
-def prediction_table(entry: Entry, card: ScoreCard, ids: Ids | None, *, responses: bool) -> tuple[pa.Table | None, Cut]:
+def prediction_table(
+    entry: ResultEntry, card: ScoreCard, ids: Ids | None, *, responses: bool
+) -> tuple[pa.Table | None, Cut]:
     """The rows of one scorecard's predictions in order of question id, and what was cut; None where there are none.
 
     With ids, one row for every question of the exam, those without a prediction as `absent`, each with its outcome.

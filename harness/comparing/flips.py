@@ -18,7 +18,7 @@ from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.comparing.compare import Side
 from harness.exam.exam import Exam
 from harness.exam.slices import slice_keys
-from harness.explaining.shown_answer import Told, read_sources, tell
+from harness.explaining.shown_answer import ShownAnswer, read_sources, tell
 from harness.judging.outcomes import judge
 from harness.submission.predictions_file import predictions_within
 
@@ -54,14 +54,14 @@ class SliceFlips(NamedTuple):
     points: int
 
 
-class Detail(NamedTuple):
+class FlipDetail(NamedTuple):
     """A flip with the question and both answers in full."""
 
     flip: Flip
     question: Question
     gold: Gold
-    first: Told
-    second: Told
+    first: ShownAnswer
+    second: ShownAnswer
 
 
 def group_of(first: str, second: str) -> Group | None:
@@ -142,7 +142,7 @@ def _verdict(question: Question, gold: Gold, prediction: Prediction | None, outc
     return Verdict(question_id=question.question_id, outcome=outcome, reason=_UNKNOWN_RULES)
 
 
-def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Sequence[Flip]) -> Iterator[Detail]:
+def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Sequence[Flip]) -> Iterator[FlipDetail]:
     """Both answers to each flip, with what was cited and missed. Both sides' predictions must be at hand."""
     questions = [exam.questions[flip.place] for flip in flips]
     ids = {question.question_id for question in questions}
@@ -156,4 +156,4 @@ def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Se
         for side, outcome in zip(sides, (flip.first, flip.second), strict=True):
             prediction = side.predictions.get(question.question_id)
             told.append(tell(question, prediction, _verdict(question, gold, prediction, outcome), sources))
-        yield Detail(flip, question, gold, told[0], told[1])
+        yield FlipDetail(flip, question, gold, told[0], told[1])

@@ -15,7 +15,7 @@ LONG_SPAN = 1_200
 MAX_SPANS = 200
 
 
-class Limits(NamedTuple):
+class ExcerptLimits(NamedTuple):
     """How much of the pages is shown: pages an answer, characters a page, and characters around each span."""
 
     pages: int
@@ -106,7 +106,7 @@ def _pieces(text: str, start: int, end: int, marks: Marks) -> tuple[Piece, ...]:
     )
 
 
-def excerpt(page_id: str, page: WebPage | None, marks: Marks, limits: Limits) -> Excerpt:
+def excerpt(page_id: str, page: WebPage | None, marks: Marks, limits: ExcerptLimits) -> Excerpt:
     """The marked parts of one page, at most `limits.characters` of its text (the first window is never left out)."""
     places = tuple(f"[{start}:{end}]" for _, start, end in marks.cited[:MAX_SPANS])
     if page is None:
@@ -135,7 +135,7 @@ def excerpts(
     evidence: Mapping[str, Sequence[tuple[int, int]]],
     leaks: Sequence[Leak],
     pages: Mapping[str, WebPage],
-    limits: Limits,
+    limits: ExcerptLimits,
 ) -> tuple[list[Excerpt], list[Excerpt], int]:
     """Excerpts of the cited pages in order of first citation, of the evidence that was not cited, and how many pages
     of both kinds the limit left out. A cited page stands in both where a place of its evidence is in no cited passage.

@@ -31,7 +31,7 @@ _MAX_SHOWN = 3
 """Names of files that are shown for each reason."""
 
 
-class Answered(NamedTuple):
+class ProbeAnswers(NamedTuple):
     """One probe's predictions on those questions of an exam that it asked, and the main run's on the same.
 
     `supported`: ids of the questions with evidence.
@@ -140,7 +140,7 @@ def _fit(probe: str, question: Question) -> bool:
     return may_permute(question) if probe == "permuted" else question.kind != "free_text"
 
 
-def probe_answers(predictions: Path, exam: Exam) -> dict[str, Answered]:
+def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
     """What each probe beside a predictions file answered, by its name in files (`repeat-1`); empty where none was run.
 
     Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
@@ -148,10 +148,10 @@ def probe_answers(predictions: Path, exam: Exam) -> dict[str, Answered]:
     """
     candidates = list(_candidates(predictions, exam))
     main = read_predictions(predictions, exam.known) if candidates else {}
-    best: dict[str, Answered] = {}
+    best: dict[str, ProbeAnswers] = {}
     for name, path, record in candidates:
         said = read_predictions(path, exam.known)
         questions = [q for q in exam.questions if q.question_id in said and _fit(name, q)]
         if len(questions) > len(best[name].questions if name in best else ()):
-            best[name] = Answered(questions, exam.gold, record, said, main, exam.support.evidence.keys())
+            best[name] = ProbeAnswers(questions, exam.gold, record, said, main, exam.support.evidence.keys())
     return best

@@ -16,7 +16,7 @@ OWN_BASELINES = "EDU-RAG baselines"
 """The team of the project's own baselines, where the base has no board.toml."""
 
 
-class Table(NamedTuple):
+class PullTable(NamedTuple):
     """A split of a dataset, or a sample of it. `run`: runnable systems are run over it; `hidden`: its gold is."""
 
     dataset: Dataset
@@ -50,7 +50,7 @@ def board_of(base: Path) -> BoardFile | None:
     return read_board_file(base / PLACE) if (base / PLACE).is_file() else None
 
 
-def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[Table]:
+def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[PullTable]:
     """The tables of these datasets that the board has; without a board each dataset's only split.
 
     Raises ConfigError where a dataset is not the board's: another name, version, or content.
@@ -65,7 +65,7 @@ class Asks(NamedTuple):
     newest: Version
 
 
-def asks_of(tables: Sequence[Table], board: BoardFile | None) -> dict[str, Asks]:
+def asks_of(tables: Sequence[PullTable], board: BoardFile | None) -> dict[str, Asks]:
     """What the board asks of each dataset, by the dataset's name, in all its versions.
 
     Of datasets that are not at hand too: what is merged for them is scored later, on a maintainer's machine.
@@ -83,11 +83,11 @@ def asks_of(tables: Sequence[Table], board: BoardFile | None) -> dict[str, Asks]
     }
 
 
-def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[Table]:
+def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[PullTable]:
     if board is None:
-        yield Table(dataset, dataset.only_split(None), None)
+        yield PullTable(dataset, dataset.only_split(None), None)
         return
     entry = check_pinned(dataset.folder, dataset.manifest, board)  # changed gold would score wrong
     split = dataset.only_split(entry.split)
     for place, sample in enumerate(entry.samples):
-        yield Table(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)
+        yield PullTable(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)

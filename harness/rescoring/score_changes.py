@@ -23,7 +23,7 @@ _BESIDE = frozenset({"system files changed", "re-run changed", "caps changed", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class ScoreChange:
     """A result that is new or differs from the one before; `question_ids` are those whose outcome changed.
 
     `before` and `question_ids` are None where there was no result, or where it was on other questions.
@@ -57,8 +57,8 @@ class Rescoring:
 
     datasets: tuple[str, ...]
     n_unchanged: int
-    moves: tuple[Move, ...]
-    renewed: tuple[Move, ...] = ()
+    moves: tuple[ScoreChange, ...]
+    renewed: tuple[ScoreChange, ...] = ()
     kept: tuple[Kept, ...] = ()
     faults: tuple[EduRagError, ...] = ()
 
@@ -106,12 +106,12 @@ def _flipped(before: ScoreCard, after: ScoreCard, exam: Exam) -> tuple[str, ...]
     return tuple(question.question_id for question, was, now in both if was != now)
 
 
-def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> Move | None:
+def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> ScoreChange | None:
     """What changed between two results of one system; None where nothing did."""
     causes = (NEW,) if before is None else causes_of(before, after)
     if not causes:
         return None
-    return Move(
+    return ScoreChange(
         system=after.system.slug,
         dataset=after.dataset,
         split=after.split,
@@ -123,7 +123,7 @@ def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> Move | No
     )
 
 
-def beside_the_score(move: Move) -> bool:
+def beside_the_score(move: ScoreChange) -> bool:
     """Whether all that differs is what is told beside the score, which is no move of it."""
     return move.before == move.after and not move.question_ids and _BESIDE.issuperset(move.causes)
 

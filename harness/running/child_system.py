@@ -112,7 +112,7 @@ class _CpuWatch:
         return True
 
 
-class System:
+class ChildSystem:
     """One running system, spoken to in lines; a context manager that leaves none of its processes behind.
 
     `cpu_limit_s` is in CPU seconds a question, where its processes are counted; `masked` are keys that it was given.
@@ -144,7 +144,7 @@ class System:
         os.set_blocking(self._stdin.fileno(), False)
         os.set_blocking(self._stdout.fileno(), False)
 
-    def __enter__(self) -> System:
+    def __enter__(self) -> ChildSystem:
         return self
 
     def __exit__(

@@ -21,7 +21,7 @@ from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.running.answer_cache import AnswerCache, key_of
-from harness.running.child_system import System, child_environment, is_secret
+from harness.running.child_system import ChildSystem, child_environment, is_secret
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.hints import hint_for
 from harness.running.own_places import require_own_places
@@ -243,7 +243,7 @@ def _ask(
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
         masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
-        runner = Runner(lambda: System(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
+        runner = Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):

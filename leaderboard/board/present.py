@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from edu_rag.look.bar_geometry import IntervalBar, Part, interval_bar, outcome_parts
+from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
 from edu_rag.names import Sample
 from edu_rag.scorecard.card import Counts, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
 from leaderboard.board.badges import Badge, badges_of
 from leaderboard.board.clean import Clean, clean_of, fewest_clean
-from leaderboard.board.collect import FIRST_RULE, Group, Result, TableKey
+from leaderboard.board.collect import FIRST_RULE, Result, ResultGroup, TableKey
 from leaderboard.board.facets import is_open, kinds_of, models_of
-from leaderboard.board.rank import Rank, detectable_sentence, rank
+from leaderboard.board.rank import BoardRank, detectable_sentence, rank
 from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 
 FEW_VALUES = 12
@@ -31,7 +31,7 @@ class SliceRow:
 
     slice: Slice
     bar: IntervalBar
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Row:
     """One system of a table. `page`, `badge`, `scorecard` and `predictions` are paths inside the site."""
 
     result: Result
-    rank: Rank
+    rank: BoardRank
     clean: Clean | None
     badges: Sequence[Badge]
     badge: str
@@ -65,7 +65,7 @@ class Row:
     n_results: int
     runs: Sequence[Run]
     bar: IntervalBar
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
     older: bool
     page: str
     scorecard: str
@@ -210,7 +210,7 @@ def earlier_scorecard(result: Result) -> str:
 class _Whole:
     """What a row says that only the whole board knows."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[ResultGroup]) -> None:
         results = [result for group in groups for result in (*group.results, *group.earlier)]
         self._tries = tries_of(results)
         self._lookalikes = Lookalikes(result.card.system for result in results)
@@ -232,7 +232,7 @@ class _Whole:
         return Run(result=result, page=page_of(result.key, result.card.system.slug))
 
 
-def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: _Whole) -> Row:
+def _row(result: Result, place: BoardRank, clean: Clean | None, group: ResultGroup, whole: _Whole) -> Row:
     card, table, slug = result.card, group.key.id, result.card.system.slug
     older = result.dataset.version != max(other.dataset.version for other in group.results) or bool(card.made_on)
     data = f"data/{table}/{slug}"
@@ -264,13 +264,13 @@ def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: 
     )
 
 
-def _class_in_group(place: tuple[Result, Rank, Clean | None]) -> tuple[int, bool]:
+def _class_in_group(place: tuple[Result, BoardRank, Clean | None]) -> tuple[int, bool]:
     """Orders rows: by tie group, and in each the reported results last; a stable sort keeps the order by score."""
     result, rank_of_it, _ = place
     return rank_of_it.first, result.card.reported
 
 
-def _table(group: Group, whole: _Whole) -> Table:
+def _table(group: ResultGroup, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
     ranks = rank(cards)
@@ -285,7 +285,7 @@ def _table(group: Group, whole: _Whole) -> Table:
     )
 
 
-def present(groups: Sequence[Group]) -> Board:
+def present(groups: Sequence[ResultGroup]) -> Board:
     """Everything the pages and files of a site say. Its time is that of the newest scorecard, not the clock's."""
     results = [result for group in groups for result in group.results]
     times = [result.scored_at for result in results if result.scored_at is not None]

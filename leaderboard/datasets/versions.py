@@ -16,7 +16,7 @@ from leaderboard.board.present import FEW_VALUES, Table
 from leaderboard.datasets.prose import Section, sections_of
 from leaderboard.datasets.table_figures import Facts, facts_of
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 
 CARD, CHANGES, CROISSANT, MANIFEST = "README.md", "CHANGES.md", "croissant.json", "manifest.json"
 MAX_BYTES = 5_000_000
@@ -26,7 +26,7 @@ MOST_CHANGES = 30
 TOP = "datasets.html"
 
 
-class Asked(NamedTuple):
+class VersionTable(NamedTuple):
     """A table of the board with results on a version: how many systems stand in it by them, and how many moved on."""
 
     table: Table
@@ -35,13 +35,13 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Version:
+class ShownVersion:
     """One version of a dataset. `dataset` is None where its folder was not given."""
 
     id: DatasetId
     dataset: Dataset | None = None
-    exams: Sequence[Exam] = ()
-    asked: Sequence[Asked] = ()
+    exams: Sequence[SiteExam] = ()
+    asked: Sequence[VersionTable] = ()
     results: Sequence[Result] = field(default=(), repr=False)
 
     @property
@@ -108,7 +108,7 @@ class Version:
         return max((result.card.counts.n for result in self.results), default=0)
 
 
-def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: Sequence[Exam]) -> Version:
+def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: Sequence[SiteExam]) -> ShownVersion:
     asked, results = [], []
     for table, group in zip(edition.board.tables, edition.groups, strict=True):
         now = [result for result in group.results if result.dataset == one]
@@ -116,13 +116,13 @@ def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: S
         results += [*now, *before]
         if now or before:
             slugs = {result.card.system.slug for result in before} - {result.card.system.slug for result in now}
-            asked.append(Asked(table, len(now), len(slugs)))
-    return Version(one, dataset, exams, asked, results)
+            asked.append(VersionTable(table, len(now), len(slugs)))
+    return ShownVersion(one, dataset, exams, asked, results)
 
 
-def versions_of(edition: Edition) -> list[Version]:
+def versions_of(edition: Edition) -> list[ShownVersion]:
     """Every version, by name, the newest first."""
-    exams: dict[DatasetId, list[Exam]] = {}
+    exams: dict[DatasetId, list[SiteExam]] = {}
     for exam in edition.exams.values():
         exams.setdefault(DatasetId.parse(exam.dataset.id), []).append(exam)
     named = {result.dataset for group in edition.groups for result in (*group.results, *group.earlier)}

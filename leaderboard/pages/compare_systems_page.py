@@ -18,7 +18,7 @@ from leaderboard.board.present import Row, Table
 from leaderboard.compare.all_pairs import TablePairs, Tested, caveats, pair_values, pairs_of
 from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 from leaderboard.questions.page_addresses import folder_of
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
@@ -41,7 +41,7 @@ class Ring:
     """
 
     table: Table
-    exam: Exam | None = None
+    exam: SiteExam | None = None
     ids: Sequence[str] = ()
 
     @property
@@ -176,7 +176,7 @@ def _pair_files(ring: Ring) -> Iterator[tuple[str, bytes]]:
         yield name, msgspec.json.encode(pair_values(cards, ring.pairs, at))
 
 
-def _slice_files(ring: Ring, exam: Exam) -> Iterator[tuple[str, bytes]]:
+def _slice_files(ring: Ring, exam: SiteExam) -> Iterator[tuple[str, bytes]]:
     yield str(ring.slices), msgspec.json.encode(slices_values(exam, ring.ids))
 
 

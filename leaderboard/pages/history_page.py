@@ -10,7 +10,14 @@ import jinja2
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.present import page_of
 from leaderboard.edition import Edition
-from leaderboard.history.dataset_history import Version, moves_of, tables_on, version_page, versions_of, withdrawn_of
+from leaderboard.history.dataset_history import (
+    VersionOnBoard,
+    moves_of,
+    tables_on,
+    version_page,
+    versions_of,
+    withdrawn_of,
+)
 from leaderboard.history.errata import Erratum
 from leaderboard.history.events import ERRATA_PAGE, about, events_of
 from leaderboard.render import frame_of
@@ -21,7 +28,9 @@ MAX_MOVES = 500
 """Moved scores that the page tells; all are in the scorecards."""
 
 
-def _history(edition: Edition, pages: jinja2.Environment, versions: Sequence[Version]) -> Iterator[tuple[str, bytes]]:
+def _history(
+    edition: Edition, pages: jinja2.Environment, versions: Sequence[VersionOnBoard]
+) -> Iterator[tuple[str, bytes]]:
     moves = moves_of(edition.groups)
     shown = pages.get_template("history.html.j2").render(
         root="",
@@ -39,7 +48,7 @@ def _history(edition: Edition, pages: jinja2.Environment, versions: Sequence[Ver
     yield PAGE, shown.encode()
 
 
-def _version(edition: Edition, pages: jinja2.Environment, version: Version) -> Iterator[tuple[str, bytes]]:
+def _version(edition: Edition, pages: jinja2.Environment, version: VersionOnBoard) -> Iterator[tuple[str, bytes]]:
     shown = pages.get_template("version.html.j2").render(
         root="../",
         here="",
@@ -76,7 +85,7 @@ def _errata(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, 
     yield ERRATA_PAGE, shown.encode()
 
 
-def _made_from(versions: Sequence[Version]) -> list[object]:
+def _made_from(versions: Sequence[VersionOnBoard]) -> list[object]:
     return [
         (version.dataset_id, version.newest, version.before, group.key, result.sha256, result.predictions is not None)
         for version in versions
@@ -85,7 +94,7 @@ def _made_from(versions: Sequence[Version]) -> list[object]:
     ]
 
 
-def _standing(edition: Edition, version: Version) -> Sequence[object]:
+def _standing(edition: Edition, version: VersionOnBoard) -> Sequence[object]:
     """What the whole board decides of its rows: which of them stand, and their badges."""
     rows = (row for table in edition.board.tables for row in table.rows if row.result.dataset == version.dataset)
     return sorted(((row.result.sha256, row.badges) for row in rows), key=lambda pair: pair[0])

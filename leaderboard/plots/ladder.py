@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from edu_rag.look.texts import signed
 from leaderboard.plots.colours import light
-from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, fit, of_all
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System
 from leaderboard.plots.scales import Scale, linear
@@ -73,7 +73,7 @@ def ladder_of(system: System) -> Ladder | None:
 
 def _drawing(ladders: Sequence[Ladder]) -> Drawing:
     drawn = ladders[:MOST]
-    entries = [Entry(rung, MARKS[rung]) for rung in RUNGS if any(rung in ladder.scores for ladder in drawn)]
+    entries = [KeyEntry(rung, MARKS[rung]) for rung in RUNGS if any(rung in ladder.scores for ladder in drawn)]
 
     def height(sheet: Sheet) -> float:
         return 18 * len(key_lines(entries, sheet.width - 8)) + ROW * len(drawn) + 72
@@ -156,7 +156,7 @@ def ladder_plot(systems: Sequence[System]) -> Plot:
             "evidence was tried, all rungs are on the questions that have some."
         ),
         stands_out=_stands_out(systems, ladders) if ladders else empty,
-        columns=(*FIRST_COLUMNS, Column("Questions"), *(Column(rung.capitalize()) for rung in RUNGS)),
+        columns=(*FIRST_COLUMNS, PlotColumn("Questions"), *(PlotColumn(rung.capitalize()) for rung in RUNGS)),
         rows=[_row(ladder) for ladder in ladders],
         drawing=_drawing(ladders) if ladders else None,
     )

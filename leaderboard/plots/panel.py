@@ -37,7 +37,7 @@ class Mark(NamedTuple):
     size: float = 8
 
 
-class Entry(NamedTuple):
+class KeyEntry(NamedTuple):
     """A line of the key: a mark or a dash pattern, and its words."""
 
     words: str
@@ -152,13 +152,13 @@ class Panel:
         self.figure.add_artist(Line2D(xs, ys, color=light("zero"), linewidth=0.7))
 
 
-def _entry_width(entry: Entry) -> float:
+def _entry_width(entry: KeyEntry) -> float:
     return 22 + width_of(entry.words, SIZE) + 16
 
 
-def key_lines(entries: Sequence[Entry], width: float) -> list[list[Entry]]:
+def key_lines(entries: Sequence[KeyEntry], width: float) -> list[list[KeyEntry]]:
     """The key's entries in as many lines as the width needs."""
-    lines: list[list[Entry]] = [[]]
+    lines: list[list[KeyEntry]] = [[]]
     left = width
     for entry in entries:
         if lines[-1] and _entry_width(entry) > left:
@@ -169,7 +169,7 @@ def key_lines(entries: Sequence[Entry], width: float) -> list[list[Entry]]:
     return lines
 
 
-def paint_key(figure: Any, entries: Sequence[Entry], top: float = 10) -> float:
+def paint_key(figure: Any, entries: Sequence[KeyEntry], top: float = 10) -> float:
     """Draw the key from the top of the sheet; return the pixels that it takes."""
     from matplotlib.lines import Line2D
 

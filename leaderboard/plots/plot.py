@@ -57,7 +57,7 @@ class Sheet(NamedTuple):
 WIDE, NARROW = Sheet(800, ""), Sheet(360, "-narrow")
 
 
-class Column(NamedTuple):
+class PlotColumn(NamedTuple):
     """A column of a plot's table."""
 
     words: str
@@ -90,7 +90,7 @@ class Plot:
     kind: str
     shows: str
     stands_out: Words
-    columns: Sequence[Column] = ()
+    columns: Sequence[PlotColumn] = ()
     rows: Sequence[Sequence[Cell]] = ()
     drawing: Drawing | None = None
 

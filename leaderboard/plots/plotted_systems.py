@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from edu_rag.look.texts import signed
 from edu_rag.scorecard.card import ScoreCard
 from leaderboard.board.present import Row, Table
-from leaderboard.board.rank import Rank
-from leaderboard.plots.plot import Cell, Column
+from leaderboard.board.rank import BoardRank
+from leaderboard.plots.plot import Cell, PlotColumn
 from leaderboard.plots.plot_sentences import Named, Words, shown
 
-FIRST_COLUMNS = (Column("No."), Column("System", is_number=False))
+FIRST_COLUMNS = (PlotColumn("No."), PlotColumn("System", is_number=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class System:
     name: str
     page: str
     card: ScoreCard
-    rank: Rank
+    rank: BoardRank
 
     @property
     def is_blind(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edu_rag.records import Question
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 from leaderboard.questions.briefing import Briefing
 from leaderboard.questions.disk_heap import Spill
 from leaderboard.questions.lesson_markup import Desk, Lesson, make_lesson
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Room:
     """The questions, lesson pages and systems of one exam."""
 
-    def __init__(self, edition: Edition, exam: Exam) -> None:
+    def __init__(self, edition: Edition, exam: SiteExam) -> None:
         self.exam = exam
         self.folder = folder_of(exam)
         self.questions: Sequence[Question] = exam.questions

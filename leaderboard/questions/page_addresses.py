@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leaderboard.edition import Edition
-    from leaderboard.exams import Exam
+    from leaderboard.exams import SiteExam
 
 TOP = "questions/index.html"
 """The list of explorers, where there are several."""
 
 
-def folder_of(exam: Exam) -> str:
+def folder_of(exam: SiteExam) -> str:
     """Where an exam's pages stand; a split's name holds no '-', so that no two exams share a folder."""
     name, major, split = exam.key
     return f"questions/{name}-v{major}-{split}"
 
 
-def explorer_of(exam: Exam) -> str:
+def explorer_of(exam: SiteExam) -> str:
     """The page of an exam's explorer."""
     return f"{folder_of(exam)}/index.html"
 

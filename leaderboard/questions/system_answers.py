@@ -37,7 +37,7 @@ class Line(msgspec.Struct, gc=False):
     passages: tuple[Place, ...] = ()
 
 
-class Sheet(msgspec.Struct, array_like=True, gc=False):
+class AnswerSheet(msgspec.Struct, array_like=True, gc=False):
     """What one file of predictions says to the questions of a lesson page, an entry a question in the page's order.
 
     `systems` are the numbers of those whose file it is: a system may stand in the table of a split and in those of
@@ -69,7 +69,7 @@ class Answer(NamedTuple):
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_SHEETS = msgspec.msgpack.Decoder(Sheet)
+_SHEETS = msgspec.msgpack.Decoder(AnswerSheet)
 
 
 def said_by(line: Line, question: Question) -> str | None:
@@ -116,7 +116,7 @@ def read_sheets(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
     """
     path, systems, on_these_pages = handed_in
     sizes = [len(page.numbers) for page in briefing.pages]
-    sheets = [Sheet(systems, [None] * n, [None] * n, [()] * n) for n in sizes]
+    sheets = [AnswerSheet(systems, [None] * n, [None] * n, [()] * n) for n in sizes]
     asked, seats, questions = _asked_of(briefing, systems), briefing.seats, briefing.questions
     for line in _lines(path):
         seat = seats.get(line.question_id)
@@ -140,14 +140,14 @@ def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
     return within_budget(read_sheets, briefing, handed_in, what=handed_in.path)
 
 
-def decoded(sheets: Sequence[bytes]) -> list[Sheet]:
+def decoded(sheets: Sequence[bytes]) -> list[AnswerSheet]:
     """What `read_sheets` encoded."""
     return [_SHEETS.decode(sheet) for sheet in sheets]
 
 
-def answers_at(briefing: Briefing, at: int, sheets: Sequence[Sheet]) -> Iterator[list[Answer]]:
+def answers_at(briefing: Briefing, at: int, sheets: Sequence[AnswerSheet]) -> Iterator[list[Answer]]:
     """The answers to each question of a lesson page, systems in order: all that were asked it."""
-    of_system: list[Sheet | None] = [None] * len(briefing.outcomes)
+    of_system: list[AnswerSheet | None] = [None] * len(briefing.outcomes)
     for sheet in sheets:
         for system in sheet.systems:
             of_system[system] = sheet

@@ -16,10 +16,10 @@ from leaderboard.exams import ids_sha256
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leaderboard.board.collect import Group
+    from leaderboard.board.collect import ResultGroup
     from leaderboard.board.present import Row
     from leaderboard.edition import Edition
-    from leaderboard.exams import Exam
+    from leaderboard.exams import SiteExam
 
 NOT_ASKED = "-"
 
@@ -47,14 +47,14 @@ class Asked:
         """The file that was scored, where it is at hand."""
         return self.row.result.predictions
 
-    def is_on_pages_of(self, exam: Exam) -> bool:
+    def is_on_pages_of(self, exam: SiteExam) -> bool:
         """Whether its passages are of this dataset's pages: another version has other texts under the same ids."""
         card, here = self.row.result.card, exam.dataset.id
         # Where nobody kept the hash, `made_on` is name and version alone.
         return (card.made_on or card.dataset) in (here, str(exam.dataset.manifest.release))
 
 
-def _places(exam: Exam, group: Group) -> list[int] | None:
+def _places(exam: SiteExam, group: ResultGroup) -> list[int] | None:
     """The exam's number of each question of a table; None for a sample of more questions than it has.
 
     Raises DataError where the table's scorecards have another number of questions, or other ones.
@@ -90,7 +90,7 @@ def _less(letters: str, others: Sequence[str]) -> str:
     return letters
 
 
-def asked_of(edition: Edition, exam: Exam) -> Iterator[Asked]:
+def asked_of(edition: Edition, exam: SiteExam) -> Iterator[Asked]:
     """Every row of every table of an exam, tables in the board's order: whole splits before samples."""
     before: dict[str, list[str]] = {}
     for table, group in zip(edition.board.tables, edition.groups, strict=True):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from edu_rag.look.bar_geometry import Part, outcome_parts
+from edu_rag.look.bar_geometry import BarPart, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
@@ -70,7 +70,7 @@ class QuestionView:
     question: Question
     anchor: str
     counts: Counts | None
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
     choices: Sequence[Said]
     others: Sequence[Said]
     pages: Sequence[ShownPage]

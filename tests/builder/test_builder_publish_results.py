@@ -15,7 +15,7 @@ from builder_results import DATASET, IDS, card, facts, full, prediction, put, ro
 
 from builder.publishing.exam_ids import ids_sha256
 from builder.publishing.hidden_results import rules_of
-from builder.publishing.results_tables import Asked, Made, write_results, written
+from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results, written
 from builder.publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset
@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 REPO = "school/results"
 
 
-def made(results: Path, out: Path, **more: Any) -> Made:
+def made(results: Path, out: Path, **more: Any) -> WrittenResults:
     out.mkdir()
-    return write_results(out, Asked(results=results, repo=REPO, **more))
+    return write_results(out, PublishRequest(results=results, repo=REPO, **more))
 
 
 @pytest.fixture
@@ -321,9 +321,12 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
 
 def test_a_folder_that_holds_something_is_never_written_over(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with written(Asked(results=results, repo=REPO), out) as (folder, told):
+    with written(PublishRequest(results=results, repo=REPO), out) as (folder, told):
         assert sorted(told.sizes) == sorted(str(path.relative_to(folder)) for path in out.rglob("*.*"))
-    with pytest.raises(ConfigError, match="holds something already"), written(Asked(results=results, repo=REPO), out):
+    with (
+        pytest.raises(ConfigError, match="holds something already"),
+        written(PublishRequest(results=results, repo=REPO), out),
+    ):
         pass
 
 
