@@ -133,7 +133,7 @@ class _Child:
         self._pid, self._process = pid, process
 
     def give(self, packed: bytes) -> None:
-        """Send the job. A child that died before it had all of it says so by its status."""
+        """Send the job. The status of a child shows whether it died before it had read all of it."""
         if self._process is None or self._process.stdin is None:
             raise ValueError("a fork has its job already")
         with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:

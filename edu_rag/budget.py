@@ -27,7 +27,7 @@ MEMORY_BYTES = 300_000_000
 SMALL_BYTES = 64_000
 """Strict JSON or plain lines of this size are read in less time than a child takes to start."""
 _LEAST_CPU_S = 0.05
-"""What a file still has that has spent its budget: enough to be refused by the same path as any other."""
+"""Seconds left to a file that has spent its budget: enough to refuse it on the normal path."""
 _MOST_CPU_S = 86_400
 _SHORTEN = "shorten it"
 _MORE_TIME = f"shorten it; if it is honest and only slow, set {CPU_VARIABLE} to more seconds"
@@ -68,13 +68,14 @@ def within_budget(
     cpu_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> R:
-    """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
+    """Return the result of `work(*arguments)`, computed in a child with `cpu_s` processor seconds and `memory_bytes` of
+    memory.
 
     `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that
     reads what its parent holds copies it page by page. All that is given and returned must be picklable (see `Job`),
-    and the result should be small. What the work changes in memory is lost with the child. Inside such a child the
-    work is simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or the
-    child dies.
+    and the result should be small. Changes that the work makes in memory are lost with the child. Inside such a child
+    the work is simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or
+    the child dies.
     """
     if bounded_child.is_inside():
         prepare()

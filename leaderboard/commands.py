@@ -40,7 +40,7 @@ def _lines(board: Board) -> list[str]:
 
 
 def _base_url(text: str) -> str:
-    """Where the site will stand, with one '/' at its end; empty where nobody said. Raises ConfigError."""
+    """The address of the site, with one '/' at its end; empty if it was not given. Raises ConfigError."""
     from edu_rag.errors import ConfigError
     from edu_rag.look.links import safe_link
 
@@ -51,7 +51,7 @@ def _base_url(text: str) -> str:
 
 
 def _repository(text: str) -> str:
-    """The repository's web address without a '/' at its end; empty where nobody said. Raises ConfigError."""
+    """The repository's web address without a '/' at its end; empty if it was not given. Raises ConfigError."""
     from edu_rag.errors import ConfigError
     from edu_rag.look.links import safe_link
 

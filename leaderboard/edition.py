@@ -19,9 +19,9 @@ class Edition:
     """The board, its groups of results in the same order as its tables, and what else was given to the build.
 
     `exams` are the splits whose questions may be shown, by (dataset name, major, split): see leaderboard.exams.
-    `base_url` is where the site will stand, with a '/' at its end, or empty where nobody said; `repository` is the web
-    address of the project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first.
-    `workers` is how many processes may make pages; no byte depends on it.
+    `base_url` is the address of the site with a '/' at its end, or empty; `repository` is the web address of the
+    project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first. `workers` is how many
+    processes may make pages; no byte depends on it.
     """
 
     board: Board

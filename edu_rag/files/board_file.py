@@ -108,7 +108,7 @@ class BoardDataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardFile:
-    """What the maintainers' file says: the team under which the project's own systems stand, and the datasets."""
+    """The maintainers' file: the team name of the project's own systems, and the datasets."""
 
     baselines_team: Name
     datasets: list[BoardDataset]

@@ -31,7 +31,7 @@ ROW_GROUP_ROWS: Mapping[str, int] = {
     "gold": 5_000,
 }
 Documents = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, bytes]]
-"""Files that are no tables, made from the folder and the entries of its tables."""
+"""Files other than tables, made from the folder and the entries of its tables."""
 SHARD_BYTES = 300_000_000
 """Bytes of a shard's rows as JSON: about 100 MB of Parquet, inside the 50-200 MB that the Hub advises."""
 
@@ -180,7 +180,7 @@ def write_dataset(
 
     A table is a sequence in any order, or an iterator in the order of SORT_KEYS, of which one row group is held at a
     time. An empty table is left out, since `datasets` cannot load a split without rows. `documents` makes
-    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is no
+    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is not a
     dataset folder.
     """
     folder = folder.absolute()  # "." has no name to put a dot before

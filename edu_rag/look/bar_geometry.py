@@ -7,13 +7,13 @@ from typing import NamedTuple
 from edu_rag.scorecard.card import OUTCOMES, Counts
 
 AXIS = 200
-"""Width of the common score axis: -1 lies at 0, zero at 100, +1 at 200."""
+"""Width of the common score axis: -1 is at 0, zero at 100, +1 at 200."""
 WIDTH = 100
 """Width of a stacked outcome bar."""
 
 
 class IntervalBar(NamedTuple):
-    """Where a score and its interval lie on the common axis."""
+    """The positions of a score and its interval on the common axis."""
 
     at: str
     low: str | None

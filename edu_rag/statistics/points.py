@@ -1,4 +1,4 @@
-"""Outcomes as integers, and which questions stand or fall together."""
+"""Outcomes as integers, and the groups of questions that are drawn together."""
 
 from __future__ import annotations
 

@@ -75,9 +75,9 @@ def clean_of(
 ) -> list[Clean | None]:
     """The two parts of each scorecard that declares overlap, in the order given; None for the others.
 
-    All scorecards must share one set of questions. Each system has a clean part of its own, on which every system of
-    the table is scored and ranked; systems that declare the same questions share the work. `full`: the ranks on all
-    questions, where they are known; `fewest` instead of `fewest_clean`.
+    All scorecards must share one set of questions. For each system's clean part, every system of the table is scored
+    and ranked on it; systems that declare the same questions share the work. `full`: the ranks on all questions, where
+    they are known; `fewest` instead of `fewest_clean`.
     """
     from edu_rag.statistics import shared_lessons
 

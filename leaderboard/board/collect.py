@@ -25,7 +25,7 @@ MAX_RULE = 300
 
 
 class TableKey(NamedTuple):
-    """What two results must share to stand in one table."""
+    """The properties that results of one table share."""
 
     name: str
     major: int

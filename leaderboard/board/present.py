@@ -36,7 +36,7 @@ class SliceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceGroup:
-    """Slices of one table: of the many-valued `attribute`, or of all few-valued ones where it is None."""
+    """Slices of one table: of the many-valued `attribute`, or of all few-valued ones if it is None."""
 
     attribute: str | None
     rows: Sequence[SliceRow]
@@ -108,7 +108,7 @@ class Row:
 
     @property
     def cost(self) -> Cost | None:
-        """What a question costs, where that is known."""
+        """The cost of a question, if it is known."""
         return cost_of(self.result.card.cost)
 
     @property
@@ -150,7 +150,7 @@ class Table:
 
     @property
     def has_tries(self) -> bool:
-        """Whether a row tells that its team has more than one run."""
+        """Whether a row shows that its team has more than one run."""
         return any(row.tells_runs for row in self.rows)
 
     @property
@@ -170,7 +170,7 @@ class Board:
 
 
 def sample_text(key: TableKey, n: int) -> str:
-    """What part of the split was asked, in words."""
+    """The part of the split that was asked, in words."""
     questions = f"{n:,} question{'' if n == 1 else 's'}"
     if key.sample is None:
         return f"the whole split, {questions}"
@@ -185,7 +185,7 @@ def _slice_row(part: Slice) -> SliceRow:
 
 
 def _slices(slices: Sequence[Slice]) -> list[SliceGroup]:
-    """Few-valued attributes together in one group; each many-valued one, such as lesson, in a group of its own."""
+    """Few-valued attributes together in one group; each many-valued one, such as lesson, in its own group."""
     shown = [part for part in slices if part.counts.n]
     sizes = Counter(part.attribute for part in shown)
     few = [_slice_row(part) for part in shown if sizes[part.attribute] <= FEW_VALUES]
@@ -198,17 +198,17 @@ def _slices(slices: Sequence[Slice]) -> list[SliceGroup]:
 
 
 def page_of(key: TableKey, slug: str) -> str:
-    """Where a system's page lies inside the site."""
+    """The path of a system's page in the site."""
     return f"systems/{key.id}/{slug}.html"
 
 
 def earlier_scorecard(result: Result) -> str:
-    """Where the scorecard of a result that was replaced lies inside the site; its dataset version tells it apart."""
+    """The path of a replaced result's scorecard in the site; it has the dataset version."""
     return f"data/{result.key.id}/{result.card.system.slug}/earlier/{result.dataset.version}/scorecard.json"
 
 
 class _Whole:
-    """What a row says that only the whole board knows."""
+    """Facts of a row that need the whole board."""
 
     def __init__(self, groups: Sequence[ResultGroup]) -> None:
         results = [result for group in groups for result in (*group.results, *group.earlier)]

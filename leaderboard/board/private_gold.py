@@ -1,4 +1,4 @@
-"""Splits whose gold is not public: what systems said there, beside how it was counted, would tell it.
+"""Splits whose gold is not public: answers together with their outcomes would reveal it.
 
 A dataset's manifest names them (`sources["hidden_splits"]`), or the board's file does (`hidden_gold`). A rule holds for
 all versions of a dataset: they share their questions.

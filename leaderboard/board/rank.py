@@ -56,7 +56,7 @@ def detectable_difference(cards: Sequence[ScoreCard]) -> float | None:
 
 
 def detectable_sentence(cards: Sequence[ScoreCard]) -> str:
-    """What the table can and cannot tell apart, in one sentence."""
+    """The smallest difference that the table can detect, in one sentence."""
     n = cards[0].counts.n
     difference = detectable_difference(cards)
     questions = f"{n:,} question{'' if n == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""How to get a dataset and load it: code that runs as it stands, from the folder in which datasets/ lies."""
+"""How to get a dataset and load it: code that runs unchanged, from the folder that holds datasets/."""
 
 from __future__ import annotations
 

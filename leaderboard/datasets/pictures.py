@@ -54,7 +54,7 @@ def _lying(counts: Sequence[Count], total: int, dim: frozenset[str] = frozenset(
 
 
 def fates_plot(facts: Facts) -> Plot | None:
-    """What became of the search results."""
+    """Search results by their outcome."""
     total = facts.fates.total()
     if not total:
         return None
@@ -193,7 +193,7 @@ def hosts_plot(facts: Facts) -> Plot | None:
 
 
 def kinds_plot(facts: Facts) -> Plot:
-    """What kinds of questions there are."""
+    """Questions by kind."""
     total = facts.n_questions
     order = sorted(facts.kinds, key=lambda kind: (-facts.kinds[kind], kind))
     names = {kind: f"{kind[0].replace('_', ' ')}, {kind[1]} choices" for kind in order}
@@ -227,7 +227,7 @@ class Rate(NamedTuple):
 
 
 def label_rates(facts: Facts) -> list[Rate]:
-    """Evidence by any method and by each, and leaks: of all questions whose gold is there, and by kind."""
+    """Evidence by any method and by each, and leaks: over all questions with gold, and by kind."""
     total = facts.told.total()
     kinds = sorted(facts.told, key=lambda kind: (-facts.told[kind], kind))
     found = [Rate("with evidence", facts.with_evidence.total(), total)]
@@ -238,7 +238,7 @@ def label_rates(facts: Facts) -> list[Rate]:
 
 
 def labels_plot(facts: Facts) -> Plot | None:
-    """Which questions have evidence on their pages, and which stand on one."""
+    """Questions with evidence on their pages, and questions that a page repeats."""
     total = facts.told.total()
     if not facts.n_pages or not total:
         return None

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 Mark = Literal["", "strong", "em", "code"]
 MAX_CHARACTERS = 40_000
-"""Of one section."""
+"""The limit of one section."""
 _TOKEN = re.compile(r"\\([!-/:-@\[-`{-~])|(&lt;)|(\*\*|\*|`)")
 _ITEM = re.compile(r"( *)- (.*)")
 _MARKS: dict[str, Mark] = {"**": "strong", "*": "em", "`": "code"}
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What stands under a heading of the second level."""
+    """The text under a heading of the second level."""
 
     title: str
     blocks: Sequence[Block]
@@ -94,7 +94,9 @@ def blocks_of(lines: Iterable[str]) -> list[Block]:
 
 
 def sections_of(text: str, most: int = 100) -> list[Section]:
-    """The first `most` sections under `## ` headings, each cut at MAX_CHARACTERS; what stands before is left out."""
+    """The first `most` sections under `## ` headings, each cut at MAX_CHARACTERS; text before the first heading is left
+    out.
+    """
     parts = re.split(r"^## ", text, maxsplit=most + 1, flags=re.MULTILINE)[1 : most + 1]
     found = []
     for part in parts:

@@ -27,7 +27,9 @@ TOP = "datasets.html"
 
 
 class VersionTable(NamedTuple):
-    """A table of the board with results on a version: how many systems stand in it by them, and how many moved on."""
+    """A table of the board with results on a version: how many systems are in it with them, and how many have newer
+    results.
+    """
 
     table: Table
     n_systems: int
@@ -36,7 +38,7 @@ class VersionTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownVersion:
-    """One version of a dataset. `dataset` is None where its folder was not given."""
+    """One version of a dataset. `dataset` is None if its folder was not given."""
 
     id: DatasetId
     dataset: Dataset | None = None
@@ -51,12 +53,12 @@ class ShownVersion:
 
     @property
     def text(self) -> str:
-        """What results name: `name@version#hash8`."""
+        """The id that results name: `name@version#hash8`."""
         return str(self.id)
 
     @property
     def folder(self) -> str:
-        """Where its pictures and files lie inside the site."""
+        """The folder of its pictures and files in the site."""
         return f"datasets/{self.id.release.folder}-{self.id.hash8}"
 
     @property
@@ -76,7 +78,7 @@ class ShownVersion:
 
     @cached_property
     def changes(self) -> list[Section]:
-        """What changed, the newest version first."""
+        """Changes, the newest version first."""
         return self._sections(CHANGES)[:MOST_CHANGES]
 
     def _sections(self, name: str) -> list[Section]:
@@ -84,7 +86,7 @@ class ShownVersion:
         return sections_of(path.read_text(encoding="utf-8", errors="replace")) if path else []
 
     def files(self) -> dict[str, Path]:
-        """Its files that are no tables and not too large, as far as the manifest lists them; and the manifest."""
+        """Its listed files that are not tables and not too large; and the manifest."""
         if self.dataset is None:
             return {}
         listed = [name for name in (CARD, CROISSANT, CHANGES) if name in self.dataset.manifest.files]
@@ -93,7 +95,7 @@ class ShownVersion:
 
     @property
     def slices(self) -> list[Slice]:
-        """What the largest scorecard tells of the questions: the parts of its few-valued attributes."""
+        """The slices of the largest scorecard, of its few-valued attributes."""
         cards = sorted((result.card for result in self.results), key=lambda card: (-card.counts.n, card.system.slug))
         if not cards:
             return []

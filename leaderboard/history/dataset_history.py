@@ -1,4 +1,4 @@
-"""What the board has said over time: versions of the datasets, scores that moved between them, systems taken back."""
+"""The board over time: versions of the datasets, scores that moved between them, withdrawn systems."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from leaderboard.board.collect import Result, ResultGroup, TableKey
 from leaderboard.board.present import Board, Row, Table, earlier_scorecard, present
 
 STEPS = ("questions or gold changed", "pages, evidence or extraction changed", "only metadata changed")
-"""What a step of a version's three numbers means."""
+"""The meaning of each of a version's three numbers."""
 
 
 def version_page(dataset: DatasetId) -> str:
-    """Where the board of a dataset version lies inside the site; it stays there when the version is superseded."""
+    """The path of the board of a dataset version in the site; it stays when the version is superseded."""
     return f"history/{dataset.release.folder}.html"
 
 
@@ -53,7 +53,7 @@ class VersionOnBoard:
 
     @property
     def step(self) -> str:
-        """What changed against the version before, by the numbers; empty for the first."""
+        """The change against the version before, by the numbers; empty for the first."""
         if self.before is None:
             return ""
         pairs = zip(self.dataset.version, self.before.version, strict=True)
@@ -87,7 +87,7 @@ class Move(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What may have moved it, in words."""
+        """The possible causes, in words."""
         if self.new.key.major != self.old.key.major:
             return "other questions or gold"
         if self.new.card.made_on:
@@ -137,7 +137,7 @@ def versions_of(groups: Sequence[ResultGroup]) -> list[VersionOnBoard]:
 
 
 def _chain_key(result: Result) -> tuple[str, str, str, str, str]:
-    """What stays the same over the versions of a dataset."""
+    """The properties that stay the same over the versions of a dataset."""
     key = result.key
     return key.name, key.split, key.sample or "", key.answers_rule, result.card.system.slug
 
@@ -169,7 +169,7 @@ def withdrawn_of(board: Board) -> list[tuple[Table, Row]]:
 
 
 def _kept_row(row: Row, replaced: set[Path]) -> Row:
-    """A row whose downloads are those of its own result, not of the newer one that has its page."""
+    """A row with the downloads of this result, not of the newer one that has its page."""
     if row.result.scorecard not in replaced:
         return row
     return replace(row, scorecard=earlier_scorecard(row.result), predictions=None)

@@ -1,4 +1,4 @@
-"""What happened on the board, newest first: results, dataset versions, corrections; for the feed and the history."""
+"""Events of the board, newest first: results, dataset versions, corrections; for the feed and the history."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _version_event(version: VersionOnBoard) -> Iterator[Event]:
 
 
 def about(erratum: Erratum) -> str:
-    """What an entry of the ledger is about, in words."""
+    """The subject of an entry of the ledger, in words."""
     named = (("", erratum.dataset), ("system ", erratum.system), ("question ", erratum.question), ("", erratum.page))
     return ", ".join(f"{word}{clip(one_line(value), 80)}" for word, value in named if value)
 
@@ -93,7 +93,7 @@ def _erratum_event(erratum: Erratum) -> Event:
 
 
 def events_of(groups: Sequence[ResultGroup], errata: Sequence[Erratum]) -> list[Event]:
-    """The newest MAX_EVENTS events. Results without a time are no event."""
+    """The newest MAX_EVENTS events. Results without a time are not events."""
     found = [_erratum_event(erratum) for erratum in errata]
     for version in versions_of(groups):
         found += _version_event(version)

@@ -27,7 +27,7 @@ FORMAT = "edu-rag-compare-v1"
 PAGE = "compare.html"
 INDEX = "data/compare.json"
 BEST = 10
-"""Systems of a table whose pairs all stand on the page itself."""
+"""The most systems whose pairs are all on the page itself."""
 ALPHA = 0.05
 MAX_NAME = 80
 MAX_TEAM = 60
@@ -61,12 +61,12 @@ class Ring:
 
     @property
     def made_from(self) -> list[object]:
-        """What its pairs depend on."""
+        """The inputs that its pairs depend on."""
         return [self.table.key, [row.result.sha256 for row in self.rows]]
 
     @property
     def questions(self) -> str | None:
-        """Where the index of its questions lies in the site: see leaderboard/questions/__init__.py."""
+        """The path of the index of its questions in the site: see leaderboard/questions/__init__.py."""
         return None if self.exam is None else f"{folder_of(self.exam)}/index.json"
 
     @property
@@ -191,7 +191,7 @@ def _ring(edition: Edition, table: Table) -> Ring:
 
 
 def _seen(ring: Ring) -> list[object]:
-    """What its part of the page shows beside scorecards."""
+    """The parts of the page that need more than scorecards."""
     rows = [(row.name, row.rank, row.page, row.withdrawn, row.result.predictions is not None) for row in ring.rows]
     return [*ring.made_from, ring.questions, ring.table.sample_text, rows]
 

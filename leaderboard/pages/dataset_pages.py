@@ -46,12 +46,12 @@ TOOLS = {
 
 
 def picture_of(version: ShownVersion, plot: Plot, sheet: Sheet) -> str:
-    """Where a picture lies inside the site."""
+    """The path of a picture in the site."""
     return f"{version.folder}/{plot.name}{sheet.suffix}.svg"
 
 
 class CountTable(NamedTuple):
-    """A small table: `head` stands over the names, `means` says what they mean where they are flags of ours."""
+    """A small table: `head` is the heading of the names, `means` explains those that are our flags."""
 
     title: str
     head: str

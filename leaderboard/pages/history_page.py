@@ -25,7 +25,7 @@ from leaderboard.site_parts import SitePart, key_of
 
 PAGE = "history.html"
 MAX_MOVES = 500
-"""Moved scores that the page tells; all are in the scorecards."""
+"""The most moved scores on the page; all are in the scorecards."""
 
 
 def _history(
@@ -63,7 +63,7 @@ def _version(edition: Edition, pages: jinja2.Environment, version: VersionOnBoar
 
 
 def _pages_about(edition: Edition, erratum: Erratum) -> list[tuple[str, str]]:
-    """Pages of the site that an entry is about: their words and where they lie."""
+    """Pages of the site that an entry is about: their words and paths."""
     found = [
         (f"the board of {erratum.dataset}", version.page)
         for version in versions_of(edition.groups)
@@ -95,7 +95,7 @@ def _made_from(versions: Sequence[VersionOnBoard]) -> list[object]:
 
 
 def _standing(edition: Edition, version: VersionOnBoard) -> Sequence[object]:
-    """What the whole board decides of its rows: which of them stand, and their badges."""
+    """Properties of rows that depend on the whole board: whether they are current, and their badges."""
     rows = (row for table in edition.board.tables for row in table.rows if row.result.dataset == version.dataset)
     return sorted(((row.result.sha256, row.badges) for row in rows), key=lambda pair: pair[0])
 

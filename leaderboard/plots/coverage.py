@@ -53,7 +53,7 @@ def _number(value: object, low: float = 0.0, high: float = 1.0) -> float | None:
 
 
 def _points(values: object) -> list[tuple[float, float]] | None:
-    """(coverage, risk) of each stored point; None where what is stored is no curve."""
+    """(coverage, risk) of each stored point; None if the stored value is not a curve."""
     found: list[tuple[float, float]] = []
     for part in values if isinstance(values, list | tuple) else ():
         told = (part.get("coverage"), part.get("risk")) if isinstance(part, Mapping) else (None, None)

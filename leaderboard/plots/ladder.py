@@ -45,7 +45,7 @@ def _n(values: object) -> int | None:
 
 
 def _with_evidence(evidence: Mapping[str, Any], bare: object) -> tuple[int | None, Mapping[str, float | None]]:
-    """All four rungs on the questions with evidence, where a ceiling can be told."""
+    """All four rungs on the questions with evidence, if there is a ceiling."""
     n = _n(evidence)
     counts = evidence.get("counts")
     correct = _number(counts, "correct", 0, n or 0)
@@ -60,7 +60,7 @@ def _with_evidence(evidence: Mapping[str, Any], bare: object) -> tuple[int | Non
 
 
 def ladder_of(system: System) -> Ladder | None:
-    """What the probes of a scorecard say; None where they say too little for two rungs."""
+    """The rungs from the probes of a scorecard; None if there are fewer than two."""
     probes = system.card.probes
     evidence, bare = probes.get("evidence-only"), probes.get("no-context")
     if isinstance(evidence, Mapping):
@@ -138,7 +138,7 @@ def _row(ladder: Ladder) -> tuple[Cell, ...]:
 
 
 def ladder_plot(systems: Sequence[System]) -> Plot:
-    """What the pages are worth to each system, and what better ones would be."""
+    """How much the pages add to each system's score, and how much better pages would."""
     ladders = [ladder for system in systems if (ladder := ladder_of(system)) is not None]
     empty: Words = (
         "Nothing to draw: no system of this table was probed without its pages or with the evidence alone "

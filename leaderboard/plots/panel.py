@@ -1,4 +1,4 @@
-"""Axes on a sheet: limits and ticks of our own scales, texts at pixels from the top left, and the key of the marks."""
+"""Axes on a sheet: limits and ticks of our scales, texts at pixels from the top left, and the key of the marks."""
 
 from __future__ import annotations
 
