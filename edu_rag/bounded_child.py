@@ -42,7 +42,7 @@ _inside = False
 
 
 class Job(NamedTuple):
-    """What a child does: `prepare()` without limits, then `work(*arguments)` within them.
+    """The job of a child: `prepare()` without limits, then `work(*arguments)` within them.
 
     `streams`: the work is a generator function, whose items are sent back as they come. A fresh interpreter gets the
     job by pickle, so `work` and `prepare` are functions of modules, methods, or partials of these.

@@ -95,7 +95,10 @@ _PLAIN: Mapping[str, Callable[[str, Any], Any]] = {
     "cost_usd": _real,
     "energy_j": _real,
 }
-"""Functions that make a field plain: numbers of numpy and torch are accepted. What cannot be is told by its field."""
+"""Functions that make a field plain: numbers of numpy and torch are accepted.
+
+An impossible value is reported with its field.
+"""
 
 
 def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:

@@ -36,7 +36,7 @@ class SliceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceGroup:
-    """Slices of one table: of the many-valued `attribute`, or of all few-valued ones if it is None."""
+    """Slices of one table: of the many-valued `attribute`, or of all few-valued attributes."""
 
     attribute: str | None
     rows: Sequence[SliceRow]

@@ -66,8 +66,8 @@ def _baselines_key() -> str:
 def tellers(results: Iterable[Result]) -> set[Path]:
     """The scorecards, best first, whose rows tell how many runs their team has: each team's best one.
 
-    There the luck of many runs lies; said on every row it would say no more. The project's own baselines are no
-    contestants, and tell nothing.
+    Many runs raise the best score by luck; the same note on every row would add nothing. The project's own baselines do
+    not compete, so their rows have no note.
     """
     best: dict[str, Path] = {}
     for result in results:

@@ -29,7 +29,7 @@ class Margins(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What a mark looks like: matplotlib's shape, a tone, and whether it is filled."""
+    """The look of a mark: matplotlib's shape, a tone, and whether it is filled."""
 
     shape: str
     tone: str
@@ -131,12 +131,14 @@ class Panel:
         text_at(self.figure, x, y, words, tone=tone, anchor=anchor, **more)
 
     def names(self, x: str, y: str) -> None:
-        """What the axes are: the upright one above its ticks, the flat one below them, each with its better end."""
+        """The titles of the axes: the vertical one above its ticks, the horizontal one below them, each with its better
+        end.
+        """
         self.text(4, self.area.top - 15, y, tone="quiet")
         self.text(self.area.right, self.area.bottom + 36, x, tone="quiet", anchor="end")
 
     def labels(self, labels: Iterable[Label], size: float = SIZE) -> None:
-        """Placed labels, those that stand off their mark with a hair between."""
+        """Placed labels; a thin line joins a distant label to its mark."""
         for number, label in enumerate(labels):
             self.text(label.x, label.y, label.text, anchor=label.anchor, size=size, name=f"label{number}")
             if abs(label.y - label.of.y) > 1.5 * size:

@@ -1,4 +1,4 @@
-"""What a plot is: its sentences, its numbers, and how to draw it on sheets of two widths."""
+"""A plot: its sentences, its numbers, and how to draw it on sheets of two widths."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Drawing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """One plot of a table. `drawing` is None where there is nothing to draw: `stands_out` then says why.
+    """One plot of a table. `drawing` is None if there is nothing to draw; `stands_out` then says why.
 
     `name` names its files and its place on the page; `kind` says in two or three words what sort of picture it is.
     """
@@ -95,7 +95,7 @@ class Plot:
     drawing: Drawing | None = None
 
     def svg(self, sheet: Sheet, title: str) -> bytes:
-        """The picture on one sheet, under a title for whoever opens the file alone. Raises ValueError without one."""
+        """The picture on one sheet, with a title for readers who open only the file. Raises ValueError without one."""
         drawing = self.drawing
         if drawing is None:
             raise ValueError(f"{self.name} has nothing to draw")

@@ -125,7 +125,7 @@ def _drawing(spots: Sequence[Spot], price: Price) -> Drawing:
 
 
 def _paint_front(panel: Panel, front: Sequence[Spot]) -> list[Box]:
-    """A staircase: between two of the front, the dearer score has not been reached yet. Return where it runs."""
+    """A staircase: between two points of the front, the next score is not reached yet. Return where it runs."""
     xs = [panel.x.place(spot.cost) for spot in front] + [panel.x.high]
     ys = [spot.system.score for spot in front] + [front[-1].system.score]
     panel.axes.step(xs, ys, where="post", color=light("front"), linewidth=1.5, zorder=2)

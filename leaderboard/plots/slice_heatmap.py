@@ -40,7 +40,7 @@ class SlicePart(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What its questions share."""
+        """The value that its questions share."""
         return f"{_plain(self.attribute)}: {_plain(self.value)}"
 
 
@@ -77,7 +77,7 @@ def _cell_words(score: float, sheet: Sheet) -> str:
 
 
 class _Grid(NamedTuple):
-    """Where rows and columns lie, in pixels."""
+    """The positions of rows and columns, in pixels."""
 
     sheet: Sheet
     left: float
@@ -106,7 +106,7 @@ def _kept(parts: Sequence[SlicePart], sheet: Sheet) -> list[SlicePart]:
 
 
 def _heads(parts: Sequence[SlicePart], sheet: Sheet) -> list[str]:
-    """What stands over the columns: on a narrow sheet, which has no room for attributes above, with these."""
+    """The headings of the columns: on a narrow sheet, which has no room for attributes above, with these."""
     return [part.words if sheet.is_narrow else _plain(part.value) for part in parts]
 
 
@@ -248,7 +248,7 @@ def _row(system: System, parts: Sequence[SlicePart]) -> tuple[Cell, ...]:
 
 
 def slice_plot(systems: Sequence[System]) -> Plot:
-    """Who is good at what."""
+    """The scores of each system by slice."""
     parts = parts_of(systems)
     big = any(part.n >= MIN_N for part in parts)
     empty = too_few(systems, "slices and was not withdrawn")

@@ -1,4 +1,4 @@
-"""Where the pages of questions stand in the site."""
+"""The paths of question pages in the site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOP = "questions/index.html"
 
 
 def folder_of(exam: SiteExam) -> str:
-    """Where an exam's pages stand; a split's name holds no '-', so that no two exams share a folder."""
+    """The folder of an exam's pages; a split's name holds no '-', so that no two exams share a folder."""
     name, major, split = exam.key
     return f"questions/{name}-v{major}-{split}"
 

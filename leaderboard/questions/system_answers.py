@@ -1,4 +1,4 @@
-"""What systems said: each file of predictions is read once, and its answers are laid down by lesson page."""
+"""The answers of systems: each file of predictions is read once, and its answers are stored by lesson page."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ class Line(msgspec.Struct, gc=False):
 
 
 class AnswerSheet(msgspec.Struct, array_like=True, gc=False):
-    """What one file of predictions says to the questions of a lesson page, an entry a question in the page's order.
+    """The answers of one file of predictions to the questions of a lesson page, one entry per question in the page's
+    order.
 
-    `systems` are the numbers of those whose file it is: a system may stand in the table of a split and in those of
-    samples of it. `said` is a label, other words, or None; `cited` are spans as Briefing.packed numbers them.
+    `systems` are the numbers of its systems: a system may be in the table of a split and in those of its samples.
+    `said` is a label, other words, or None; `cited` are spans as Briefing.packed numbers them.
     """
 
     systems: Sequence[int]
@@ -59,7 +60,7 @@ class HandedIn(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one system said to one question, and the letter of its outcome."""
+    """The answer of one system to one question, and the letter of its outcome."""
 
     system: int
     letter: str
@@ -141,7 +142,7 @@ def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
 
 
 def decoded(sheets: Sequence[bytes]) -> list[AnswerSheet]:
-    """What `read_sheets` encoded."""
+    """The value that `read_sheets` encoded."""
     return [_SHEETS.decode(sheet) for sheet in sheets]
 
 

@@ -1,4 +1,4 @@
-"""Who was asked what: the rows of an exam's tables with their outcomes in the order of the exam."""
+"""The systems that were asked: the rows of an exam's tables with their outcomes in the order of the exam."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ NOT_ASKED = "-"
 class Asked:
     """One row of a table. Both texts hold a letter a question of the exam, '-' where there is none.
 
-    `counted` leaves out the questions that the same slug was asked in an earlier table: a system that stands in the
-    table of the split and in that of a sample is one voice on a question's page.
+    `counted` leaves out the questions that the same slug was asked in an earlier table: a system in the table of the
+    split and in that of a sample counts once on a question's page.
     """
 
     table: str
@@ -114,6 +114,6 @@ def tally(asked: Sequence[Asked], n: int) -> NDArray[np.int32]:
 
 
 def counts_at(tallied: NDArray[np.int32], numbers: Sequence[int]) -> Counts | None:
-    """The outcomes of some questions together; None where nobody was asked."""
+    """The outcomes of some questions together; None if no system was asked."""
     sums = tallied[:, list(numbers)].sum(axis=1).tolist()
     return Counts(**dict(zip(OUTCOMES, sums, strict=True))) if any(sums) else None

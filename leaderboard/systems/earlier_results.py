@@ -28,7 +28,7 @@ class PastResult(NamedTuple):
 
 
 def _chain(result: Result) -> tuple[str, str, str | None, str]:
-    """What stays the same over the versions of a dataset."""
+    """The properties that stay the same over the versions of a dataset."""
     return result.key.name, result.key.split, result.key.sample, result.key.answers_rule
 
 

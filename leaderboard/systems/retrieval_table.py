@@ -1,4 +1,4 @@
-"""What a system cites against the evidence, as a table of metrics by how many passages are looked at."""
+"""A system's citations against the evidence, as a table of metrics by the number of passages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Retrieved(NamedTuple):
 
 
 def number_of(value: object, low: float, high: float) -> float | None:
-    """A number within the bounds; None for whatever else a file may hold in its place."""
+    """A number within the bounds; None for any other value that a file may hold."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         return None
     return float(value)

@@ -1,4 +1,4 @@
-"""Predictions of scorecards that have none beside them: found among submissions by the hash that a scorecard holds.
+"""Predictions of scorecards that have none next to them: found among submissions by the hash that a scorecard holds.
 
 Which file of a submission is scored on which dataset is the harness's to decide (docs/scoring.md, section 11). Here
 nothing is decided: a file is a scorecard's if and only if its SHA-256 is the one that the scorecard names.
@@ -72,9 +72,9 @@ class _Shelves:
 
 
 def with_predictions(groups: Sequence[ResultGroup], folders: Sequence[Path]) -> Found:
-    """Give ranked results the predictions that stand in folders of submissions; those they replaced show none.
+    """Give ranked results the predictions from folders of submissions; replaced results show none.
 
-    Raises ConfigError where one is no folder.
+    Raises ConfigError if one is not a folder.
     """
     for folder in folders:
         if not folder.is_dir():
