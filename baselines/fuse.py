@@ -81,7 +81,7 @@ def weighted_rrf(alpha: float = 1.0, epsilon: float = EPSILON, sparse_weight: fl
     score(d) = w_S / (epsilon + rank_S(d)) + w_D / (epsilon + rank_D(d)), w_S = alpha * S(q'), w_D = 1 - w_S; a text
     that a ranking lacks gets nothing from it. w_S is cut to 0 ... 1, so that an alpha above 1 makes no negative weight.
     epsilon is "a small constant to avoid division by zero", without a value: ranks count from 1 here, so none can
-    occur, and 1e-6 leaves plain w / rank. (RRF's usual 60 is no small constant: it makes ranks nearly equal, so that
+    occur, and 1e-6 leaves plain w / rank. (RRF's usual 60 is not a small constant: it makes ranks nearly equal, so that
     the heavier ranking's last text beats the lighter one's first.) The text under equation 4 says that general queries
     lower w_D; the equations raise it, and are followed. `sparse_weight` fixes w_S, for comparison.
     """

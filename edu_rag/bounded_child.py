@@ -2,7 +2,7 @@
 
 There are two forms of child. A fork has the dataset at hand without reading or copying it, and only what it returns
 travels back: 10 ms for a process of 200 MB. But a lock that another thread of Python holds would stay locked in it for
-ever, so while there is another thread, and where the system is not Linux, the child is a fresh interpreter that gets
+ever, so while there is another thread, and if the system is not Linux, the child is a fresh interpreter that gets
 the pickled job: 200 ms, and the dataset once more.
 """
 
@@ -109,7 +109,7 @@ def run(job: Job) -> Generator[Any, None, Ended]:
 
 
 def _next(answers: IO[bytes]) -> Any:
-    """The child's next item in a tuple, how it ended, or None where it said nothing more."""
+    """The child's next item in a tuple, how it ended, or None if it said nothing more."""
     try:
         return pickle.load(answers)  # noqa: S301 - by our child
     except (EOFError, pickle.UnpicklingError):  # it died; its status says how

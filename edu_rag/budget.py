@@ -47,7 +47,7 @@ def one_budget_a_file() -> Iterator[None]:
 
 
 def default_cpu_s(environment: Mapping[str, str] = os.environ) -> float:
-    """Processor seconds for one file. Raises ConfigError where the variable for it is not a number above zero."""
+    """Processor seconds for one file. Raises ConfigError if the variable for it is not a number above zero."""
     given = environment.get(CPU_VARIABLE)
     if given is None:
         return CPU_S
@@ -130,7 +130,7 @@ def _charged(job: Job, what: object, cpu_s: float | None) -> Generator[Any, None
 
 
 def _refuse(status: int, what: object, cpu_s: float, memory_bytes: int) -> None:
-    """Raise BudgetError where the child did not end by itself."""
+    """Raise BudgetError if the child did not end by itself."""
     if status in (-signal.SIGPROF, -signal.SIGXCPU):
         raise BudgetError(what, f"takes more than {cpu_s:g} s of processor time to read", _MORE_TIME)
     if status == NO_MEMORY:

@@ -51,7 +51,7 @@ class BuildLog:
             self._waiting.clear()
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append one line. Raises DataError where the file cannot be written."""
+        """Append one line. Raises DataError if the file cannot be written."""
         line = msgspec.json.encode({"at": self._now().isoformat(), "event": event, **fields}) + b"\n"
         with self._turn:
             if self._path is None:

@@ -148,7 +148,7 @@ def _settings_notes(submission: Submission) -> Iterator[str]:
 
 
 def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
-    """Check the questions that a team declares; ids of another split or version are no fault."""
+    """Check the questions that a team declares; ids of another split or version are not fault."""
     if folder.is_symlink():
         return SubmissionFindings([], [])
     try:
@@ -168,7 +168,7 @@ def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
 
 
 def _leftovers(folder: Path) -> Iterator[str]:
-    """What a run left beside the predictions, which a pull request must not bring."""
+    """What a run left next to the predictions, which a pull request must not bring."""
     found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
     if found:
         more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""
@@ -187,7 +187,7 @@ def check_submission(
 ) -> SubmissionFindings:
     """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults.
 
-    `here`: its command is to start on this machine; else a program that only this machine lacks is no fault.
+    `here`: its command is to start on this machine; else a program that only this machine lacks is not a fault.
     `later`: datasets (`name-version`) whose predictions the caller checks next, so that each file is read once.
     """
     submission, faults = all_faults(folder)

@@ -22,7 +22,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _marker(site: Path) -> dict[str, Any]:
-    """Our marker. Raises ConfigError where the folder is not a site of ours."""
+    """Our marker. Raises ConfigError if the folder is not a site of ours."""
     not_ours = ConfigError(site, "is not empty and no site that `edu-rag board` wrote", "name another --out")
     if not (site / MARKER).is_file():
         raise not_ours
@@ -80,7 +80,7 @@ def write_site(
 ) -> WrittenPart:
     """Let `fill` write into a new folder, then put it at `site` in one step; return what was written.
 
-    Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError where `site` must not
+    Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError if `site` must not
     be replaced, or its folder cannot be written.
     """
     check_target(site, results)

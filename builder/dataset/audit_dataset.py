@@ -31,7 +31,7 @@ class Audit:
 def fetch_details(store: Path) -> dict[str, str]:
     """By canonical URL, what the crawl store says of each fetch that was not kept: the fault, or its status.
 
-    Reads only. Raises DataError where there is no readable store.
+    Reads only. Raises DataError if there is no readable store.
     """
     from builder.store.reader import StoreReader
 
@@ -44,7 +44,7 @@ def fetch_details(store: Path) -> dict[str, str]:
 
 
 def audit(folder: Path, store: Path | None = None, examples: int = EXAMPLES) -> Audit:
-    """Audit all splits of a dataset folder. Raises DataError where folder or store is damaged."""
+    """Audit all splits of a dataset folder. Raises DataError if folder or store is damaged."""
     dataset = Dataset(folder)
     details = fetch_details(store) if store is not None else {}
     questions, pages = [], []
@@ -73,7 +73,7 @@ def audit_values(found: Audit) -> dict[str, Any]:
 
 
 def quartiles(ordered: Sequence[int]) -> tuple[int, int, int, int, int]:
-    """Smallest, first quartile, median, third quartile and largest of sorted numbers; zeros where there are none."""
+    """Smallest, first quartile, median, third quartile and largest of sorted numbers; zeros if there are none."""
     if not ordered:
         return 0, 0, 0, 0, 0
     last = len(ordered) - 1

@@ -133,7 +133,7 @@ def _pairs_of(
 def pairs(dataset: Dataset, settings: Export, counts: Counter[str]) -> Iterator[ChatPair]:
     """The pairs of one split, ordered by question and kind; `counts` is filled with what was made and what was not.
 
-    Raises DataError where the split's gold is not in the folder.
+    Raises DataError if the split's gold is not in the folder.
     """
     split = settings.split
     if not dataset.files("gold", split):

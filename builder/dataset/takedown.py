@@ -98,7 +98,7 @@ class _Counts:
         self.evidenced: set[str] = set()
 
     def sources(self, before: Mapping[str, Any], n_questions: int, n_gone: int) -> dict[str, Any]:
-        """`sources` with the same keys, counted anew as far as the tables tell."""
+        """`sources` with the same keys, counted again as far as the tables tell."""
         kept = {page_id for _, page_id in self.pairs}
         total = sum(self.characters[page_id] for _, page_id in self.pairs)
         counted = {
@@ -247,7 +247,7 @@ def nothing_matches(folder: Path, entry: TakeDown) -> DataError:
 def take_down(dataset: Dataset, plan: TakedownPlan, out: Path) -> Manifest:
     """Write the next minor version without what the plan takes, to `out` (which may be the dataset's own folder).
 
-    Rows are streamed; card, plots and metadata are made anew, CHANGES.md is carried on. Raises DataError where the
+    Rows are streamed; card, plots and metadata are made again, CHANGES.md is carried on. Raises DataError if the
     plan takes nothing.
     """
     if plan.is_empty:

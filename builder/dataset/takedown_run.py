@@ -45,7 +45,7 @@ class TakedownRequest:
 
 
 def _store_of(request: TakedownRequest) -> Path | None:
-    """The crawl store to note the take-down in, or None where there is none. Raises DataError for a wrong --store."""
+    """The crawl store to note the take-down in, or None if there is none. Raises DataError for a wrong --store."""
     folder = request.folder if request.folder.name not in ("", "..") else request.folder.resolve()
     store = request.store or folder.with_name(f"{folder.name}.crawl")
     if (store / STORE_MARK).is_file():
@@ -128,7 +128,7 @@ def _note(store: Path, entry: TakeDown) -> None:
 
 
 def run_takedown(request: TakedownRequest) -> dict[str, Any]:
-    """Do what the request asks and say what was done, as JSON-ready values. Raises DataError where nothing matches.
+    """Do what the request asks and say what was done, as JSON-ready values. Raises DataError if nothing matches.
     A page that is already removed is not a fault: `already` says so.
 
     The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring

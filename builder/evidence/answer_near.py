@@ -43,7 +43,7 @@ class Needle(NamedTuple):
 
 
 def needle_of(text: str) -> Needle | None:
-    """The needle of an answer's text; None where its words are too common or too short to be found."""
+    """The needle of an answer's text; None if its words are too common or too short to be found."""
     words = words_of(text)
     if words and words[0] in ("a", "an", "the"):
         words = words[1:]

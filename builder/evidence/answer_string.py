@@ -5,7 +5,7 @@ A sentence supports the gold answer when
   article left out), and
 * of the question's content words (no stop words, none of the gold's own, plural endings cut) it holds at least half,
   and at least two where there are two.
-It does not apply, and finds nothing, where holding the answer's words is no support: true/false questions, choices
+It does not apply, and finds nothing, where holding the answer's words is not support: true/false questions, choices
 such as "all of the above", questions with "not" or "except", and golds of a single character.
 Its precision and recall on hand labels are in docs/evidence.md.
 """

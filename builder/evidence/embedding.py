@@ -54,7 +54,7 @@ def _located(model: str) -> str:
 def load_encoder(model: str) -> Encode:
     """Texts to unit vectors by a sentence-transformers model: a folder, a known package, or what the hub's cache holds.
 
-    Raises MissingExtraError without sentence-transformers, ConfigError where the weights are not on this machine: a
+    Raises MissingExtraError without sentence-transformers, ConfigError if the weights are not on this machine: a
     build never downloads a model by itself.
     """
     try:

@@ -64,7 +64,7 @@ def _opposite(statement: frozenset[str], sentence: frozenset[str]) -> bool:
 
 
 def agrees(statement: str, sentence: str) -> bool | None:
-    """Whether a sentence about the same things says what the statement says; None where it takes no side."""
+    """Whether a sentence about the same things says what the statement says; None if it takes no side."""
     ours = frozenset(english_stem(word) for word in words_of(statement))
     theirs = frozenset(english_stem(word) for word in words_of(sentence))
     numbers, found = set(_NUMBERS.findall(statement)), set(_NUMBERS.findall(sentence))
@@ -109,7 +109,7 @@ class TrueFalse:
 
 
 def _is_true(question: Question, gold: Gold) -> bool | None:
-    """Whether the gold says that the statement holds; None where the question is no true/false question."""
+    """Whether the gold says that the statement holds; None if the question is not a true/false question."""
     if question.kind != "true_false" or gold.answer is None:
         return None
     return {"true": True, "false": False}.get(question.choices[gold.answer].strip(" .").casefold())

@@ -52,7 +52,7 @@ def _element_classes() -> Any:
 
 
 def parse_html(html: str) -> Any:
-    """An lxml tree of the page, or None where there is nothing in it."""
+    """An lxml tree of the page, or None if there is nothing in it."""
     import lxml.etree
     import lxml.html
 
@@ -93,7 +93,7 @@ def signs_of(tree: Any) -> PageSigns:
 
 
 def page_title(tree: Any) -> str:
-    """The page's title: <title>, else og:title, else the first heading; empty where there is none."""
+    """The page's title: <title>, else og:title, else the first heading; empty if there is none."""
     for path in ("//head/title", '//meta[@property="og:title"]/@content', "//h1", "//title"):
         for found in xpath(path)(tree):
             title = clean_text(found if isinstance(found, str) else str(found.text_content())).replace("\n", " ")

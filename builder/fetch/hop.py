@@ -56,7 +56,7 @@ def headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
 def target_of(here: str, location: str) -> str:
     """Where a Location header points: absolute, without fragment, percent-encoded as browsers do it.
 
-    Raises ValueError where no URL can be made of it.
+    Raises ValueError if no URL can be made of it.
     """
     parts = urlsplit(urljoin(here, location.strip()))
     path, query = (quote(part, safe=_URL_MARKS, errors="surrogateescape") for part in (parts.path, parts.query))

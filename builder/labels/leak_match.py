@@ -26,7 +26,7 @@ class LeakMatch:
 
 
 def best_match(stem: Sequence[str], stem_text: str, words: Sequence[str], low: int, high: int) -> LeakMatch | None:
-    """The passage of `words[low:high]` most like the stem, or None where there is none like it.
+    """The passage of `words[low:high]` most like the stem, or None if there is none like it.
 
     Aligned roughly by letters (partial ratio), then by words: the longest common subsequence, in which a misspelt
     word counts nearly as itself. Weighted by meaning: function words count little.

@@ -16,7 +16,7 @@ from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
 class ResultEntry:
     """One scorecard, without what is large in it. Invariants: names are plain; predictions are those that were scored.
 
-    `predictions` is None where they are not to be found.
+    `predictions` is None if they are not to be found.
     """
 
     path: Path

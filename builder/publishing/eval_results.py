@@ -60,13 +60,13 @@ def _is_repo(text: str) -> bool:
 
 
 def require_repo(option: str, text: str) -> None:
-    """Raise ConfigError where a text is no `org/name` of the Hub."""
+    """Raise ConfigError if a text is no `org/name` of the Hub."""
     if not _is_repo(text):
         raise ConfigError(option, f"{text[:80]!r} is no repository", "give ORG/NAME")
 
 
 def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bool) -> Known:
-    """`NAME@VERSION=ORG/REPO[@SHA]`, parsed, beside the datasets that the board gets from the Hub.
+    """`NAME@VERSION=ORG/REPO[@SHA]`, parsed, next to the datasets that the board gets from the Hub.
 
     Raises ConfigError, also where metadata is asked for and no dataset is known to be on the Hub.
     """
@@ -86,7 +86,7 @@ def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bo
 
 
 def model_of(card: ScoreCard) -> str | None:
-    """The one Hub id among the models that a system names; None where there is none or more than one."""
+    """The one Hub id among the models that a system names; None if there is none or more than one."""
     ids = sorted({model for model in card.system.models if _is_repo(model)})
     return ids[0] if len(ids) == 1 else None
 

@@ -62,7 +62,7 @@ class ExamIds:
             self._by_fingerprint[fingerprint] = self._proven(fingerprint, group)
 
     def ids_of(self, entry: ResultEntry) -> Ids | None:
-        """The ids behind a scorecard's letters, in their order; None where nothing proves them."""
+        """The ids behind a scorecard's letters, in their order; None if nothing proves them."""
         ids = self._by_fingerprint.get(entry.ids_sha256) if entry.ids_sha256 else self._from_dataset(entry)
         return ids if ids is not None and len(ids) == entry.n else None
 

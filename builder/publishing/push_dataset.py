@@ -127,7 +127,7 @@ def _changed_pages(before: Manifest, folder: Path, files: Collection[str]) -> di
 
 
 def _refuse_published(api: HfApi, plan: PushPlan) -> list[str]:
-    """The files that are in the repository now. Raises DataError where this version is there: versions never change."""
+    """The files that are in the repository now. Raises DataError if this version is there: versions never change."""
     refs = api.list_repo_refs(plan.repo, repo_type="dataset")
     if any(tag.name == plan.tag for tag in refs.tags):
         raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: what is published stays")

@@ -197,7 +197,7 @@ def write_results(folder: Path, asked: PublishRequest) -> WrittenResults:
 
 
 def make_empty(folder: Path, option: str) -> None:
-    """Make a folder. Raises ConfigError where there is one that holds something."""
+    """Make a folder. Raises ConfigError if there is one that holds something."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise ConfigError(option, f"{folder} holds something already", "name a new or an empty folder")
     try:

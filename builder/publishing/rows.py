@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ABSENT = "absent"
-"""The status of a question for which no prediction was handed in."""
+"""The status of a question for which no prediction was submitted."""
 MAX_ANSWER = 1_000
-"""Characters of an answer: a longer one is no answer to these questions, but may be a page of somebody's."""
+"""Characters of an answer: a longer one is not an answer to these questions, but may be a page of somebody's."""
 MAX_PAGE_ID = 100
 MAX_OFFSET = 2**31 - 1
 _OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
@@ -126,7 +126,7 @@ def _passages(per_row: Sequence[Sequence[Passage]]) -> pa.Array:
 def prediction_table(
     entry: ResultEntry, card: ScoreCard, ids: Ids | None, *, responses: bool
 ) -> tuple[pa.Table | None, Cut]:
-    """The rows of one scorecard's predictions in order of question id, and what was cut; None where there are none.
+    """The rows of one scorecard's predictions in order of question id, and what was cut; None if there are none.
 
     With ids, one row for every question of the exam, those without a prediction as `absent`, each with its outcome.
     Without ids the outcome stays empty; and of a sample nothing is published, since which lines belong to it is not

@@ -1,9 +1,9 @@
 """Reading question files: TQA's nested JSON, CRAG's records and flat JSON lines, into records or a list of every fault.
 
 Real files are dirty. The rules, each counted in `Reading.mended`:
-* a blank choice, or a letter left out (a, c, d), is no choice: the letters after it move up, and the gold with them;
-* a gold that is no letter but equals the text of exactly one choice ("true") means that choice.
-Everything else that breaks a record's invariant, or a gold that is no choice, is a fault; no question is dropped.
+* a blank choice, or a letter left out (a, c, d), is not a choice: the letters after it move up, and the gold with them;
+* a gold that is not a letter but equals the text of exactly one choice ("true") means that choice.
+Everything else that breaks a record's invariant, or a gold that is not a choice, is a fault; no question is dropped.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def decoded(raw: RawResponse, shape: type[T]) -> T | PageRead:
 
 
 def web_urls(urls: Sequence[str]) -> tuple[str, ...]:
-    """Those that are http(s) addresses, in order; what else an engine returns is no page."""
+    """Those that are http(s) addresses, in order; what else an engine returns is not a page."""
     return tuple(url for url in urls if url.startswith(("http://", "https://")))
 
 

@@ -91,7 +91,7 @@ class Brave:
 
     @classmethod
     def with_key_from(cls, environment: Mapping[str, str], config: BraveConfig) -> Brave:
-        """Raises ConfigError, which never shows the key, where the variable is not set or cannot be a header."""
+        """Raises ConfigError, which never shows the key, if the variable is not set or cannot be a header."""
         key = environment.get(config.key_variable, "").strip()
         if not key:
             raise ConfigError(

@@ -38,7 +38,7 @@ def _holds(text: str, marks: tuple[str, ...]) -> bool:
 
 
 def _refusal(last: RawResponse) -> tuple[State, str] | None:
-    """The state that a response stands for, or None where it is a result page of any kind."""
+    """The state that a response stands for, or None if it is a result page of any kind."""
     text = _text(last)
     if "/sorry/" in last.url or _holds(text, _BLOCKED):
         return "blocked", 'the "unusual traffic" page'

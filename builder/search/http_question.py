@@ -79,7 +79,7 @@ class Asker:
         self._now = now
 
     def ask(self, request: SearchRequest) -> RawResponse:
-        """The response, with any status. Raises AskingError where none came whole, in time and within bounds."""
+        """The response, with any status. Raises AskingError if none came whole, in time and within bounds."""
         answers: queue.SimpleQueue[RawResponse | AskingError] = queue.SimpleQueue()
         # requests' own time-out is per read: a header that drips would hold us for hours. A thread can be left behind.
         thread = threading.Thread(target=self._answer, args=(request, answers), name="search", daemon=True)

@@ -39,7 +39,7 @@ class RecordPlace:
 
 
 def warc_files(paths: Sequence[str]) -> list[Path]:
-    """The WARC files among and in the paths, sorted by name. Raises ConfigError where one holds none."""
+    """The WARC files among and in the paths, sorted by name. Raises ConfigError if one holds none."""
     found: dict[Path, None] = {}
     for path in map(Path, paths):
         files = [file for file in path.rglob("*") if file.name.endswith(SUFFIXES)] if path.is_dir() else [path]
@@ -65,7 +65,7 @@ def _status(record: Any) -> int:
 
 
 def _key(uri: str | None) -> str | None:
-    """The canonical URL of a record's target, or None where it is no page that we could serve: no host name, a port."""
+    """The canonical URL of a record's target, or None if it is not a page that we could serve: no host name, a port."""
     try:
         url = canonical_url((uri or "").strip("<>"))
         parts = urlsplit(url)
@@ -143,7 +143,7 @@ class WarcPages:
                 yield url, body, _media_type(record)
 
     def answer(self, url: str) -> Archived | None:
-        """The stored response for a URL, its body decoded; None where there is none."""
+        """The stored response for a URL, its body decoded; None if there is none."""
         key = _key(url)
         place = self._places.get(key) if key is not None else None
         if place is None:

@@ -146,7 +146,7 @@ def check_pin(folder: Path, found: Manifest, wanted: BoardDataset) -> None:
 
 
 def check_pinned(folder: Path, found: Manifest, board: BoardFile) -> BoardDataset:
-    """The board's entry of a dataset. Raises ConfigError where the board does not have it or pins another one."""
+    """The board's entry of a dataset. Raises ConfigError if the board does not have it or pins another one."""
     named = next((one for one in board.datasets if (one.name, one.version) == (found.name, found.version)), None)
     if named is None:
         known = ", ".join(entry.id for entry in board.datasets)

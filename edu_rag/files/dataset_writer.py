@@ -71,7 +71,7 @@ class _TableWriter:
         self._rows_of: list[int] = []
 
     def add(self, record: object) -> None:
-        """One more record. Raises ValueError where it does not come after the one before."""
+        """One more record. Raises ValueError if it does not come after the one before."""
         row = _row(record)
         key = tuple(row[name] for name in SORT_KEYS[self._config])
         if self._last_key is not None and key < self._last_key:
@@ -158,7 +158,7 @@ def _swap(new: Path, folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise DataError where a dataset written here would replace something else than a dataset folder."""
+    """Raise DataError if a dataset written here would replace something else than a dataset folder."""
     is_ours = (folder / manifests.FILE_NAME).is_file()
     if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
         raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")

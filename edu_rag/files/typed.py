@@ -38,7 +38,7 @@ def _fault_of(error: Exception) -> str:
 
 
 def _allowed(wanted: Any) -> list[str]:
-    """The values of the enumerations in a type, in order; none where there is none."""
+    """The values of the enumerations in a type, in order; none if there is none."""
     inner = typing.get_args(wanted)
     if typing.get_origin(wanted) is typing.Literal:
         return [str(value) for value in inner]

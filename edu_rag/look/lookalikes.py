@@ -107,7 +107,7 @@ def _bones(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def skeletons(name: str) -> frozenset[str]:
-    """The skeletons of a name (compare UTS 39, section 4), as written and casefolded; empty where nothing is seen.
+    """The skeletons of a name (compare UTS 39, section 4), as written and casefolded; empty if nothing is seen.
 
     Two, because case changes what a letter looks like: Cyrillic capital EN is an H, the small one is not an h.
     """

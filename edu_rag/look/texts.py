@@ -47,7 +47,7 @@ def signed(value: float) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A rate as a percentage with one decimal; a dash where there is none."""
+    """A rate as a percentage with one decimal; a dash if there is none."""
     return "–" if value is None else f"{value * 100:.1f}"
 
 

@@ -148,7 +148,7 @@ class Counts:
 
     @property
     def accuracy_given_attempted(self) -> float | None:
-        """Correct among answered (Mala et al. eq. 11, adjusted accuracy); None where nothing was answered."""
+        """Correct among answered (Mala et al. eq. 11, adjusted accuracy); None if nothing was answered."""
         attempted = self.correct + self.incorrect
         return self.correct / attempted if attempted else None
 
@@ -194,7 +194,7 @@ class ScoreCard:
 
     Invariants: dataset, split, sample and slug are names (`edu_rag.names`); `outcomes` holds one letter (see
     OUTCOME_LETTERS) a question, in the order of question ids, and its letters are the counts; each slice has at most n
-    questions; intervals are (low, high) pairs; `lessons` is empty where no lesson is known, else the number of each
+    questions; intervals are (low, high) pairs; `lessons` is empty if no lesson is known, else the number of each
     question's lesson, in the same order, counted from 0 in the order in which lessons first occur, -1 for a question
     without one; `attribution` adds up to the questions not correct.
 

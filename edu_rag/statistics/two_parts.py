@@ -29,7 +29,7 @@ def kept(outcomes: str, lessons: Sequence[int], marks: str, mark: str) -> tuple[
 
 
 def part_of(outcomes: str, lessons: Sequence[int], marks: str, mark: str) -> Part | None:
-    """The part of the questions with this mark; None where there is none."""
+    """The part of the questions with this mark; None if there is none."""
     own, own_lessons = kept(outcomes, lessons, marks, mark)
     if not own:
         return None

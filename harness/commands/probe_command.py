@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner) -> Path:
-    """The predictions that probes are held against; where there are none, the system is run first.
+    """The predictions that probes are held against; if there are none, the system is run first.
 
-    Raises SubmissionError where they were made by another version of the system.
+    Raises SubmissionError if they were made by another version of the system.
     """
     from dataclasses import replace
 

@@ -100,7 +100,7 @@ def _evidence(first: Predictions, second: Predictions, support: Support) -> dict
 def overlap_of(first: Predictions, second: Predictions, support: Support) -> dict[str, Any]:
     """How far two systems cite the same, on the questions for which both cite something; and whose evidence is whose.
 
-    Empty where there is no such question.
+    Empty if there is no such question.
     """
     pairs = [(_passages(first, i), _passages(second, i)) for i in sorted(first.keys() & second.keys())]
     pairs = [(a, b) for a, b in pairs if a and b]

@@ -65,7 +65,7 @@ class FlipDetail(NamedTuple):
 
 
 def group_of(first: str, second: str) -> Group | None:
-    """The group of a question from two outcome letters; None where both earn the same."""
+    """The group of a question from two outcome letters; None if both earn the same."""
     if first == "c" or second == "c":
         return None if first == second else "only_first" if first == "c" else "only_second"
     if (first == "i") == (second == "i"):
@@ -121,9 +121,9 @@ def pick(flips: Sequence[Flip], exam: Exam, limit: int | None) -> list[Flip]:
 
 
 def predictions_beside(path: Path, card: ScoreCard, exam: Exam) -> dict[str, Prediction]:
-    """The predictions that lie beside a scorecard, as `edu-rag score` leaves them; empty where there are none.
+    """The predictions that are next to a scorecard, as `edu-rag score` leaves them; empty if there are none.
 
-    Raises SubmissionError where they are others than the scorecard was made from.
+    Raises SubmissionError if they are others than the scorecard was made from.
     """
     file = (path if path.is_dir() else path.parent) / PREDICTIONS
     if not file.is_file():

@@ -55,7 +55,7 @@ class ComparisonPlan:
 
 
 def spread_from(first: Path, second: Path, choice: Choice) -> PlanSource:
-    """The spread between two systems. Raises SubmissionError where they do not differ on any question."""
+    """The spread between two systems. Raises SubmissionError if they do not differ on any question."""
     (a, b), _ = sides_of([first, second], choice)
     lessons = shared_lessons([a.card.lessons, b.card.lessons])
     spread = spread_of(a.card.outcomes, b.card.outcomes, lessons)

@@ -1,4 +1,4 @@
-"""May scorecards be compared? What must be the same, and what a reader has to know where it is not quite."""
+"""May scorecards be compared? What must be the same, and what a reader has to know if it is not quite."""
 
 from __future__ import annotations
 

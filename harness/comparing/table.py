@@ -38,7 +38,7 @@ class TestedPair(NamedTuple):
 class ComparisonTable:
     """Systems in the order given, the rank of each (shared where they cannot be told apart), and all pairs i < j.
 
-    `detectable` is the smallest score difference that one test finds with 80 % power for a typical pair; None where
+    `detectable` is the smallest score difference that one test finds with 80 % power for a typical pair; None if
     no two systems differ.
     """
 

@@ -42,7 +42,7 @@ def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
 
 
 def sampled(whole: Exam, sample: str | None) -> Exam:
-    """The exam of a sample of a split, or of all of it. Raises ConfigError where the sample does not fit."""
+    """The exam of a sample of a split, or of all of it. Raises ConfigError if the sample does not fit."""
     exam = whole._replace(sample=sample, questions=choose(whole.questions, Sample.parse(sample))) if sample else whole
     return exam._replace(prints=fingerprints(exam))
 

@@ -44,7 +44,7 @@ class Window(NamedTuple):
 class Excerpt(NamedTuple):
     """One page's text around the marked spans: windows of pieces.
 
-    `page` is None where the dataset has no such page; `n_outside` counts cited spans that leave the page's text.
+    `page` is None if the dataset has no such page; `n_outside` counts cited spans that leave the page's text.
     """
 
     page_id: str

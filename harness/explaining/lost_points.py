@@ -28,7 +28,7 @@ MAX_ANSWER = 80
 class Lost(NamedTuple):
     """A question without a right answer, its verdict, and why: one of harness.scoring.attribution.CAUSES.
 
-    `answer` is what the system answered; None where it gave none.
+    `answer` is what the system answered; None if it gave none.
     """
 
     question: Question
@@ -83,7 +83,7 @@ def _answer(prediction: Prediction | None) -> str | None:
 
 
 def lost_to(losses: LostPoints, cause: str) -> list[Lost]:
-    """The questions lost to a cause. Raises SubmissionError where there is no such cause."""
+    """The questions lost to a cause. Raises SubmissionError if there is no such cause."""
     if cause not in CAUSES:
         raise SubmissionError("--lost", f"unknown cause {cause[:40]!r}", f"choose from {', '.join(CAUSES)}")
     return [lost for lost in losses.lost if lost.cause == cause]

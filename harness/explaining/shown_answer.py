@@ -66,7 +66,7 @@ def tell(question: Question, prediction: Prediction | None, verdict: Verdict, so
 
 
 def label_read(told: ShownAnswer, question: Question) -> str | None:
-    """The label that an answer names by the rules of reading; None where it names no single choice."""
+    """The label that an answer names by the rules of reading; None if it names no single choice."""
     said = told.prediction.answer if told.prediction else None
     return None if said is None or not question.choices else read_answer(said, question.choices).label
 

@@ -51,8 +51,8 @@ class JudgedPair(NamedTuple):
 class Agreement:
     """A judge against people on n answers, each either correct or not.
 
-    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None where
-    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None where kappa is undefined.
+    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None if
+    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
     """
 
     n: int
@@ -130,7 +130,7 @@ class JudgeAudit:
 
 
 def cohen_kappa(both: int, judge_only: int, human_only: int, neither: int) -> float | None:
-    """(p_o - p_e) / (1 - p_e) of a 2 x 2 table (Cohen 1960, equation 1); None where p_e is 1, or the table empty."""
+    """(p_o - p_e) / (1 - p_e) of a 2 x 2 table (Cohen 1960, equation 1); None if p_e is 1, or the table empty."""
     n = both + judge_only + human_only + neither
     yes, no = (both + judge_only) * (both + human_only), (human_only + neither) * (judge_only + neither)
     by_chance = yes + no  # n * n * p_e, in whole numbers
@@ -141,7 +141,7 @@ def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -
     """The 95 % percentile interval of kappa, by resampling clusters: one 2 x 2 table a question.
 
     `tables`: (both, judge_only, human_only, neither) of each question. A resample is a multinomial draw over the
-    distinct tables. Resamples in which kappa is undefined are left out; None where none is defined.
+    distinct tables. Resamples in which kappa is undefined are left out; None if none is defined.
     """
     import numpy as np
 
@@ -209,7 +209,7 @@ def _place(verdict: HumanVerdict, seed: int) -> str:
 
 
 def read_human(paths: Sequence[Path]) -> list[HumanVerdict]:
-    """The human verdicts of some files. Raises DataError with file, line and field, or where there is none.
+    """The human verdicts of some files. Raises DataError with file, line and field, or if there is none.
 
     Each is read in a child with the budget of `edu_rag.budget`: raises BudgetError too.
     """

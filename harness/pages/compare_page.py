@@ -42,7 +42,7 @@ class SlicePairRow(NamedTuple):
 
 
 class CauseRow(NamedTuple):
-    """A cause: questions that each system lost to it, and points; None where its answers are not at hand."""
+    """A cause: questions that each system lost to it, and points; None if its answers are not at hand."""
 
     name: str
     meaning: str
@@ -101,7 +101,7 @@ def _slice_groups(comparison: Comparison) -> tuple[list[SlicePairRow], dict[str,
 
 
 def _points_lost(side: Side, exam: Exam | None) -> dict[str, int]:
-    """Points that each cause cost a system; empty where its answers are not at hand, or were given on other pages."""
+    """Points that each cause cost a system; empty if its answers are not at hand, or were given on other pages."""
     if exam is None or not side.predictions or not side.card.attribution:
         return {}
     verdicts = [

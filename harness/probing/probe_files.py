@@ -1,4 +1,4 @@
-"""The probes that lie beside a predictions file: which belong to it, and what they answered."""
+"""The probes that are next to a predictions file: which belong to it, and what they answered."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ProbeAnswers(NamedTuple):
 
 
 def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | None) -> str:
-    """Why a probe's predictions do not belong beside the main run's, or nothing."""
+    """Why a probe's predictions do not belong next to the main run's, or nothing."""
     if record is None:
         return "without a run record"
     if record.dataset != exam.dataset:
@@ -63,7 +63,7 @@ def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | N
 
 
 class _Beside(NamedTuple):
-    """A probe's file beside the predictions: its name in files, how many questions were asked for, why it is stale."""
+    """A probe's file next to the predictions: its name in files, how many questions were asked for, why it is stale."""
 
     path: Path
     probe: str
@@ -78,7 +78,7 @@ class _Beside(NamedTuple):
 
 
 def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
-    """Every probe of this split beside a predictions file."""
+    """Every probe of this split next to a predictions file."""
     main = read_run_record(predictions)
     for path in sorted((predictions.parent / "probes").glob(f"{exam.split}*.jsonl")):
         match = _FILE.fullmatch(path.name)
@@ -141,7 +141,7 @@ def _fit(probe: str, question: Question) -> bool:
 
 
 def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
-    """What each probe beside a predictions file answered, by its name in files (`repeat-1`); empty where none was run.
+    """What each probe next to a predictions file answered, by its name in files (`repeat-1`); empty if none was run.
 
     Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
     read.

@@ -72,7 +72,7 @@ class Probing(NamedTuple):
 
 
 def probe_path(predictions: Path, probe: str) -> Path:
-    """Where a probe's predictions lie: `probes/<split>[-<sample>].<probe>.jsonl` beside the run's."""
+    """Where a probe's predictions lie: `probes/<split>[-<sample>].<probe>.jsonl` next to the run's."""
     return predictions.parent / "probes" / f"{predictions.stem}.{probe}.jsonl"
 
 

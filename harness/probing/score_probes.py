@@ -68,7 +68,7 @@ def _compared(answered: ProbeAnswers, letters: str) -> dict[str, Any]:
 
 
 def _supported(answered: ProbeAnswers, letters: str) -> dict[str, Any]:
-    """The scores on the questions with evidence, where pages can help or mislead; empty where there are none."""
+    """The scores on the questions with evidence, where pages can help or mislead; empty if there are none."""
     main = _letters(answered.questions, answered.gold, answered.main)
     held = [i for i, question in enumerate(answered.questions) if question.question_id in answered.supported]
     scores = [_counts("".join(run[i] for i in held)).score for run in (letters, main)]
@@ -154,7 +154,7 @@ def _repeated(runs: Sequence[ProbeAnswers]) -> dict[str, Any]:
 
 
 def probes_of(predictions_path: Path, exam: Exam) -> dict[str, Any]:
-    """What the probes beside a predictions file say, by name in the order of NAMES; empty where none was run.
+    """What the probes next to a predictions file say, by name in the order of NAMES; empty if none was run.
 
     Of several samples of one probe, the one with most of the exam's questions counts. Raises DataError for a probe's
     file that cannot be read.
@@ -181,7 +181,7 @@ def _percent(share: float, interval: Sequence[float]) -> str:
 
 
 def _meant(consistency: float | None) -> str:
-    """What a p of places is worth beside the share of questions whose order changed and whose choice did not."""
+    """What a p of places is worth next to the share of questions whose order changed and whose choice did not."""
     if consistency is None:
         return ""
     if consistency == 1:

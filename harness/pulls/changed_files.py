@@ -63,13 +63,13 @@ def _too_many() -> SubmissionError:
 
 
 def _slug_in(name: str) -> str | None:
-    """The submission that a name lies in; None where it lies in none."""
+    """The submission that a name lies in; None if it lies in none."""
     parts = name.split("/")
     return parts[1] if len(parts) > 2 and parts[0] == FOLDER else None
 
 
 def accounts_of(root: Path, slug: str) -> tuple[str, ...]:
-    """The logins that a submission names, in small letters; empty where it cannot be read."""
+    """The logins that a submission names, in small letters; empty if it cannot be read."""
     try:
         settings = _settings(root, slug)
     except EduRagError:
@@ -241,7 +241,7 @@ class _Pull:
                 yield SubmissionError(one.name, what, "leave it out")
 
     def _not_a_withdrawal(self) -> list[EduRagError]:
-        """What changed in submission.toml besides `withdrawn`, or why that is no withdrawal."""
+        """What changed in submission.toml besides `withdrawn`, or why that is not a withdrawal."""
         where = f"{self.prefix}{FILE_NAME}"
         try:
             old, new = _settings(self.base, self.slug), _settings(self.head, self.slug)

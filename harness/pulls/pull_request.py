@@ -43,7 +43,7 @@ class _Base(NamedTuple):
 def review(request: ReviewRequest) -> Review:
     """Judge, check, run, score and compare a pull request; what a stranger can cause is told in the review.
 
-    Raises EduRagError where the base or a dataset is at fault, such as a dataset that is not the board's.
+    Raises EduRagError if the base or a dataset is at fault, such as a dataset that is not the board's.
     """
     board = board_of(request.base)
     team = OWN_BASELINES if board is None else board.baselines_team

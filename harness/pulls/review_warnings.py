@@ -158,7 +158,7 @@ def of_outcomes(card: ScoreCard) -> Iterator[str]:
 
 
 def of_rerun(asked: SandboxedRun) -> Iterator[str]:
-    """A system that does not give the answers that were handed in for it."""
+    """A system that does not give the answers that were submitted for it."""
     if asked.n_same < MIN_SAME_AGAIN * asked.n:
         yield f"only {asked.n_same:,} of {asked.n:,} answers were the same when the system was asked again"
 

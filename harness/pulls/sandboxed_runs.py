@@ -1,4 +1,4 @@
-"""Running a handed-in system in the sandbox: over a table without predictions, or a sample of one that has them."""
+"""Running a submitted system in the sandbox: over a table without predictions, or a sample of one that has them."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class OutOfTimeError(SubmissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxedRun:
-    """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as handed in.
+    """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as submitted.
 
-    `is_rerun`: the predictions that are scored were handed in, and these answers only tell whether the system gives
+    `is_rerun`: the predictions that are scored were submitted, and these answers only tell whether the system gives
     them; `seed` is that of their sample. `said`: why not a single one was answered.
     """
 
@@ -108,7 +108,7 @@ class Terms:
 def ask_all(submission: Submission, table: PullTable, into: Path, terms: Terms) -> tuple[Path, SandboxedRun]:
     """Ask a system all of a table in the sandbox; return where its predictions are.
 
-    Raises SandboxError where there is none, with nothing run; SubmissionError where nothing was answered in time.
+    Raises SandboxError if there is none, with nothing run; SubmissionError where nothing was answered in time.
     """
     return _ask(submission, table, into / "made" / table.folder / f"{table.name}.jsonl", terms, None)
 

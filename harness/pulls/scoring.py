@@ -78,7 +78,7 @@ class Scoring:
                 yield table
 
     def _handed_in(self, table: PullTable, path: Path) -> _Source:
-        """Predictions that were handed in, and what a re-run of some of them says."""
+        """Predictions that were submitted, and what a re-run of some of them says."""
         exam, terms = table.exam(), self.request.terms
         if not self.submission.settings.command or terms.choice == "never" or not terms.n_again or self.sandbox:
             return _Source(exam, path, None, ())
@@ -92,7 +92,7 @@ class Scoring:
         return _Source(exam, path, None, ())
 
     def _made_here(self, table: PullTable) -> TableResult | None:
-        """Predictions made in the sandbox and scored; None where they could not be made."""
+        """Predictions made in the sandbox and scored; None if they could not be made."""
         if self.request.terms.choice == "never":
             self.sandbox = "Nothing of the submission was run: this check was told to run nothing."
         if not self.sandbox:
@@ -131,7 +131,7 @@ class Scoring:
             self.kept.append(f"{folder}/{file.name}")
 
     def _scored(self, table: PullTable, source: _Source) -> TableResult:
-        """Score predictions, with nobody vouching for what lies beside them. Raises EduRagError."""
+        """Score predictions, with nobody vouching for what is next to them. Raises EduRagError."""
         target = Target(source.path, self.submission.facts, folder=self.submission.folder)
         lengths = page_lengths(table.dataset, table.split) if may_cite(source.path) else {}
         of = partial(_reported, source.exam, lengths)

@@ -46,14 +46,14 @@ class PullTable(NamedTuple):
 
 
 def board_of(base: Path) -> BoardFile | None:
-    """The base's board.toml; None where it has none. Raises ConfigError or FaultsError."""
+    """The base's board.toml; None if it has none. Raises ConfigError or FaultsError."""
     return read_board_file(base / PLACE) if (base / PLACE).is_file() else None
 
 
 def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[PullTable]:
     """The tables of these datasets that the board has; without a board each dataset's only split.
 
-    Raises ConfigError where a dataset is not the board's: another name, version, or content.
+    Raises ConfigError if a dataset is not the board's: another name, version, or content.
     """
     return [table for dataset in datasets for table in _tables(dataset, board)]
 

@@ -102,7 +102,7 @@ def _same_bytes(base: Path, head: Path, entry: TreeEntry) -> bool:
 
 
 def _changed(base: Path, head: Path, old: TreeEntry, new: TreeEntry) -> str | None:
-    """How one name differs between the trees; None where it does not. Folders differ by what they hold."""
+    """How one name differs between the trees; None if it does not. Folders differ by what they hold."""
     if old.kind != new.kind:
         return f"was {_A[old.kind]} and is now {_A[new.kind]}"
     if new.kind == "file":
@@ -187,7 +187,7 @@ def differences(base: Path, head: Path) -> tuple[list[TreeDifference], bool]:
     """What differs between two checkouts in order of name, and whether that is all; at most MAX_CHANGES.
 
     Nothing is run or imported and no link is followed; files of one size are read, in parts, where both trees have
-    them. Raises SubmissionError where one of the trees is no folder that can be read.
+    them. Raises SubmissionError if one of the trees is not a folder that can be read.
     """
     for root in (base, head):
         try:
@@ -206,7 +206,7 @@ def differences(base: Path, head: Path) -> tuple[list[TreeDifference], bool]:
 
 
 def top_folders(root: Path, folder: str) -> list[str]:
-    """The names of the folders within a base's folder, however many; empty where there is none."""
+    """The names of the folders within a base's folder, however many; empty if there is none."""
     try:
         entries = listing(root, folder, _NO_LIMIT)
     except OSError:

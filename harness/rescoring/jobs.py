@@ -117,7 +117,7 @@ def plans(
 ) -> list[ScoringPlan]:
     """What there is to score. Who answered the whole split stands in the tables of its samples too.
 
-    Raises ConfigError where two of the datasets have one name and version.
+    Raises ConfigError if two of the datasets have one name and version.
     """
     versions = [str(dataset.manifest.release) for dataset in datasets]
     if len(set(versions)) < len(versions):

@@ -91,7 +91,7 @@ def rescore(
     """Score every submission's predictions for these datasets again and write what differs under `results`.
 
     A result that is the same keeps its bytes and its time. A faulty file costs its own result alone and is told in
-    `faults`. Results of other datasets and versions stay as they are. Raises ConfigError where there is no folder of
+    `faults`. Results of other datasets and versions stay as they are. Raises ConfigError if there is no folder of
     submissions (one submission is none), or two of the datasets have one name and version.
     """
     faults: list[EduRagError] = []

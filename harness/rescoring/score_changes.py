@@ -26,7 +26,7 @@ _BESIDE = frozenset({"system files changed", "re-run changed", "caps changed", "
 class ScoreChange:
     """A result that is new or differs from the one before; `question_ids` are those whose outcome changed.
 
-    `before` and `question_ids` are None where there was no result, or where it was on other questions.
+    `before` and `question_ids` are None if there was no result, or where it was on other questions.
     """
 
     system: str
@@ -52,7 +52,7 @@ class Kept:
 class Rescoring:
     """What scoring again found. `n_unchanged` results are the same to the last byte.
 
-    `renewed` were written again, but only what is told beside the score differs: who vouches, under which caps.
+    `renewed` were written again, but only what is told next to the score differs: who vouches, under which caps.
     """
 
     datasets: tuple[str, ...]
@@ -70,7 +70,7 @@ def _as_read_back(card: ScoreCard) -> dict[str, Any]:
 
 
 def causes_of(before: ScoreCard, after: ScoreCard) -> tuple[str, ...]:
-    """Why two results of one system differ, most telling cause first; empty where nothing differs but the time."""
+    """Why two results of one system differ, most telling cause first; empty if nothing differs but the time."""
     was, now = _as_read_back(before), _as_read_back(after)
     if was == now:
         return ()
@@ -107,7 +107,7 @@ def _flipped(before: ScoreCard, after: ScoreCard, exam: Exam) -> tuple[str, ...]
 
 
 def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> ScoreChange | None:
-    """What changed between two results of one system; None where nothing did."""
+    """What changed between two results of one system; None if nothing did."""
     causes = (NEW,) if before is None else causes_of(before, after)
     if not causes:
         return None
@@ -124,7 +124,7 @@ def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> ScoreChan
 
 
 def beside_the_score(move: ScoreChange) -> bool:
-    """Whether all that differs is what is told beside the score, which is no move of it."""
+    """Whether all that differs is what is told next to the score, which is not a move of it."""
     return move.before == move.after and not move.question_ids and _BESIDE.issuperset(move.causes)
 
 

@@ -108,7 +108,7 @@ class _Remaking:
 
 
 def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:
-    """Whether the copy of the predictions beside a scorecard is of what was scored; it need not be there."""
+    """Whether the copy of the predictions next to a scorecard is of what was scored; it need not be there."""
     copy = path.with_name(PREDICTIONS)
     if copy.is_file() and (found := file_sha256(copy)) != card.predictions_sha256:
         yield Difference(PREDICTIONS, found, card.predictions_sha256)

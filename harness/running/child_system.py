@@ -101,7 +101,7 @@ class _CpuWatch:
         self._looked_at = time.monotonic()
 
     def look(self) -> bool:
-        """Raise FaultError where the limit is passed; looks only so often, and says whether it did."""
+        """Raise FaultError if the limit is passed; looks only so often, and says whether it did."""
         if time.monotonic() - self._looked_at < _LOOK_S:
             return False
         self._looked_at = time.monotonic()
@@ -254,7 +254,7 @@ class ChildSystem:
         return FaultError(status, "; ".join(filter(None, [reason, self._process.caps_hit()])), ended=True)
 
     def _require_memory(self) -> None:
-        """Raise FaultError where one of its processes was killed at the memory cap, though others may go on: else it
+        """Raise FaultError if one of its processes was killed at the memory cap, though others may go on: else it
         depends on chance what becomes of it.
         """
         if self._process.is_out_of_memory():

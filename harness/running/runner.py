@@ -1,4 +1,4 @@
-"""Asking a system one question after another: it is started anew when it has ended, and a fault costs its question."""
+"""Asking a system one question after another: it is started again when it has ended, and a fault costs its question."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Sandbox:
     facts: Mapping[str, Any]
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:
-        """Start a command in /app. Raises OSError where the machine has no room for it."""
+        """Start a command in /app. Raises OSError if the machine has no room for it."""
         return self._start(own_python(command), self.runtime.environment, stderr_fd)
 
     def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int) -> BoxedProcess:

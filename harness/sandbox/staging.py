@@ -134,8 +134,8 @@ def _copy_plain(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path, room: int) -> int | None:
-    """Copy a plain file, readable to all; return its bytes, None where it is none. A pipe is not waited for, a link
-    not followed. Raises SandboxError where it is larger than the room, or cannot be read.
+    """Copy a plain file, readable to all; return its bytes, None if it is none. A pipe is not waited for, a link
+    not followed. Raises SandboxError if it is larger than the room, or cannot be read.
     """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class Scored(NamedTuple):
-    """A scorecard with the verdicts and predictions behind it, and what was believed of what lies beside them."""
+    """A scorecard with the verdicts and predictions behind it, and what was believed of what is next to them."""
 
     card: ScoreCard
     verdicts: Sequence[Verdict]
@@ -46,7 +46,7 @@ class Scored(NamedTuple):
 
 
 def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
-    """The present second, or SOURCE_DATE_EPOCH where that is set. Raises SubmissionError where it is no number."""
+    """The present second, or SOURCE_DATE_EPOCH where that is set. Raises SubmissionError if it is not a number."""
     fixed = environment.get("SOURCE_DATE_EPOCH")
     if fixed is None:
         return datetime.now(UTC).replace(microsecond=0)
@@ -59,7 +59,7 @@ class Origin(NamedTuple):
     """Where predictions come from.
 
     The hash of their file, the dataset they were made on where that is another version, what is believed of what lies
-    beside them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
+    next to them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
     """
 
     sha256: str = ""
@@ -272,7 +272,7 @@ def card_of(scored: Scored) -> ScoreCard:
 
 
 def card_and_trust(scored: Scored) -> tuple[ScoreCard, Trust]:
-    """For `score_within`: the scorecard and what was believed of what lies beside the predictions."""
+    """For `score_within`: the scorecard and what was believed of what is next to the predictions."""
     return scored.card, scored.trust
 
 

@@ -133,7 +133,7 @@ def walk(
 
 
 def start_of(path: bytes, n_bytes: int) -> bytes | None:
-    """The first bytes of a regular file; None where it cannot be read. It waits for no pipe and follows no link."""
+    """The first bytes of a regular file; None if it cannot be read. It waits for no pipe and follows no link."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

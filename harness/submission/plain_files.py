@@ -22,7 +22,7 @@ MAX_SETTINGS_BYTES = 100_000
 MAX_RECORD_BYTES = 1_000_000
 PREDICTIONS = "predictions"
 LEFTOVERS = (".log", ".partial", ".failed", ".tmp")
-"""Endings of what a run leaves beside its predictions."""
+"""Endings of what a run leaves next to its predictions."""
 _PROBE = re.compile(r"predictions/[^/]+/probes/[^/]+(?:\.jsonl|\.run\.json)\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
@@ -54,7 +54,7 @@ def in_predictions(name: str) -> bool:
 
 
 def answers_to(name: str) -> QuestionSet | None:
-    """The questions that a file of a submission's tree answers: predictions, or the record beside them; else None."""
+    """The questions that a file of a submission's tree answers: predictions, or the record next to them; else None."""
     for ending in (".jsonl", ".run.json"):
         if in_predictions(name) and name.endswith(ending):
             return QuestionSet.of_place(name.removeprefix(f"{PREDICTIONS}/").removesuffix(ending) + ".jsonl")
@@ -62,7 +62,7 @@ def answers_to(name: str) -> QuestionSet | None:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a run left this beside its predictions: a log, answers of an unfinished or failed run."""
+    """Whether a run left this next to its predictions: a log, answers of an unfinished or failed run."""
     return in_predictions(name) and name.endswith(LEFTOVERS)
 
 
@@ -196,7 +196,7 @@ def _enters(entry: TreeEntry) -> bool:
 def plain_faults(folder: Path, *, handed_in: bool = False) -> list[Fault]:
     """Everything that keeps a submission's folder from being plain; it stops behind MAX_ENTRIES names.
 
-    `handed_in`: as a pull request brings it; on one's own machine what git ignores is no fault.
+    `handed_in`: as a pull request brings it; on one's own machine what git ignores is not a fault.
     """
     if folder.is_symlink():
         return [Fault("link", "", "is a link", "put the folder itself there")]

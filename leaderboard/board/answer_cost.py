@@ -31,7 +31,7 @@ def dollars(value: float) -> str:
 
 
 def mean_of(cost: Mapping[str, Any], name: str) -> float | None:
-    """The mean of a part of `ScoreCard.cost`; None where the scorecard holds nothing that makes sense there."""
+    """The mean of a part of `ScoreCard.cost`; None if the scorecard holds nothing that makes sense there."""
     part = cost.get(name)
     value = part.get("mean") if isinstance(part, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_AMOUNT:

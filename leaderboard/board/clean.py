@@ -27,7 +27,7 @@ class Clean:
     """A system on the `n` questions that it does not declare, and on the `n_declared` that it does.
 
     `rank` is the later, at each end, of its place on the clean questions and its place on all (`is_held`: where the
-    former was the earlier); None where `why_unranked` says why. `is_lower`: the declared part scores lower than the
+    former was the earlier); None if `why_unranked` says why. `is_lower`: the declared part scores lower than the
     rest by more than luck, which is not what having seen a question does.
     """
 

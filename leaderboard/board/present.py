@@ -130,7 +130,7 @@ class Table:
 
     @property
     def rule(self) -> str:
-        """The rules by which answers were read, where they are not the first ones."""
+        """The rules by which answers were read, if they are not the first ones."""
         return "" if self.key.answers_rule == FIRST_RULE else self.key.answers_rule
 
     @property

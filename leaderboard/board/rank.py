@@ -32,7 +32,7 @@ def rank(cards: Sequence[ScoreCard]) -> list[BoardRank]:
 
 
 def rank_outcomes(outcomes: Sequence[str], lessons: Sequence[int]) -> list[BoardRank]:
-    """The tie group of each system from its outcome letters; `lessons` is empty where none is known."""
+    """The tie group of each system from its outcome letters; `lessons` is empty if none is known."""
     from edu_rag.statistics import rank_groups
 
     firsts = rank_groups(outcomes, lessons=lessons)

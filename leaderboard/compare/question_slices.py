@@ -24,7 +24,7 @@ class Attribute(NamedTuple):
 
 
 def _attribute(name: str, found: Sequence[str | None]) -> Attribute | None:
-    """None where the value is the same for all, which says nothing new."""
+    """None if the value is the same for all, which says nothing new."""
     values = sorted({value for value in found if value is not None})
     if set(found) == set(values[:1]):
         return None
@@ -45,7 +45,7 @@ def _with_pages(exam: SiteExam) -> set[str]:
 
 
 def _leaked(exam: SiteExam) -> set[str] | None:
-    """Questions that a page of the split holds; None where the builder did not look for them."""
+    """Questions that a page of the split holds; None if the builder did not look for them."""
     if "leaks" not in exam.dataset.manifest.sources:
         return None
     table = exam.dataset.columns("leaks", exam.split, ("question_id",))

@@ -108,7 +108,7 @@ def _of_hits(facts: Facts, dataset: Dataset, split: str, n_questions: int) -> No
 
 
 def host_of(url: str) -> str:
-    """The host of an address, in small letters; empty where there is none."""
+    """The host of an address, in small letters; empty if there is none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

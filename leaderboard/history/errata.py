@@ -104,7 +104,7 @@ def _lines(text: str) -> list[int]:
 
 
 def _field_line(lines: Sequence[str], first: int, last: int, field: str | None) -> int:
-    """The line of a field of the entry that takes these lines, from 1; its first line where the field is not there."""
+    """The line of a field of the entry that takes these lines, from 1; its first line if the field is not there."""
     wanted = re.compile(rf"[ \t]*[\"']?{re.escape(field)}[\"']?[ \t]*=") if field else None
     found = (n for n in range(first + 1, last + 1) if wanted and wanted.match(lines[n - 1]))
     return next(found, first)

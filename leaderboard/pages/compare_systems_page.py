@@ -37,7 +37,7 @@ MAX_TEAM = 60
 class Ring:
     """A table with two systems at least, and its pairs, tested when first asked for.
 
-    `exam` and `ids` are the questions behind its outcome letters, None and empty where the site does not show them.
+    `exam` and `ids` are the questions behind its outcome letters, None and empty if the site does not show them.
     """
 
     table: Table

@@ -72,7 +72,7 @@ def _best(values: object, n: int) -> Best | None:
 
 
 def curve_of(system: System) -> Curve | None:
-    """The curve that a scorecard holds; None where it holds none, or something else in its place."""
+    """The curve that a scorecard holds; None if it holds none, or something else in its place."""
     told = system.card.confidence
     points, aurc = _points(told.get("curve")), _number(told.get("aurc"))
     n = _number(told.get("n"), 1, system.card.counts.n)

@@ -24,7 +24,7 @@ def _interval(system: System) -> tuple[float, float] | None:
 
 
 def interval_words(interval: tuple[float, float] | None) -> str:
-    """`[0.080, 0.228]`, or a dash where there is none."""
+    """`[0.080, 0.228]`, or a dash if there is none."""
     return f"[{signed(interval[0])}, {signed(interval[1])}]" if interval else "–"
 
 

@@ -65,7 +65,7 @@ class PlotColumn(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a plot's table: what is read, and the value that it is sorted by, None where there is none."""
+    """A cell of a plot's table: what is read, and the value that it is sorted by, None if there is none."""
 
     text: str | Named
     value: float | str | None = None

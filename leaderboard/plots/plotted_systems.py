@@ -68,7 +68,7 @@ def best_blind(systems: Sequence[System]) -> System | None:
 
 
 def few(systems: Sequence[System], most: int) -> list[System]:
-    """The best `most` systems, the last place for the best blind one where it is not among them."""
+    """The best `most` systems, the last place for the best blind one if it is not among them."""
     kept, blind = list(systems[:most]), best_blind(systems)
     if blind is not None and blind not in kept:
         kept[-1] = blind
@@ -76,7 +76,7 @@ def few(systems: Sequence[System], most: int) -> list[System]:
 
 
 def too_few(systems: Sequence[System], what: str) -> Words | None:
-    """Why nothing is drawn, where fewer than two systems have `what`; None where there are enough."""
+    """Why nothing is drawn, where fewer than two systems have `what`; None if there are enough."""
     if len(systems) > 1:
         return None
     if not systems:

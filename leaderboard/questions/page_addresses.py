@@ -24,7 +24,7 @@ def explorer_of(exam: SiteExam) -> str:
 
 
 def first_page(edition: Edition) -> str | None:
-    """Where the navigation leads: the only explorer, or the list of several; None where no questions are shown."""
+    """Where the navigation leads: the only explorer, or the list of several; None if no questions are shown."""
     exams = list(edition.exams.values())
     if not exams:
         return None

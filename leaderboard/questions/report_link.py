@@ -14,7 +14,7 @@ MAX_ADDRESS = 300
 
 
 def report_link(repository: str, dataset_id: str, question: Question, address: str) -> str | None:
-    """`<repository>/issues/new?title=…&body=…`, bounded; None where there is no repository that a page may link to.
+    """`<repository>/issues/new?title=…&body=…`, bounded; None if there is no repository that a page may link to.
 
     `address` is the address of the question, or empty if the address of the site was not given.
     """

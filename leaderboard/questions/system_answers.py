@@ -103,7 +103,7 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _asked_of(briefing: Briefing, systems: Sequence[int]) -> Sequence[bool] | None:
-    """Whether any of these systems was asked each question; None where one was asked them all."""
+    """Whether any of these systems was asked each question; None if one was asked them all."""
     lines = [briefing.outcomes[system] for system in systems]
     if not all(NOT_ASKED in line for line in lines):
         return None
@@ -132,7 +132,7 @@ def read_sheets(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
 
 
 def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
-    """As `read_sheets`, by a child with the budget of `edu_rag.budget` where the file is not small.
+    """As `read_sheets`, by a child with the budget of `edu_rag.budget` if the file is not small.
 
     Raises BudgetError too.
     """

@@ -26,7 +26,7 @@ NOT_ASKED = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One row of a table. Both texts hold a letter a question of the exam, '-' where there is none.
+    """One row of a table. Both texts hold a letter a question of the exam, '-' if there is none.
 
     `counted` leaves out the questions that the same slug was asked in an earlier table: a system in the table of the
     split and in that of a sample counts once on a question's page.
@@ -57,7 +57,7 @@ class Asked:
 def _places(exam: SiteExam, group: ResultGroup) -> list[int] | None:
     """The exam's number of each question of a table; None for a sample of more questions than it has.
 
-    Raises DataError where the table's scorecards have another number of questions, or other ones.
+    Raises DataError if the table's scorecards have another number of questions, or other ones.
     """
     try:
         ids = exam.ids(group.key.sample)

@@ -53,7 +53,7 @@ class ShownQuote(NamedTuple):
 
 
 class ShownPage(NamedTuple):
-    """A page of a question: its rank among the hits, or None where it holds evidence without being a hit."""
+    """A page of a question: its rank among the hits, or None if it holds evidence without being a hit."""
 
     rank: int | None
     title: str

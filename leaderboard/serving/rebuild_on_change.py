@@ -42,7 +42,7 @@ class Builds:
         return self._n
 
     def ended(self, fault: str) -> None:
-        """Count a build; `fault` is empty where it went well."""
+        """Count a build; `fault` is empty if it went well."""
         with self._changed:
             self._n += 1
             self._fault = fault

@@ -34,7 +34,7 @@ class Measured(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A row: a metric, what it means, and its values by depth; None where one is missing."""
+    """A row: a metric, what it means, and its values by depth; None if one is missing."""
 
     words: str
     meaning: str
@@ -65,7 +65,7 @@ def interval_of(value: object, low: float, high: float) -> tuple[float, float] |
 
 
 def _place(name: str) -> tuple[str, int] | None:
-    """A metric and its depth, from `NDCG@10`; None where we do not know it."""
+    """A metric and its depth, from `NDCG@10`; None if we do not know it."""
     if name == "MRR":
         return name, 0
     match = _NAME.match(name)
