@@ -148,7 +148,7 @@ def _settings_notes(submission: Submission) -> Iterator[str]:
 
 
 def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
-    """Check the questions that a team declares; ids of another split or version are not fault."""
+    """Check the questions that a team declares; ids of another split or version are not faults."""
     if folder.is_symlink():
         return SubmissionFindings([], [])
     try:

@@ -54,7 +54,7 @@ def trafilatura_fast(tree: Any) -> str:
 
 
 def without_table_rules(text: str) -> str:
-    """Text without the lines of dashes under a table's header: they are not sentence."""
+    """Text without the lines of dashes under a table's header: they are not sentences."""
     return _TABLE_RULE.sub("", text) if "---" in text else text
 
 

@@ -79,7 +79,7 @@ class CragRecord(msgspec.Struct, frozen=True):
         return self.answer.strip().casefold() in _LOST_VALUES
 
     def texts(self) -> list[str]:
-        """The answer, then the alternatives, none twice. Raises RecordError if the alternatives are not list."""
+        """The answer, then the alternatives, none twice. Raises RecordError if the alternatives are not a list."""
         others = self.alt_ans or _listed(self.alternative_answers)
         return list(dict.fromkeys(text for text in [self.answer, *others] if text.strip()))
 
