@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from edu_rag.files.jsonl import MAX_LINE_BYTES, to_line
 from edu_rag.records import Evidence, Question, Span, WebPage, page_id_of
@@ -265,12 +264,16 @@ def test_a_permutation_goes_back_to_the_choices_that_were() -> None:
 
 
 def test_permutations_are_drawn_evenly() -> None:
+    from scipy import stats
+
     orders = Counter(tuple(permute(question(i, ("x1", "x2", "x3")), 0).question.choices.values()) for i in range(1_200))
     assert len(orders) == 6
     assert stats.chisquare(list(orders.values())).pvalue > 0.001
 
 
 def test_position_p_is_that_of_a_chi_square_test_where_counts_are_large() -> None:
+    from scipy import stats
+
     for counts in ([120, 90, 95, 95], [100, 100, 100, 100], [130, 90, 90, 90], [300, 10, 10, 80]):
         expected = stats.chisquare(counts).pvalue
         found = position_p({"4": counts})
@@ -280,6 +283,8 @@ def test_position_p_is_that_of_a_chi_square_test_where_counts_are_large() -> Non
 
 
 def test_position_p_adds_up_over_the_numbers_of_choices() -> None:
+    from scipy import stats
+
     positions = {"4": [120, 90, 95, 95], "2": [60, 40], "3": [0, 0, 0]}
     statistic = sum(stats.chisquare(counts).statistic for counts in ([120, 90, 95, 95], [60, 40]))
     assert position_p(positions) == pytest.approx(stats.chi2.sf(statistic, 3 + 1), abs=0.02)
