@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from statsmodels.stats.proportion import proportion_confint
 
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError, EduRagError
@@ -584,6 +583,8 @@ def test_lines_show_counts_changes_and_what_each_probe_says() -> None:
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 300), (37, 300), (300, 300), (5, 7)])
 def test_intervals_of_shares_are_wilsons(k: int, n: int) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     assert wilson(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
 
 
