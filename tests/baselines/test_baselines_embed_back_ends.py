@@ -119,16 +119,14 @@ def test_other_weights_under_the_same_name_never_meet_our_vectors(tmp_path: Path
     ours = Encoder("tiny", cache=tmp_path / "cache", threads=1).encode(["moon"])
     theirs = Encoder(str(other), cache=tmp_path / "cache", threads=1).encode(["moon"])
     assert not np.array_equal(ours, theirs)
-    with pytest.raises(SubmissionError, match=r"was not made of .*baselines\.retrieve\.export"):
+    with pytest.raises(SubmissionError, match=r"was not made of .*baselines\.embed\.export"):
         Encoder(str(other), back_end="onnx")
 
 
 def test_an_encoder_that_was_not_exported_is_an_error_and_is_not_exported_by_a_run(tmp_path: Path) -> None:
     folder = tmp_path / "lonely"
     folder.mkdir()
-    with pytest.raises(
-        SubmissionError, match=r"was not exported to ONNX: run python -P -m baselines\.retrieve\.export"
-    ):
+    with pytest.raises(SubmissionError, match=r"was not exported to ONNX: run python -P -m baselines\.embed\.export"):
         Encoder(str(folder), back_end="onnx")
 
 

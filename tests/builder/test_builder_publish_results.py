@@ -137,7 +137,7 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
 
 def test_the_fingerprint_is_the_one_that_scoring_writes() -> None:
     from harness.exam.exam import Exam, fingerprints
-    from harness.scoring.score import Support
+    from harness.exam.support import Support
 
     questions = [ask(question_id, "Why?") for question_id in IDS]
     gold = {i: Gold(question_id=i, answer="a") for i in IDS}
@@ -282,8 +282,8 @@ def test_the_same_results_give_the_same_bytes_whatever_the_order_of_files_or_the
         for system in order:
             put(tmp_path / name, card(system), full(latency_s=0.25))
     script = (
-        "import sys; from pathlib import Path; from builder.publishing.results_tables import Asked, write_results\n"
-        f"write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo={REPO!r}))"
+        "import sys; from pathlib import Path; from builder.publishing.results_tables import PublishRequest, write_results\n"
+        f"write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo={REPO!r}))"
     )
     found = []
     for number, (name, seed, zone) in enumerate((("first", "1", "UTC"), ("second", "77", "Asia/Tokyo"))):
@@ -342,9 +342,9 @@ def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
         "import resource, sys; from pathlib import Path; from builder.publishing import schemas as tables\n"
-        "from builder.publishing.results_tables import Asked, write_results\n"
+        "from builder.publishing.results_tables import PublishRequest, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
-        "write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
+        "write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )
     out.mkdir()
