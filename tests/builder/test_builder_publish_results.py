@@ -282,7 +282,8 @@ def test_the_same_results_give_the_same_bytes_whatever_the_order_of_files_or_the
         for system in order:
             put(tmp_path / name, card(system), full(latency_s=0.25))
     script = (
-        "import sys; from pathlib import Path; from builder.publishing.results_tables import PublishRequest, write_results\n"
+        "import sys; from pathlib import Path\n"
+        "from builder.publishing.results_tables import PublishRequest, write_results\n"
         f"write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo={REPO!r}))"
     )
     found = []
