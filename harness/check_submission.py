@@ -34,7 +34,7 @@ _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predic
 
 
 class SubmissionFindings(NamedTuple):
-    """The faults that must be mended, notes that may explain lost points, and cautions about how files were made."""
+    """The faults that must be fixed, notes that may explain lost points, and cautions about how files were made."""
 
     faults: list[EduRagError]
     notes: list[str]
@@ -52,7 +52,7 @@ _NO_LENGTHS: Mapping[str, int] = {}
 
 
 def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQuestions:
-    """What a split, or a sample of it, asks. The pages are not read before somebody wants to know their lengths."""
+    """What a split, or a sample of it, asks. The pages are read only when their lengths are needed."""
     questions = dataset.questions(split)
     chosen = choose(questions, Sample.parse(sample)) if sample else questions
     return AskedQuestions(

@@ -23,7 +23,7 @@ def _own_name() -> str:
 
 
 def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
-    """What to do next; each command works as it stands."""
+    """Next steps; each command works unchanged."""
     import shlex
 
     edu_rag, place, demo = _own_name(), shlex.quote(str(folder)), Path("demo") / "dataset"

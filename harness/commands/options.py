@@ -86,14 +86,14 @@ def reruns_option(command: F) -> F:
 
 
 def own_machine_option(command: F) -> F:
-    """`--own-machine`: the run records are of one's own runs."""
+    """`--own-machine`: the run records come from the user's own runs."""
     return click.option(
         "--own-machine", is_flag=True, help="Trust all run records and probes, because you made these runs yourself."
     )(command)
 
 
 def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouched:
-    """Who vouches: one's own machine, the file that was named, or else the one next to the results.
+    """The source of trust: this machine, the given file, or else the file next to the results.
 
     Raises DataError.
     """
@@ -137,7 +137,7 @@ def typed_command() -> str:
 
 
 def open_dataset(folder: Path) -> Dataset:
-    """The dataset in a folder. Raises DataError if it is none."""
+    """The dataset in a folder. Raises DataError if it is not one."""
     from edu_rag.files.dataset import Dataset
 
     return Dataset(folder)

@@ -54,8 +54,8 @@ def _n_differing(d: NDArray[np.int64], lessons: Sequence[int], n_lessons: int) -
 def slice_differences(exam: Exam, first: str, second: str, lessons: Sequence[int]) -> tuple[SliceDifference, ...]:
     """The slices of an exam on which two systems (outcome letters) were tested.
 
-    Slices in which fewer than six units differ are not: no outcome of theirs could be significant, and they would
-    make Holm's correction dearer for the rest (Tarone 1990). Which those are does not depend on who is ahead.
+    Slices in which fewer than six units differ are not: no outcome of theirs could be significant, and they would make
+    Holm's correction stricter for the rest (Tarone 1990). Which those are does not depend on who is ahead.
     """
     d = points_of(first) - points_of(second)
     n_lessons = len(set(lessons))

@@ -36,7 +36,7 @@ class TestedPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonTable:
-    """Systems in the order given, the rank of each (shared where they cannot be told apart), and all pairs i < j.
+    """Systems in the order given, the rank of each (shared without an established difference), and all pairs i < j.
 
     `detectable` is the smallest score difference that one test finds with 80 % power for a typical pair; None if
     no two systems differ.

@@ -29,7 +29,7 @@ def _in_order(comparison: Comparison, first: T, second: T) -> tuple[T, T]:
 
 
 def better(comparison: Comparison, first: str, second: str) -> str:
-    """Which system is better, or that nobody can say."""
+    """A sentence that says which system is better, or that no difference is established."""
     if not established(comparison):
         return "these questions do not tell which is better"
     ahead, behind = _in_order(comparison, first, second)

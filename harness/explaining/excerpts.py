@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A stretch of a page around marked spans, and whether text of the page stands before and after it."""
+    """A stretch of a page around marked spans, and whether the page has text before and after it."""
 
     pieces: tuple[Piece, ...]
     is_cut_before: bool
@@ -138,7 +138,7 @@ def excerpts(
     limits: ExcerptLimits,
 ) -> tuple[list[Excerpt], list[Excerpt], int]:
     """Excerpts of the cited pages in order of first citation, of the evidence that was not cited, and how many pages
-    of both kinds the limit left out. A cited page stands in both where a place of its evidence is in no cited passage.
+    of both kinds the limit left out. A cited page is in both if part of its evidence is in no cited passage.
     """
     leaked: dict[str, list[tuple[int, int]]] = {}
     for leak in leaks:

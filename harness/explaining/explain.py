@@ -1,4 +1,4 @@
-"""One question explained: what the system cited and said, where evidence lies, and where the point went."""
+"""One question explained: the system's citations and answer, the evidence, and why the point was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One answer as a page tells it: the prediction, its verdict, where the point went, and what was cited and missed."""
+"""One answer as a page shows it: the prediction, its verdict, the cause of a lost point, citations, missed evidence."""
 
 from __future__ import annotations
 

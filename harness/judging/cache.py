@@ -1,6 +1,6 @@
 """Grades that were paid for once: a file of JSON lines by (question, gold, answer, judge), for re-scoring offline.
 
-It is next to the results, never in a submission's folder: whoever could write it could grade himself.
+It is next to the results, never in a submission's folder: a team that could write it could grade itself.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class CachedJudge:
 def _mend(path: Path) -> None:
     """Cut off a last line that a kill left without its end, if it is the beginning of one of ours.
 
-    Raises DataError for any other: the file named may be somebody's text, which a cut would destroy.
+    Raises DataError for any other: the file may be a user's text, which truncation would destroy.
     """
     with contextlib.suppress(FileNotFoundError), path.open("r+b") as stream:
         data = stream.read()

@@ -37,7 +37,7 @@ class Grade(NamedTuple):
 
 
 class FreeTextJudge(Protocol):
-    """Whoever can tell whether a free-text answer is right."""
+    """A judge: decides whether a free-text answer is right."""
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
         """The grade of an answer to a question, held against the accepted texts. Never raises for what they hold."""
@@ -90,7 +90,10 @@ def _same(text: str, accepted: str) -> bool:
 
 
 def _holds(answer: str, accepted: str) -> bool:
-    """Whether an accepted text stands in the answer as whole words; no verdict, but reason enough to ask a judge."""
+    """Whether the answer contains an accepted text as whole words.
+
+    This is not a verdict, but a reason to ask a judge.
+    """
     folded = fold_article(accepted)
     return bool(folded) and re.search(rf"(?<!\w){re.escape(folded)}(?!\w)", fold_punctuation(answer)) is not None
 

@@ -203,7 +203,7 @@ def _groups(pairs: Sequence[JudgedPair]) -> tuple[AuditGroup, ...]:
 
 
 def _place(verdict: HumanVerdict, seed: int) -> str:
-    """A key that shuffles answers by the seed, whatever the order of the files."""
+    """A key that shuffles answers by the seed, independent of the order of the files."""
     parts = [str(seed), verdict.set, verdict.question, verdict.answer, verdict.system, *verdict.gold]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -1,7 +1,7 @@
 """A language model as a judge, behind an OpenAI-compatible server. The harness's one door to the network.
 
-`POST {base URL}/chat/completions` at temperature 0 with a seed. Whatever goes wrong (no connection, a refusal, HTML,
-a cut, endless or slow reply, a reply without a verdict) leaves the answer unjudged, and never makes it wrong.
+`POST {base URL}/chat/completions` at temperature 0 with a seed. Any failure (no connection, a refusal, HTML, a cut,
+endless or slow reply, a reply without a verdict) leaves the answer unjudged, and never makes it wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAME = "model"
 RETRY_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 MAX_REPLY_BYTES = 1_000_000
 MAX_FAILURES = 3
-"""After so many answers in a row that the server gave nothing for, it is asked no more in this run."""
+"""After this many answers in a row without a reply, the server is not asked again in this run."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _READ_BYTES = 65_536
 
@@ -98,7 +98,7 @@ class _Reply(msgspec.Struct):
 
 
 class _Got(msgspec.Struct):
-    """One exchange: the body of a 200, or what stands in its way and whether asking again may help."""
+    """One exchange: the body of a 200, or the fault and whether a retry may help."""
 
     body: bytes = b""
     fault: str = ""

@@ -87,8 +87,8 @@ def fill(question: str, gold: Sequence[str], answer: str, form: Template) -> Jud
 def read_verdict(reply: str) -> tuple[Literal["correct", "incorrect", "abstained"] | None, str]:
     """The outcome that the last line with `VERDICT:` says, and why not where it says none of the three.
 
-    Only the words themselves count: `NOT_ATTEMPTED` is no CORRECT, `NOT CORRECT` and `CORRECT or INCORRECT` are
-    nothing. An earlier line never stands in for a last one that cannot be read.
+    Only the exact words count: `NOT_ATTEMPTED` is not CORRECT, and `NOT CORRECT` and `CORRECT or INCORRECT` are not
+    verdicts. An earlier line never replaces a last line that cannot be read.
     """
     if len(reply) > MAX_REPLY_CHARACTERS:
         return None, f"a reply of over {MAX_REPLY_CHARACTERS:,} characters"

@@ -33,7 +33,7 @@ class JudgeChain:
 
 
 def is_offline(judge: FreeTextJudge) -> bool:
-    """Whether a judge only applies rules: it asks nobody, and keeps nothing that a later question needs."""
+    """Whether a judge only applies rules: it needs no server, and keeps no state between questions."""
     return isinstance(judge, Rules) or (isinstance(judge, JudgeChain) and all(map(is_offline, judge.parts)))
 
 

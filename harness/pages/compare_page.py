@@ -22,7 +22,7 @@ from harness.scoring.attribution import CAUSES, causes_of, points_lost
 
 MAX_NAME = 48
 FULL = 12
-"""Flips of a group that are told in full."""
+"""The most flips of a group that are shown in full."""
 LISTED = 1_500
 """Flips of a group that are listed by id: more would make the page of a large split too heavy to open."""
 MANY_VALUES = 12
@@ -170,8 +170,8 @@ def compare_page(
     *,
     everything: bool = False,
 ) -> str:
-    """The page of a comparison. With a dataset and both predictions at hand it tells flips in full, a bounded number
-    of them unless `everything` is asked for; with scorecards alone, all that scorecards say.
+    """The page of a comparison. With a dataset and both predictions at hand the page shows flips in full, a bounded
+    number of them without `everything`; with scorecards alone, it shows what they contain.
     """
     names = _names(comparison)
     flips = parting.flips_of(comparison.first.outcomes, comparison.second.outcomes)

@@ -20,7 +20,7 @@ TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 
 
 def visible(text: str) -> str:
-    """A text whose characters that nobody sees stand there by their code points, since they may decide a verdict."""
+    """A text with invisible characters shown by their code points, since they may decide a verdict."""
     return "".join(
         f"⟨U+{ord(char):04X}⟩"
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") and char not in _SEEN

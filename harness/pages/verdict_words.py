@@ -72,7 +72,7 @@ def _correctness(comparison: Comparison, first: str, second: str) -> str:
 
 
 def headline(comparison: Comparison, first: str, second: str) -> tuple[str, str]:
-    """(who scores how much more, whether that is established and why)."""
+    """(the difference, whether it is established, and why)."""
     return _difference(comparison, first, second), _because(comparison, first, second)
 
 

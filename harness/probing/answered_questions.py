@@ -32,7 +32,7 @@ class Answered(NamedTuple):
 
 
 def read_answered(exam: Exam, target: Target) -> Answered:
-    """Read what a predictions file answers; the run record next to it tells whether a probe asked.
+    """Read the questions of a predictions file; the run record next to it says whether a probe asked them.
 
     A probe's exam holds only what it asked, its choices in the order in which it gave them. Raises DataError,
     SubmissionError or BudgetError.

@@ -16,7 +16,7 @@ _REFERS = re.compile(
     r"(?:these|those|them|above|below|others?|choices|options|answers)[\s.!]*$"
     r"|^(?:both|neither|either|all|none)[\s.!]*$|\b[a-g](?: and | or |/|&| & |, )[a-g]\b|\([a-g]\)"
 )
-"""Choices that speak of other choices, by label or by place, besides those that the dataset flags."""
+"""Choices that refer to other choices, by label or by place, in addition to those that the dataset flags."""
 _UNFIT_FLAGS = ("meta_choice", "duplicate_choices")
 
 
@@ -40,7 +40,7 @@ def may_permute(question: Question) -> bool:
     """Whether the order of a question's choices means nothing.
 
     It does in true/false questions (a convention), where a choice speaks of others (`all of the above`, `both a and
-    c`), where two choices read alike, and where a choice's text is itself a label of the question.
+    c`), where two choices read the same, and where a choice's text is itself a label of the question.
     """
     if question.kind in ("true_false", "free_text") or any(flag in _UNFIT_FLAGS for flag in question.flags):
         return False

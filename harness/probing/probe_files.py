@@ -96,7 +96,7 @@ def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
 def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunRecord]]:
     """Probe name in files, file and record of every probe of this split that belongs to the main run.
 
-    What is left out is told in one line, but for what another one has replaced.
+    One line reports the files that are left out, except those that another one has replaced.
     """
     found = list(_beside(predictions, exam))
     left_out = [one for one in found if one.stale and not any(other.covers(one) for other in found)]
@@ -122,9 +122,9 @@ def _names(group: Sequence[_Beside]) -> str:
 
 
 def remove_replaced(predictions: Path, exam: Exam, made: Collection[Path]) -> None:
-    """Remove the stale files of probes that were `made` anew on as many questions or more.
+    """Remove the stale files of probes that were `made` again on as many questions or more.
 
-    What the harness did not write, or somebody changed, stays: nothing says that it can be had again.
+    Files that the harness did not write, or that were changed, stay: they may not be reproducible.
     """
     found = list(_beside(predictions, exam))
     anew = [one for one in found if one.path in made]

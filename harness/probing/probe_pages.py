@@ -62,7 +62,7 @@ def draw(seed: int, *names: object) -> bytes:
 
 
 class _Cut(NamedTuple):
-    """A sentence that a page was cut down to: where it stands in the given text, and where it stood."""
+    """A sentence that a page was cut down to: its place in the given text, and its original place."""
 
     given: int
     start: int

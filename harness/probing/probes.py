@@ -72,7 +72,7 @@ class Probing(NamedTuple):
 
 
 def probe_path(predictions: Path, probe: str) -> Path:
-    """Where a probe's predictions lie: `probes/<split>[-<sample>].<probe>.jsonl` next to the run's."""
+    """The path of a probe's predictions: `probes/<split>[-<sample>].<probe>.jsonl` next to the run's."""
     return predictions.parent / "probes" / f"{predictions.stem}.{probe}.jsonl"
 
 
@@ -102,7 +102,7 @@ def run_probes(submission: Submission, dataset: Dataset, probing: Probing, manne
     """Run probes through the very runner of `edu-rag run`; return their predictions files.
 
     `manner.seed` is that of the draws. Free-text questions are not probed. A probe that leaves no question is said
-    and skipped. `repeat` asks in another order each time and never uses the cache; a repeat that is there is kept.
+    and skipped. `repeat` asks in another order each time and never uses the cache; an existing repeat is kept.
     Raises ConfigError for an unknown name.
     """
     unknown = [name for name in probing.names if name not in PROBES]

@@ -33,9 +33,9 @@ def _chi_square(counts: Any, expected: float) -> Any:
 def position_p(positions: Mapping[str, Sequence[int]], seed: int = 0, draws: int = DRAWS) -> float | None:
     """The p of Pearson's X² against places chosen evenly, summed over the numbers of choices; None if nothing was.
 
-    Every choice is equally likely to stand in every place, so a system that goes by content alone chooses places
-    evenly. The distribution of X² is by `draws` seeded multinomial draws, exact enough where counts are small:
-    p = (1 + draws at or above X²) / (1 + draws) (Davison & Hinkley 1997, section 4.2).
+    Every choice is equally likely at every place, so a system that only uses content chooses places evenly. The
+    distribution of X² is by `draws` seeded multinomial draws, exact enough where counts are small: p = (1 + draws at or
+    above X²) / (1 + draws) (Davison & Hinkley 1997, section 4.2).
     """
     import numpy as np
 
@@ -52,10 +52,10 @@ def position_p(positions: Mapping[str, Sequence[int]], seed: int = 0, draws: int
 
 
 def stability_of(readings: Sequence[Mapping[str, str]], outcomes: Sequence[str]) -> dict[str, Any]:
-    """How alike several runs over the same questions are.
+    """The agreement of several runs over the same questions.
 
     `readings` holds, a run, what each question's answer reads as (a label, `abstained`, `unparseable` or `failed`);
-    `outcomes` one letter a question, a run. `identical` is the share of questions that read alike in all runs,
+    `outcomes` one letter a question, a run. `identical` is the share of questions that read the same in all runs,
     `n_flips` the number of questions whose outcome differs between two of them, `scores` the score of each run and
     `spread` the greatest less the least.
     """

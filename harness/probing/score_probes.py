@@ -145,7 +145,7 @@ _RATES: Mapping[str, Callable[[ProbeAnswers], dict[str, Any]]] = {
 
 
 def _repeated(runs: Sequence[ProbeAnswers]) -> dict[str, Any]:
-    """The first repeat against the main run, and how alike all runs are, the main one among them."""
+    """The first repeat against the main run, and the agreement of all runs, including the main one."""
     first = runs[0]
     everything = [first.main, *(run.predictions for run in runs)]
     readings = [_readings(first.questions, predictions) for predictions in everything]
@@ -215,7 +215,7 @@ def _own_lines(name: str, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def probe_lines(probes: Mapping[str, Any]) -> Iterator[str]:
-    """`ScoreCard.probes` for a terminal: a table, then what each probe says of its own."""
+    """`ScoreCard.probes` for a terminal: a table, then the extra figures of each probe."""
     if not probes:
         return
     titles = " ".join(f"{outcome:>7}" for outcome in OUTCOMES)

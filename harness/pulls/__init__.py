@@ -1,1 +1,1 @@
-"""A pull request from a stranger: what it changes, whether it may, and what its team is told."""
+"""A pull request from a stranger: its changes, whether they are allowed, and the report for its team."""

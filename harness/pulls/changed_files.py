@@ -1,4 +1,6 @@
-"""What a pull request changes, and whether it may: one new submission, a new run of one's own, or a withdrawal."""
+"""The changes of a pull request, and whether they are allowed: one new submission, a new run of an own one, or a
+withdrawal.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def _too_many() -> SubmissionError:
 
 
 def _slug_in(name: str) -> str | None:
-    """The submission that a name lies in; None if it lies in none."""
+    """The submission that a name belongs to, or None."""
     parts = name.split("/")
     return parts[1] if len(parts) > 2 and parts[0] == FOLDER else None
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from edu_rag.errors import SubmissionError
 
 MAX_BYTES = 512_000_000
-"""Of one submission. The tree was judged before; that this holds whoever judged it costs nothing."""
+"""The limit of one submission. The tree was checked before; checking the limit again costs nothing."""
 MAX_FILES = 5_000
 MAX_DEPTH = 12
 _CHUNK = 1 << 20
@@ -20,7 +20,7 @@ def take(head: Path, slug: str, into: Path) -> Path:
     """Copy `submissions/<slug>` of the head into a folder, and return the copy.
 
     Follows no link, opens nothing but plain files, keeps no owner, no time and no more than one permission (execution):
-    what is run or read from here on is the copy, which nobody else can change. Raises SubmissionError.
+    only this copy is run or read later, and no other process can change it. Raises SubmissionError.
     """
     source, target = head / "submissions" / slug, into / "submissions" / slug
     n_bytes = 0

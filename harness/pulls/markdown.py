@@ -1,4 +1,4 @@
-"""Markdown for a job's summary: strangers' words stand in code spans, where nothing of them is markup or a command."""
+"""Markdown for a job's summary: strangers' words are put in code spans, where they are neither markup nor commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def code(words: object, limit: int = MAX_WORDS) -> str:
     """A stranger's words as one code span of at most `limit` characters.
 
     Inside one neither Markdown, HTML, links, @mentions, #references nor :emoji: mean anything. A backtick would end it
-    and becomes an apostrophe. The job's runner reads `::command::` and `##[command]` from whatever is printed.
+    and becomes an apostrophe. The job's runner reads `::command::` and `##[command]` from all output.
     """
     # Cut before it is looked at: a stranger's text may be as long as a file.
     text = clip(one_line(str(words)[: 4 * limit]), limit).replace("`", "'").replace("::", ": :").replace("##[", "## [")
@@ -39,7 +39,7 @@ def prose_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[s
 
 
 def ours(lines: Iterable[str]) -> list[str]:
-    """Lines of a terminal report, of our own words and numbers, as they are."""
+    """Lines of a terminal report, which hold only our words and numbers, unchanged."""
     return ["```text", *(one_line(line).replace("`", "'") for line in lines), "```", ""]
 
 

@@ -31,7 +31,7 @@ class Merged(NamedTuple):
 def scored_now(base: Path, table: PullTable, exam: Exam, cards: Sequence[ScoreCard], scored_at: datetime) -> Merged:
     """Scorecards of the base's predictions for a table that none of `cards` is on, in order of slug.
 
-    What is faulty there is left out without a word: its own team's pull request told it.
+    Faulty files are left out silently: their team's pull request has reported them.
     """
     asked = exam.dataset, exam.split, exam.sample
     have = {card.system.slug for card in cards if (card.dataset, card.split, card.sample) == asked}

@@ -1,4 +1,4 @@
-"""Where a result would stand: against the best baseline, the best blind one, its team's entries, and among all."""
+"""The place of a result: against the best baseline, the best blind one, its team's entries, and among all."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) 
 
 
 def stand(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> Standing:
-    """Hold a result against the base's results on the same questions. The family of Holm's correction is what is told.
+    """Hold a result against the base's results on the same questions. The family of Holm's correction is the reported
+    comparisons.
 
     The place is that of the board: a system's new result takes the place of its old one, and ranks are tie groups.
     """

@@ -41,7 +41,7 @@ class _Base(NamedTuple):
 
 
 def review(request: ReviewRequest) -> Review:
-    """Judge, check, run, score and compare a pull request; what a stranger can cause is told in the review.
+    """Judge, check, run, score and compare a pull request; faults that a stranger can cause are part of the review.
 
     Raises EduRagError if the base or a dataset is at fault, such as a dataset that is not the board's.
     """
@@ -60,7 +60,7 @@ def review(request: ReviewRequest) -> Review:
 
 
 def _without(found: Review, scratch: str) -> Review:
-    """What is told, by the names that the stranger knows, not by those of our copy."""
+    """The review with the paths that the stranger knows, not those of our copy."""
 
     def told(text: str) -> str:
         return text.replace(f"{scratch}/", "")

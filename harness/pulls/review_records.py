@@ -33,7 +33,7 @@ class ReviewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableResult:
-    """A scored table: the scorecard, where it would stand, what the sandbox was asked, and what is odd about it."""
+    """A scored table: the scorecard, its place on the board, the sandboxed run, and warnings."""
 
     table: PullTable
     card: ScoreCard
@@ -46,7 +46,7 @@ class TableResult:
 class Review:
     """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run.
 
-    `kept`: the files that its team should add to the pull request, as they lie in a checkout. `rows`: the board's
+    `kept`: the files that its team should add to the pull request, with their paths in a checkout. `rows`: the board's
     tables that a withdrawn system has a row in.
     """
 

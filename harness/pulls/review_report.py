@@ -1,8 +1,9 @@
 """The report on a pull request, which its team reads: Markdown, at most 60 kB, no question and no gold in it.
 
 What a stranger could learn by many requests: on a hidden split every number is an answer to a question about gold, so
-there rates are whole percents, no slice, cause or retrieval is told, and no difference in numbers. That slows guessing
-down; it does not end it. Operators: count a team's requests, and let nobody hand in one change at a time.
+rates are whole percents there, and no slice, cause, retrieval figure or numeric difference is reported. That slows
+guessing down; it does not end it. Operators: count a team's requests, and do not let a team submit one change at a
+time.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _overview(review: Review) -> list[str]:
 
 
 def _declared(review: Review) -> Iterator[str]:
-    """What the team says of its system, which nobody has checked."""
+    """The team's unchecked statements about its system."""
     if review.system is None or (review.change is not None and review.change.kind == "withdrawal"):
         return
     said = review.system

@@ -1,4 +1,4 @@
-"""What a maintainer should look at before merging: copied answers, look-alike names, broken runs, odd citations."""
+"""Warnings for the maintainer before merging: copied answers, look-alike names, broken runs, odd citations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAX_SUBMISSIONS = 2_000
 
 
 def of_names(mine: SystemFacts, base: Path, cards: Sequence[ScoreCard]) -> Iterator[str]:
-    """Teams, names and slugs of the base that look like this one's; the team's own other systems are none."""
+    """Teams, names and slugs of the base that look like this one's; the team's own systems do not count."""
     known = [*_settings(base), *((card.system.slug, card.system.name, card.system.team) for card in cards)]
     others = [one for one in known if one[0] != mine.slug and name_key(one[2]) != name_key(mine.team)]
     teams = {team for _, _, team in others if resembles(mine.team, team)}
@@ -53,7 +53,7 @@ def of_names(mine: SystemFacts, base: Path, cards: Sequence[ScoreCard]) -> Itera
 
 
 def of_claims(mine: SystemFacts, base: Path, author: str | None, baselines_team: str) -> Iterator[str]:
-    """A team's name that somebody else of the base uses: whoever takes it would be counted for that team."""
+    """A team name that another submitter uses already: the new system would be counted for that team."""
     if name_key(mine.team) == name_key(baselines_team):
         yield "the team is that of the project's own baselines: merge it only if a maintainer opened this"
         return
@@ -82,7 +82,7 @@ def _submissions(base: Path) -> Iterator[Submission]:
 
 
 def runs_of_team(team: str, cards: Sequence[ScoreCard]) -> int:
-    """How many results of a team the base holds, by whatever spelling of its name."""
+    """The number of a team's results in the base, under any spelling of its name."""
     return sum(name_key(card.system.team) == name_key(team) for card in cards)
 
 
@@ -133,7 +133,7 @@ def _read_all(path: Path, exam: Exam) -> list[str]:
 
 
 def _alike(mine: Sequence[str], theirs: Sequence[str], given: Sequence[bool]) -> bool:
-    """Whether nearly all are the same; of the given answers too: who copies and leaves some out is no less a copy."""
+    """Whether nearly all are the same; of the given answers too, so that leaving some out does not hide a copy."""
     same = [a == b for a, b in zip(mine, theirs, strict=True)]
     n_given, n_same = sum(given), sum(compress(same, given))
     return sum(same) > MAX_SAME * len(same) or (n_given >= MIN_GIVEN and n_same > MAX_SAME * n_given)

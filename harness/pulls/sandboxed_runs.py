@@ -54,7 +54,7 @@ class SandboxedRun:
 
 
 def _drawn() -> int:
-    """A seed that nobody can know before: whoever knew it would need to answer the sample's questions only."""
+    """An unpredictable seed: a team that knew it would only need to answer the sample's questions."""
     return secrets.randbelow(MAX_SEED + 1)
 
 
@@ -118,9 +118,9 @@ def ask_again(
 ) -> SandboxedRun:
     """Ask a sample of the questions again that were answered, and count the answers that are the same.
 
-    The sample's seed is drawn here and told in the report: one that came from the predictions could be had by trying
-    many, and then a system need answer that sample's questions only. Whoever wants to can still answer all from a list:
-    that a system gives its predictions says where they come from, not that it is honest. Raises as `ask_all`.
+    The sample's seed is drawn here and printed in the report. A seed derived from the predictions could be found by
+    trying many, and a system would only need to answer that sample's questions. A system can still answer all questions
+    from a list: a re-run shows where predictions come from, not that the system is honest. Raises as `ask_all`.
     """
     sample = Sample(min(terms.n_again, len(exam.questions)), terms.new_seed())
     path, asked = _ask(submission, table, into / "again" / table.folder / f"{table.name}.jsonl", terms, sample)

@@ -131,7 +131,7 @@ class Scoring:
             self.kept.append(f"{folder}/{file.name}")
 
     def _scored(self, table: PullTable, source: _Source) -> TableResult:
-        """Score predictions, with nobody vouching for what is next to them. Raises EduRagError."""
+        """Score predictions without trusting the files next to them. Raises EduRagError."""
         target = Target(source.path, self.submission.facts, folder=self.submission.folder)
         lengths = page_lengths(table.dataset, table.split) if may_cite(source.path) else {}
         of = partial(_reported, source.exam, lengths)

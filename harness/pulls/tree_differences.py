@@ -27,7 +27,7 @@ _A: Mapping[Kind, str] = {
     "crowded": "a folder",
 }
 _NO_LIMIT = sys.maxsize - 1
-"""For what lies in a base: it was merged, and to overlook part of it would make the old look new."""
+"""The limits for a base: its files were merged, and skipping some would make old files look new."""
 _UNTRACKED = frozenset(
     {
         "__pycache__",

@@ -3,16 +3,16 @@
 docs/scoring.md, section 2, has the rules in full. In short, in the order in which they apply; the modules `wrappers`,
 `claims`, `choice_text` and `doubts` of this package hold theirs, `patterns` all expressions:
 
-1. A label alone is that choice. A text that is a choice's text is that choice, if no other reads alike.
+1. A label alone is that choice. A text that is a choice's text is that choice, if no other choice reads the same.
 2. A thought (`<think>…</think>`) goes, and what a base model adds after a blank line and a new question.
 3. Wrappers go: code fences, `<answer>b</answer>`, `{"answer": "b"}`, `$\\boxed{\\text{b}}$`, `b</s>`.
 4. One line names a choice by a label in its dress (`(B).`, `**b**`), by its text, by both, or by either after a lead
    (`Answer: b`, `It's b.`, `I would go with (b)`, `Sure! The answer is b.`); a lead alone on a line leads the next one.
    A remark may follow (`b) because …`, `True, because …`) if it takes nothing back.
-5. Of several lines, the first that says `answer: …` counts; if there is none, the first line of all, or the last where
-   only finished sentences that name nothing stand before it. No other line may name another choice, except that a list
-   of the choices may stand before `Answer: …`. No later line may hedge, abstain or take it back (`That is wrong.`).
-6. All else counts for nothing: two choices, a negated or hedged one, a choice's text within other words.
+5. Of several lines, the first that says `answer: …` counts; if there is none, the first line of all, or the last if
+only finished sentences that name nothing are before it. No other line may name another choice, except that a list of
+the choices may come before `Answer: …`. No later line may hedge, abstain or take it back (`That is wrong.`). 6. All
+else counts for nothing: two choices, a negated or hedged one, a choice's text within other words.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHORT = 40
 
 
 def _sentences(line: str, choices: Mapping[str, str]) -> list[str]:
-    """A line that names no choice as it stands, cut into its sentences; a bare label goes with the next one."""
+    """A line that names no choice as a whole, cut into its sentences; a bare label goes with the next one."""
     if _names_one(claimed(line, choices)):
         return [line]
     parts: list[str] = []
@@ -94,7 +94,7 @@ def _last_decides(lines: list[str], claims: list[Reading | None], choices: Mappi
 
 
 def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
-    """What several lines say together; a wrapper on a line of its own is taken off."""
+    """What several lines say together; a wrapper on a separate line is removed."""
     lines = [inner for line in lines for inner in unwrap(line) if fold_writing(inner)] or lines
     claims = [claimed(line, choices) for line in lines]
     explicit = [i for i, claim in enumerate(claims) if claim and EXPLICIT.match(fold_writing(lines[i]))]

@@ -76,6 +76,6 @@ def by_part(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 
 def names(text: str, choices: Mapping[str, str]) -> list[str]:
-    """The labels of the choices whose texts stand as whole words in the text; used to refuse, never to credit."""
+    """The labels of the choices whose texts occur as whole words in the text; used to refuse, never to credit."""
     folded = f" {fold_punctuation(text)} "
     return [label for label, choice in choices.items() if f" {fold_punctuation(choice)} " in folded]

@@ -104,7 +104,9 @@ def _without_lead(written: str) -> str:
 
 
 def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None:
-    """The first form that the text has; `raw` is the text before folding, since case may be all that tells Tt."""
+    """The first form that the text has; `raw` is the text before folding, since only case distinguishes choices such as
+    Tt.
+    """
     return (
         by_label(text, choices)
         or by_text(raw, choices, STRICT)

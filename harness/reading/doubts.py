@@ -35,7 +35,7 @@ def _spelled_out(line: str) -> Iterator[str]:
 
 @cache
 def lexicon() -> tuple[frozenset[str], frozenset[str]]:
-    """Whole answers that abstain, and the phrases that abstain wherever they stand, all folded."""
+    """Whole answers that abstain, and the phrases that abstain at any place, all folded."""
     text = files("harness").joinpath("data/abstentions-v1.txt").read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     whole = frozenset(phrase for line in lines if line.startswith("=") for phrase in _spelled_out(line[1:]))
@@ -52,7 +52,7 @@ def _lengths() -> dict[str, set[int]]:
 
 
 def wholly_abstains(text: str) -> bool:
-    """Whether the text is nothing but a word such as `unknown` or `none`."""
+    """Whether the text is only a word such as `unknown` or `none`."""
     return fold_punctuation(text) in lexicon()[0]
 
 
@@ -87,7 +87,7 @@ def retracts(text: str, label: str, own: str) -> bool:
 def other_label(written: str, label: str, choices: Mapping[str, str]) -> bool:
     """Whether a text names a label other than `label`: `(c)`, `**c**`, `… the answer is c.`; not `vitamin c`.
 
-    A bare letter in running prose is not told from vitamin c, so `a) because cells divide b` stays a.
+    A bare letter in running prose cannot be distinguished from vitamin c, so `a) because cells divide b` stays a.
     """
     found = {letter for groups in ANOTHER.findall(written) for letter in groups}
     return not found.isdisjoint(choices.keys() - {label})

@@ -12,10 +12,10 @@ _LONGEST_MARK = max(map(len, END_MARKS))
 
 
 def without_thought(text: str) -> str | None:
-    """What stands behind the last mark that ends a thought (`</think>`); None if a thought begins and never ends.
+    """The text after the last mark that ends a thought (`</think>`); None if a thought begins and never ends.
 
-    Some chat templates write the opening mark themselves, so the end alone tells; a text cut inside a thought has
-    answered nothing.
+    Some chat templates write the opening mark themselves, so only the end counts; a text that is cut inside a thought
+    has no answer.
     """
     ends = 0
     for match in THOUGHT_ENDS.finditer(text):
@@ -26,8 +26,8 @@ def without_thought(text: str) -> str | None:
 def before_next_question(text: str, q_is_label: bool = False) -> str:
     """The text up to a blank line with a new question behind it, where a base model runs on; else the whole text.
 
-    `B`, blank line, `Question: next one …`, `Answer: A` is the answer `B`: the rest answers what nobody asked. A text
-    that begins with the question is not cut there. `Q:` opens a question unless q is a label.
+    `B`, blank line, `Question: next one …`, `Answer: A` is the answer `B`: the rest answers questions that were not
+    asked. A text that begins with the question is not cut there. `Q:` opens a question unless q is a label.
     """
     lines = text.splitlines(keepends=True)
     begun = False

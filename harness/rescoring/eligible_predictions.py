@@ -22,7 +22,7 @@ class PlacedPredictions(NamedTuple):
 
 
 def predictions_of(submission: Submission) -> Iterator[PlacedPredictions]:
-    """The predictions files of a submission that lie where one looks for them."""
+    """The predictions files of a submission at their documented paths."""
     for place in present(submission):
         asked = QuestionSet.of_place(place)
         if asked is not None:

@@ -32,7 +32,7 @@ class Results(ResultsFolder):
     """The results that there are, and which of them a new one replaces."""
 
     def samples(self, dataset: Dataset) -> set[tuple[str, str]]:
-        """The tables of samples that stand among the results of a dataset's version, as (split, sample)."""
+        """The tables of samples among the results of a dataset's version, as (split, sample)."""
         release = dataset.manifest.release
         return {(c.split, c.sample) for c in self.cards.values() if c.sample and c.asked.release == release}
 
@@ -45,7 +45,7 @@ class Results(ResultsFolder):
         return max(older, key=lambda card: card.dataset_id.version, default=None)
 
     def newer_than(self, card: ScoreCard) -> bool:
-        """Whether a result on a newer version stands in a result's place on the board: docs/scoring.md, section 11."""
+        """Whether a result on a newer version replaces a result on the board: docs/scoring.md, section 11."""
         major, rule = card.dataset_id.major, card.answers_rule
         newer = (one for one in self.cards.values() if _is_older(card, one))
         return any(one.dataset_id.major == major and one.answers_rule == rule for one in newer)
@@ -59,7 +59,7 @@ def _is_older(card: ScoreCard, after: ScoreCard) -> bool:
 
 
 class OpenExams:
-    """Each exam is opened once, whatever the number of submissions."""
+    """Each exam is opened once for all submissions."""
 
     def __init__(self, datasets: Sequence[Dataset], results: Results) -> None:
         self._open: dict[tuple[str, str, str | None], Exam] = {}
@@ -115,7 +115,7 @@ class ScoringPlan(NamedTuple):
 def plans(
     submissions: Sequence[Submission], datasets: Sequence[Dataset], exams: OpenExams, results: Results
 ) -> list[ScoringPlan]:
-    """What there is to score. Who answered the whole split stands in the tables of its samples too.
+    """What there is to score. A system that answered the whole split is in the tables of its samples too.
 
     Raises ConfigError if two of the datasets have one name and version.
     """
@@ -134,7 +134,7 @@ def plans(
 
 
 def _can_be(dataset: Dataset, table: tuple[str, str], exams: OpenExams) -> bool:
-    """Whether a sample can be drawn: one that cannot is a fault of whoever handed it in, and of nobody else."""
+    """Whether a sample can be drawn: if not, only the submission that asked for it has a fault."""
     try:
         exams.of(dataset, *table)
     except EduRagError:

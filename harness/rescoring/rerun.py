@@ -40,7 +40,7 @@ class Compared:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the share of questions that were answered alike (Wilson)."""
+        """95 % interval of the share of questions with the same answer (Wilson)."""
         return wilson(self.line.n_same, self.line.n)
 
 

@@ -1,4 +1,4 @@
-"""Scoring every submission again: predictions are the source of truth, and what moved is told with its cause."""
+"""Scoring every submission again: predictions are the source of truth, and changes are reported with their causes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _Work:
         self.done.add(job.scorecard)
 
     def _tell(self, target: Target, trust: Trust) -> None:
-        """Say what one should know of a predictions file, once however many tables it stands in."""
+        """Print the cautions of a predictions file, once for all its tables."""
         if target.path not in self._told:
             self._told.add(target.path)
             for caution in (*(() if target.made_on else of_files([target.path])), *trust.doubts):
@@ -90,9 +90,9 @@ def rescore(
 ) -> Rescoring:
     """Score every submission's predictions for these datasets again and write what differs under `results`.
 
-    A result that is the same keeps its bytes and its time. A faulty file costs its own result alone and is told in
+    A result that is the same keeps its bytes and its time. A faulty file loses only its own result and is reported in
     `faults`. Results of other datasets and versions stay as they are. Raises ConfigError if there is no folder of
-    submissions (one submission is none), or two of the datasets have one name and version.
+    submissions (one submission is not enough), or two of the datasets have one name and version.
     """
     faults: list[EduRagError] = []
     there = Results(results)

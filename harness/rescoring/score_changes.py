@@ -52,7 +52,7 @@ class Kept:
 class Rescoring:
     """What scoring again found. `n_unchanged` results are the same to the last byte.
 
-    `renewed` were written again, but only what is told next to the score differs: who vouches, under which caps.
+    `renewed` were written again, but only fields next to the score differ: the source of trust, and the caps.
     """
 
     datasets: tuple[str, ...]
@@ -124,7 +124,7 @@ def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> ScoreChan
 
 
 def beside_the_score(move: ScoreChange) -> bool:
-    """Whether all that differs is what is told next to the score, which is not a move of it."""
+    """Whether only fields next to the score differ, which is not a change of it."""
     return move.before == move.after and not move.question_ids and _BESIDE.issuperset(move.causes)
 
 

@@ -52,7 +52,7 @@ def _signed(key: str, line: bytes) -> bytes:
 
 
 class AnswerCache:
-    """A file of answers. Whatever is wrong with it costs answers that are asked again, never a run.
+    """A file of answers. A fault of the cache only costs repeated questions, never a run.
 
     Only answers of status `ok` are kept; a fault may have been the machine's.
     """
@@ -101,7 +101,7 @@ class AnswerCache:
             size -= n_bytes
 
     def _try(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Do something with the database, in one transaction; where it cannot be done, say so and go on."""
+        """Do something with the database, in one transaction; on an error, print it and go on."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as connection, connection:

@@ -92,7 +92,7 @@ def _told(code: int) -> str:
 
 
 class _CpuWatch:
-    """Holds the CPU time that a question takes against its limit, where somebody counts it."""
+    """Compares the CPU time of a question with its limit, if CPU time is counted."""
 
     def __init__(self, process: Process, limit_s: float | None) -> None:
         self._process = process

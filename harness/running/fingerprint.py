@@ -1,4 +1,4 @@
-"""What tells one system from another: its own files, the settings that it is given, and the code around it."""
+"""The identity of a system: its own files, the settings that it is given, and the code around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.submission.settings_lines import without_withdrawal
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
 _PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")
-"""Variables that say where something lies, not what is answered."""
+"""Variables that hold paths and do not influence answers."""
 SETTINGS = "submission.toml"
 _BESIDE = ("edu_rag", "baselines")
 """The packages of ours that a system may import."""
@@ -52,7 +52,7 @@ def system_sha256(folder: Path) -> str:
 
 
 def file_marks(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of change of a submission's own files: what tells a written one, without reading any."""
+    """Size and time of change of a submission's own files: shows written files without reading any."""
     found = ((name, path.lstat()) for name, path in _own_files(folder))
     return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found}
 

@@ -80,7 +80,7 @@ class Partial:
         self.done[prediction.question_id] = prediction
 
     def remove(self) -> None:
-        """Delete the file: the predictions are in a file of their own."""
+        """Delete the file: the predictions are in another file."""
         self.path.unlink()
 
     def close(self) -> None:

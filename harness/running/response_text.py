@@ -36,7 +36,7 @@ def last_line(said: bytes) -> str:
 def fit_to_print(line: str, random_id: str = "", masked: Collection[str] = (), home: Path | None = None) -> str:
     """A line without the question's random id, addresses, control characters, keys (`masked`), and our home's name.
 
-    Predictions are published, and a key that was handed to a system may stand in its error.
+    Predictions are published, and a system's error may contain a key that it was given.
     """
     for value in masked:
         if len(value) >= _SHORTEST_MASKED:

@@ -1,4 +1,4 @@
-"""Running a system over a task: questions under random ids, answers kept at once, a fault costs its question."""
+"""Running a system over a task: questions under random ids, answers kept at once, a fault only fails its question."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class NothingAnsweredError(SubmissionError):
 class Manner:
     """How a system is asked.
 
-    `seed` is that of the asking order; `fresh` asks all again, whatever an interrupted run or the cache holds;
-    `limits` stand instead of the submission's own; `passed` names variables of `environment` that the system gets
-    besides the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox;
-    None runs the system without one, with all of this user's rights; `hidden` are folders that must not show in it.
+    `seed` is that of the asking order; `fresh` asks all again, even if an interrupted run or the cache holds answers;
+    `limits` replace the submission's own; `passed` names variables of `environment` that the system gets besides the
+    harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs the
+    system without one, with all of this user's rights; `hidden` are folders that must not show in it.
     """
 
     seed: int = 0
@@ -96,7 +96,7 @@ def run_submission(
 
 
 def hiding(dataset: Dataset, manner: Manner) -> Manner:
-    """A manner that hides the dataset's folder, where the gold answers lie."""
+    """Run options that hide the dataset's folder, which holds the gold answers."""
     return replace(manner, hidden=(*manner.hidden, dataset.folder))
 
 
@@ -161,7 +161,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
 
 
 def failed_path(predictions: Path) -> Path:
-    """Where the predictions of a run without a single answer lie, beside those of an earlier run that had some."""
+    """The path for the predictions of a run without a single answer, next to those of an earlier run with answers."""
     return predictions.with_name(predictions.name + ".failed")
 
 
@@ -188,7 +188,7 @@ def _holds_answers(predictions: Path) -> bool:
 
 
 def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[int, int]]) -> None:
-    """Say which of its own files a system, or somebody else, has changed while it ran."""
+    """Report which of the system's files changed while it ran."""
     after = file_marks(folder)
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if changed and system_sha256(folder) != record.system_sha256:

@@ -1,4 +1,6 @@
-"""Asking a system one question after another: it is started again when it has ended, and a fault costs its question."""
+"""Asking a system one question after another: it is started again when it has ended, and a fault only fails its
+question.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_i
 
 
 class Runner:
-    """Asks one question after another, starting the system anew when it has ended."""
+    """Asks one question after another, starting the system again when it has ended."""
 
     def __init__(self, start: Callable[[], ChildSystem], limits: Limits, new_id: Callable[[], str]) -> None:
         self._start = start

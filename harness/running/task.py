@@ -40,7 +40,7 @@ def task_of(dataset: Dataset, split: str, sample: str | None) -> Task:
 
 
 def read_task(dataset: Dataset, split: str, sample: str | None) -> Task:
-    """As `task_of`, read by a process of its own where that is cheap: it takes 100 MB that a run would hold on to.
+    """As `task_of`, but read by a separate process if that is cheap: reading takes 100 MB that a run would keep.
 
     Only before threads or pyarrow (which has its own) are there, since a fork copies none of them but their locks.
     """
@@ -75,7 +75,7 @@ def question_line(question: Question, pages: Sequence[WebPage], random_id: str) 
 
 
 def asking_order(questions: Sequence[Question], seed: int) -> list[Question]:
-    """A seeded order that depends on the question ids alone, so that position tells nothing."""
+    """A seeded order that depends on the question ids alone, so that position carries no information."""
     ordered = sorted(questions, key=lambda question: question.question_id)
     random.Random(seed).shuffle(ordered)
     return ordered

@@ -1,4 +1,4 @@
-"""A process in the sandbox: bubblewrap is our child, and all of the system lies below its process 1."""
+"""A process in the sandbox: bubblewrap is our child, and all of the system is below its process 1."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class BoxedProcess:
         self._reap_group()
 
     def wait(self, timeout: float) -> int:
-        """As in Process; bubblewrap tells a signal as 128 + its number. It is reaped at its end only."""
+        """As in Process; bubblewrap reports a signal as 128 + its number. It is reaped at its end only."""
         if not self._is_over(timeout):
             raise subprocess.TimeoutExpired(self._child.args, timeout)
         code = self._code()
@@ -207,7 +207,7 @@ class BoxedProcess:
             return self._found
 
     def _reap_group(self) -> None:
-        """Wait for process 1, which bubblewrap leaves to us when it has told how the command ended."""
+        """Wait for process 1, which bubblewrap leaves to us after it has reported how the command ended."""
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.waitpid(-self._child.pid, 0)
@@ -228,7 +228,7 @@ class BoxedProcess:
         return number
 
     def _first(self) -> int | None:
-        """The number outside of process 1, or None as long as bubblewrap has not told it."""
+        """The number outside of process 1, or None until bubblewrap reports it."""
         with self._turn:
             with contextlib.suppress(BlockingIOError):
                 while not _CHILD.search(self._said) and (chunk := os.read(self._info, 4_096)):

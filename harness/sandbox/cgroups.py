@@ -16,7 +16,8 @@ from harness.sandbox.caps import Caps
 ROOT = Path("/sys/fs/cgroup")
 _PREFIX = "edu-rag-"
 _OWN_PROCESSES = 4
-"""What the sandbox itself needs besides the system's processes: bubblewrap outside and inside, and what starts them."""
+"""The sandbox's own needs in addition to the system's processes: bubblewrap outside and inside, and what starts them.
+"""
 _GONE_S = 2.0
 _SOCKETS_V1, _SOCKET_BYTES, _SOCKET_PART = "memory.kmem.tcp.limit_in_bytes", 64 << 20, 16
 """Version 1 counts what TCP and UDP hold back by itself, so a part of the cap is theirs alone."""
@@ -174,7 +175,7 @@ def _remove_all(folders: Mapping[str, Path]) -> None:
 
 
 def _parents_v2(own: str, root: Path) -> Iterator[Path]:
-    """The nearest group above us that hands memory and pids down. Our own holds processes, so it has no groups."""
+    """The nearest group above us that delegates memory and pids. Our own holds processes, so it has no groups."""
     folder = root / own.lstrip("/")
     for parent in (folder, *folder.parents):
         if parent != root and root not in parent.parents:

@@ -29,7 +29,7 @@ from harness.sandbox.system_process import Process, own_python
 
 _CPU_S = 86_400
 _NICE = 10
-"""Who watches a system must get the processor before it does: else what fills memory is done before it is seen."""
+"""The watcher must get the processor before the system does: otherwise the system fills memory before it is seen."""
 _LOCKED_BYTES = 8 << 20
 _N_SIGNALS = 1_024
 """Signals that wait and timers: they count against a quota of the whole user outside, too."""
@@ -38,18 +38,18 @@ _AFTER_THE_GUARD = "read -r _"
 """Nothing is done before the guard watches: an end of input says that the harness is gone."""
 _PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
 _PIPES_BACK = 'exec "$@" <&8 >&9 8<&- 9>&-'
-"""Else bubblewrap's own processes hold the system's pipes open, and nobody is told that it closed one."""
+"""Otherwise bubblewrap's own processes hold the system's pipes open, and a closed pipe is not noticed."""
 _LOOK = """
 test -x "$0" && test -r "$1" && grep -e ^CapEff: -e ^NoNewPrivs: -e ^Seccomp: /proc/self/status && { read _ || :; }
 """
 _SEEN = [b"CapEff:", b"0" * 16, b"NoNewPrivs:", b"1", b"Seccomp:", b"2"]
-"""What the trial must see of itself, lest a program that only says that all is well be believed."""
+"""The facts that the trial must see from inside, so that a program that only prints success is not believed."""
 _SEEN_BYTES = 4_096
 _FIRST_FREE = 10
 _NO_DUMP_BYTES = 1
 """At 0 the kernel still starts the machine's program for core dumps, as root; 1 is "never"."""
 _FIRST_TO_GO = "{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null || :"
-"""Where the machine runs out of memory, this is what it kills first; what root has set, nobody can lower."""
+"""Where the machine runs out of memory, it kills this process first; a value set by root cannot be lowered."""
 _LATE = 64
 """Processes by which the rlimit is above the cap; the cgroup is exact."""
 
@@ -99,7 +99,7 @@ class Sandbox:
                 raise
 
     def _staged(self) -> dict[Path, Path]:
-        """Where root mounts what nobody cannot reach by its own way, such as an environment below /root."""
+        """The place where root mounts folders that user nobody cannot reach, such as an environment below /root."""
         if os.geteuid() != 0:
             return {}
         sources = dict.fromkeys(mount.source for mount in self.runtime.mounts if not open_to_others(mount.source))
@@ -120,7 +120,7 @@ class Sandbox:
         return [*private, "/bin/sh", "-c", script, "sandbox"]
 
     def _no_dump(self) -> list[str]:
-        """Set outside, since the filter lets nobody change it inside."""
+        """Set outside, since the filter forbids changes inside."""
         return [self.tools["prlimit"], f"--core={_at_most_ours('core', _NO_DUMP_BYTES)}", "--"]
 
     def _drop(self) -> list[str]:
@@ -133,8 +133,8 @@ class Sandbox:
     def _limits(self) -> list[str]:
         """Rlimits, set inside: there the count of processes is the sandbox's own, outside it is all of the user's.
 
-        Where a cgroup holds the caps it acts first, since it tells that it did; and address space is not limited there,
-        of which some runtimes reserve a thousand times what they use.
+        Where a cgroup holds the caps it acts first, since it reports that it did; and address space is not limited
+        there, of which some runtimes reserve a thousand times what they use.
         """
         caps, late = self.caps, 0 if self.cgroups is None else _LATE
         limits = {
@@ -190,7 +190,7 @@ def _seen_of(process: BoxedProcess) -> tuple[int, bytes, bool]:
 
 
 def _at_most_ours(name: str, value: int) -> int:
-    """A limit, or our own hard one where that is lower: nobody may raise it."""
+    """A limit, or our own hard one where that is lower: it cannot be raised."""
     hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
     return value if hard == resource.RLIM_INFINITY else min(value, hard)
 

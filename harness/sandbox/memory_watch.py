@@ -1,4 +1,4 @@
-"""The cap on the memory of a sandbox as a whole where no cgroup holds it: somebody looks, and ends what is over it."""
+"""The cap on the memory of a whole sandbox without a cgroup: a watcher polls, and ends a sandbox that is over it."""
 
 from __future__ import annotations
 
