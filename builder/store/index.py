@@ -257,10 +257,9 @@ def n_unwritten(index: sqlite3.Connection) -> int:
 def _upsert(table: str, key: str, columns: str) -> str:
     names = columns.split(", ")
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key.split(", "))
-    # A batch that is read again must not bring back a row that a later one replaced.
     return (
         f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - ours, all of it
-        f" ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE excluded.batch >= {table}.batch"
+        f" ON CONFLICT ({key}) DO UPDATE SET {changes}"
     )
 
 
@@ -269,11 +268,24 @@ _ADD_FETCH = _upsert("fetches", "url", f"{FETCH_COLUMNS}, batch, row_digest")
 
 
 def add_rows(
-    index: sqlite3.Connection, searches: Iterable[tuple[Any, ...]], fetches: Iterable[tuple[Any, ...]], batch: int
+    index: sqlite3.Connection,
+    searches: Iterable[tuple[Any, ...]],
+    fetches: Iterable[tuple[Any, ...]],
+    batch: int,
+    *,
+    even_over_later: bool = False,
 ) -> None:
-    """Bring a batch's rows (`search_row`, `fetch_row`) into the index, in the caller's transaction."""
-    index.executemany(_ADD_SEARCH, ((*row, raw, batch, row_digest((*row, batch))) for *row, raw in searches))
-    index.executemany(_ADD_FETCH, ((*row, batch, row_digest((*row, batch))) for row in fetches))
+    """Bring a batch's rows (`search_row`, `fetch_row`) into the index, in the caller's transaction.
+
+    A batch that is read again does not bring back a row that a later one replaced. `even_over_later`: it replaces any
+    row, for a batch whose place in the file says nothing about its age: rows that were cut off are written again.
+    """
+    most = "" if even_over_later else " WHERE excluded.batch >= {table}.batch"
+    found = ((*row, raw, batch, row_digest((*row, batch))) for *row, raw in searches)
+    index.executemany(_ADD_SEARCH + most.format(table="searches"), found)
+    index.executemany(
+        _ADD_FETCH + most.format(table="fetches"), ((*row, batch, row_digest((*row, batch))) for row in fetches)
+    )
 
 
 def n_new(index: sqlite3.Connection, table: str, where: str, keys: Iterable[tuple[Any, ...]]) -> int:

@@ -108,10 +108,10 @@ def _refuse_unwritten_rows(folder: Path) -> None:
 
     Such are the rows of an earlier version. They go to the WARC file when a later version first writes the
     store. This is a separate transaction after the update of the tables, so a kill in between leaves a new index with
-    old rows.
+    old rows. Such are also the rows behind the end of a file that was cut.
     """
     path = folder / INDEX_FILE
-    what = ""
+    what, remedy = "", "run the same `edu-rag build` with --resume, which writes them there"
     with (
         TemporaryDirectory(prefix="edu-rag-index-") as scratch,
         suppress(*DAMAGE),
@@ -125,9 +125,21 @@ def _refuse_unwritten_rows(folder: Path) -> None:
             verify_pages(index)
             verify_rows(index)
             what = f"holds {n:,} rows that {WARC_FILE} does not hold yet: its update was interrupted"
+        elif version == VERSION and _is_cut(folder, state := read_state(index)):
+            verify_pages(index)
+            verify_rows(index)
+            what = f"knows {state.bytes:,} bytes of {WARC_FILE}, and the file is shorter"
+            remedy = f"bring back the whole file; or {remedy.removeprefix('run ')}"
     # An index that cannot be read has nothing to lose.
     if what:
-        raise DataError(path, what, "run the same `edu-rag build` with --resume, which writes them there")
+        raise DataError(path, what, remedy)
+
+
+def _is_cut(folder: Path, state: WarcState) -> bool:
+    """Whether the WARC file is not another store's, and shorter than the index knows."""
+    with closing(WarcFile(folder / WARC_FILE, writable=False)) as warc:
+        records = (item for item in scan(warc, 0) if isinstance(item, Record))
+        return warc.end < state.bytes and next((one.store_id for one in records if one.store_id), state.id) == state.id
 
 
 def _sync(path: Path) -> None:

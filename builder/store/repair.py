@@ -168,29 +168,38 @@ class Repair:
         fold.end = self._warc.end
 
     def _write_again(self, fold: Fold, start: int) -> None:
-        """Write the rows that are in no whole batch to the WARC file, but for those whose page is gone."""
-        where = "(batch < 0 OR batch >= ?) AND batch NOT IN (SELECT place FROM temp.batches)"
+        """Write the rows that are in no whole batch to the WARC file, but for those whose page is gone.
+
+        Their old batches are listed first: a new batch may begin at the very byte where a lost one began.
+        """
+        self._index.execute(
+            "CREATE TEMP TABLE lost AS SELECT batch FROM (SELECT batch FROM searches UNION SELECT batch FROM fetches)"
+            " WHERE (batch < 0 OR batch >= ?) AND batch NOT IN (SELECT place FROM temp.batches)",
+            (start,),
+        )
+        where = "batch IN (SELECT batch FROM temp.lost)"
         after: tuple[Any, ...] = ("", "")
         while searches := self._index.execute(
             f"SELECT {SEARCH_COLUMNS}, raw FROM searches WHERE {where}"  # noqa: S608 - ours
             " AND (question_id, engine) > (?, ?) ORDER BY question_id, engine LIMIT ?",
-            (start, *after, CHUNK_ROWS),
+            (*after, CHUNK_ROWS),
         ).fetchall():
             after = searches[-1][:2]
             self._write_batch(fold, searches, [])
         last = ""
         while fetches := self._index.execute(
             f"SELECT {FETCH_COLUMNS} FROM fetches WHERE {where} AND url > ? ORDER BY url LIMIT ?",  # noqa: S608 - ours
-            (start, last, CHUNK_ROWS),
+            (last, CHUNK_ROWS),
         ).fetchall():
             last = fetches[-1][0]
             self._write_batch(fold, [], [row for row in fetches if self._still_has_page(row)])
+        self._index.execute("DROP TABLE temp.lost")
 
     def _write_batch(self, fold: Fold, searches: list[tuple[Any, ...]], fetches: list[tuple[Any, ...]]) -> None:
         if not searches and not fetches:
             return
         offset = self._warc.append(batch_record(searches, fetches, self._warc.end, fold.store_id))
-        add_rows(self._index, searches, fetches, offset)
+        add_rows(self._index, searches, fetches, offset, even_over_later=True)
         fold.add_batch(offset, self._warc.end)
 
     def _has_page(self, offset: int | None, digest: str | None) -> bool:

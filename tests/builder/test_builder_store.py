@@ -3,13 +3,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
+import shutil
 import sqlite3
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from builder_store import fetches, records
+from builder_store import fetches, n_searches, records
 from warcio.archiveiterator import ArchiveIterator
 
 from builder.fetch import Fetched
@@ -17,6 +20,8 @@ from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, forget_store
 from builder.store.rebuild import rebuild_index
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, add_takedown, read_takedowns
+from builder.store.warc import WarcFile
+from builder.store.warc_scan import scan
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -116,6 +121,52 @@ def test_rows_whose_bytes_are_gone_are_forgotten_and_the_other_rows_are_written_
     assert records(tmp_path / "s")[: len(before)] == before
     (tmp_path / "s" / INDEX_FILE).unlink()
     assert rebuild_index(tmp_path / "s").fetches == 5
+
+
+def in_batches(folder: Path) -> list[int]:
+    """A store of searches and fetches in seven batches; returns the bytes at which its records begin."""
+    with CrawlStore(folder, create=True, monotonic=lambda: 0.0, new_store=same_store) as store:
+        for part in range(3):
+            for i in range(3):
+                store.add_search(f"q{part}{i}", "brave", "query", SearchResult(state="hits", urls=("http://e/",)), NOW)
+            store.flush()
+            for i in range(4):
+                store.add_fetch(fetched(10 * part + i, "kept" if i % 2 else "robots"))
+            store.flush()
+    with contextlib.closing(WarcFile(folder / WARC_FILE, writable=False)) as warc:
+        return [item.offset for item in scan(warc, 0)]
+
+
+def rows_of(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
+    with contextlib.closing(StoreReader(folder)) as store:
+        return {url: fetch.outcome for url, fetch in fetches(store).items()}, n_searches(store, "brave")
+
+
+def test_wherever_the_file_was_cut_the_rows_written_again_are_in_both_files(tmp_path: Path) -> None:
+    offsets = in_batches(tmp_path / "whole")
+    for number, cut in enumerate(sorted({*offsets, *(offset + 20 for offset in offsets)})):
+        folder = tmp_path / str(number)
+        shutil.copytree(tmp_path / "whole", folder)
+        os.truncate(folder / WARC_FILE, cut)
+        if 0 < cut < offsets[-1]:
+            with pytest.raises(DataError, match="bring back the whole file; or the same `edu-rag build` with --resume"):
+                rebuild_index(folder)
+        CrawlStore(folder).close()
+        found, searched = rows_of(folder)
+        assert searched == {"hits": 9}
+        assert {url for url, outcome in found.items() if outcome == "robots"} == {
+            f"http://e.example/{10 * part + i}" for part in range(3) for i in (0, 2)
+        }
+        rebuild_index(folder)
+        assert rows_of(folder) == (found, searched), cut
+        with CrawlStore(folder) as store:  # a row after the repair is newer than any that was there
+            store.round = 1
+            for url in found:
+                store.add_fetch(replace(fetched(0, "http_error"), url=url, final_url=url, status=404))
+        after, _ = rows_of(folder)
+        assert set(after.values()) == {"http_error"}, cut
+        rebuild_index(folder)
+        assert rows_of(folder)[0] == after, cut
 
 
 def test_a_changed_record_is_found_by_its_hash(tmp_path: Path) -> None:
