@@ -1,4 +1,4 @@
-"""The written verdicts of answers_v1.jsonl, real TQA choices, peers' mistakes, and docs/scoring.md held to the code."""
+"""The written verdicts of answers_v1.jsonl, real TQA choices, peers' mistakes, and docs/scoring-spec.md held to the code."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ROWS = [
 SETS: dict[str, dict[str, str]] = _ROWS[0]["choices"]
 CASES = _ROWS[1:]
 CELLS = SETS["cells"]
-PAGE = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")
 
 
 def said(answer: str, choices: dict[str, str]) -> str:

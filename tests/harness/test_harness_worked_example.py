@@ -1,4 +1,4 @@
-"""Every number of docs/scoring.md, section 12, is what the real commands print on exactly that example."""
+"""Every number of docs/scoring-spec.md, section 12, is what the real commands print on exactly that example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the tables of docs/scoring.md, section 12, and makes the files that they describe."""
+"""Reads the tables of docs/scoring-spec.md, section 12, and makes the files that they describe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md"
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 Row = dict[str, str]
 
