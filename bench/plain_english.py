@@ -4,7 +4,8 @@ Usage: .venv/bin/python bench/plain_english.py [--area AREA] [--counts] [PATH â€
 
 Reads docs (Markdown), docstrings, help texts and templates; with PATHs only those files and folders. Prints one line a
 sentence, then the number of hits per 10,000 words of each area. Code, tables that bench/page.py wrote, quoted strings
-and docs/figures (raw material) are left out. Many hits are good English: the script decides nothing and always exits with 0.
+and docs/figures (raw material) are left out. Many hits are good English: the script decides nothing and always exits
+with 0.
 """
 
 from __future__ import annotations

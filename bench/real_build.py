@@ -1,6 +1,6 @@
 """The real build with the full builder: all TQA validation questions, two real school-science sites on loopback.
 
-Usage: .venv/bin/python bench/real_build.py --data ../shared/data --out runs/tqa-val-build --report docs/figures/real-run.md
+Usage: .venv/bin/python bench/real_build.py --data ../shared/data --out runs/tqa-val-build [--report PAGE]
 
 Builds version 2.1.0 of `tqa-val` (pages and labels made anew from the questions of 2.0.0), checks it, audits it,
 replays it under another hash seed, time zone and number of workers, and writes the section between the report's marks.

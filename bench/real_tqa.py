@@ -6,7 +6,7 @@ Usage (from a checkout, after `make test` has made the environment):
     .venv/bin/python bench/real_tqa.py --data ../shared/data --models MODELS --out runs/tqa-val
 
 Every stage is a command of ours, shown before it runs and timed; finished stages are kept, so the run can be stopped
-and started again. `--report docs` writes figures/real-run.md there: tables, tests, the statistics of the crawl and the times.
+and started again. `--report docs` writes figures/real-run.md there: tables, tests, statistics of the crawl, times.
 """
 
 from __future__ import annotations

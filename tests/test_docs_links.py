@@ -53,7 +53,9 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 def test_a_broken_link_would_be_found() -> None:
     page = ROOT / "docs" / "scoring.md"
-    text = "[a](no-such-page.md) [b](#no-such-heading) [c](scoring-spec.md#1-input) `[d](x.md)` [e](https://x.example/#y)"
+    text = (
+        "[a](no-such-page.md) [b](#no-such-heading) [c](scoring-spec.md#1-input) `[d](x.md)` [e](https://x.example/#y)"
+    )
     assert broken(page, text) == ["no-such-page.md", "#no-such-heading"]
 
 

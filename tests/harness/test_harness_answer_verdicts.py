@@ -1,4 +1,4 @@
-"""The written verdicts of answers_v1.jsonl, real TQA choices, peers' mistakes, and docs/scoring-spec.md held to the code."""
+"""The written verdicts of answers_v1.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/scoring-spec.md, section 10, says what the code does: its examples, its expressions and its table of differences."""
+"""docs/scoring-spec.md, section 10, says what the code does: examples, expressions and the table of differences."""
 
 from __future__ import annotations
 
