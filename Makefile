@@ -15,14 +15,23 @@ test: .venv/.ready-dev ## run all tests
 	@.ci/environment system
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
-site: .venv/.ready-demo ## the board of the committed results, in site/; SITE_FLAGS="--dataset DIR" shows its questions
-	$(BIN)/edu-rag board leaderboard/results --submissions submissions --out site $(SITE_FLAGS)
+# The parts run side by side: mypy and the tests take a core each.
+check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-code check-tests
 
-lint: .venv/.ready-dev ## style, types, import contracts
+check-code:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check-tests:
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not (browser or sandbox or model or process or slow)"
+
+site: .venv/.ready-demo ## the board of the committed results, in site/; SITE_FLAGS="--dataset DIR" shows its questions
+	$(BIN)/edu-rag board leaderboard/results --submissions submissions --out site $(SITE_FLAGS)
+
+lint: .venv/.ready-dev check-code ## style, types, import contracts
 
 format: .venv/.ready-dev ## format the code
 	$(BIN)/ruff check --fix .
@@ -43,4 +52,4 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-dev: pyproject.toml constraints.txt .ci/locked-dev.txt .ci/environment
 	.ci/environment dev
 
-.PHONY: help demo site test lint format lock ci clean
+.PHONY: help demo site test check check-code check-tests lint format lock ci clean

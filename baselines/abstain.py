@@ -32,7 +32,7 @@ def by_confidence(
 ) -> Callable[[SystemQuestion], SystemAnswer]:
     """The same system, abstaining where its confidence is below `least`; answers without a confidence stay.
 
-    The confidence stays in the answer, so that the threshold can be judged afterwards. Raises ConfigError where `least`
+    The confidence stays in the answer, so that the threshold can be judged afterwards. Raises ConfigError if `least`
     is outside of [0, 1].
     """
     if not 0 <= least <= 1:

@@ -102,7 +102,7 @@ def _retriever(recipe: Recipe, part: _Maker) -> Retriever:
 
 
 def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] = open_model) -> System:
-    """The system of a recipe. Raises ConfigError where a part cannot be made, before the first question."""
+    """The system of a recipe. Raises ConfigError if a part cannot be made, before the first question."""
     check(recipe)
     part = _Maker(recipe)
     model = open_model(recipe.model)

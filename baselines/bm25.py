@@ -54,7 +54,7 @@ class BM25:
     `rank_bm25` (the package of that name, bit for bit): c = k1 + 1, idf = ln(N - df + 0.5) - ln(df + 0.5), and where
     that is negative, 0.25 times the mean idf of all tokens, which may be negative itself: a text that shares a word
     with the query may score below one that shares none. Where the package divides 0 by 0 (an empty text under b = 1,
-    k1 = 0) the score here is 0, and no text or no token at all is no error.
+    k1 = 0) the score here is 0, and no text or no token at all is not an error.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from baselines.chunk.sentences import sentences_of
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemQuestion
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def closed_book(question: SystemQuestion) -> Context:
     return NO_CONTEXT
 
 
-def join(sentences: Sequence[Passage], max_chars: int = MAX_CHARS) -> Context:
+def join(sentences: Sequence[PagePassage], max_chars: int = MAX_CHARS) -> Context:
     """Sentences joined by a space, at most `max_chars` characters; the one that goes beyond is cut, its span too."""
     parts: list[str] = []
     passages: list[tuple[str, int, int]] = []

@@ -6,19 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from baselines.parts import Fuse, Scored
+from baselines.parts import Fuse, ScoredPassage
 from baselines.token_ids import SHARED, tokenise
 from edu_rag.errors import ConfigError
 
 EPSILON = 1e-6
 
 
-def best(scores: dict[int, float], k: int) -> list[Scored]:
+def best(scores: dict[int, float], k: int) -> list[ScoredPassage]:
     """The `k` best places, best first; ties go to the smaller place."""
-    return [Scored(place, score) for place, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]]
+    return [
+        ScoredPassage(place, score) for place, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    ]
 
 
-def _fused(lists: Sequence[Sequence[Scored]], weights: Sequence[float], constant: float, k: int) -> list[Scored]:
+def _fused(
+    lists: Sequence[Sequence[ScoredPassage]], weights: Sequence[float], constant: float, k: int
+) -> list[ScoredPassage]:
     """The sum over lists of weight / (constant + rank), ranks from 1."""
     scores: dict[int, float] = {}
     for ranking, weight in zip(lists, weights, strict=True):
@@ -35,7 +39,7 @@ def rrf(constant: float = 60.0) -> Fuse:
     if not 0 <= constant < math.inf:
         raise ConfigError("parts.fuse.constant", f"{constant} is not a number from 0 on", "60 is usual")
 
-    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[ScoredPassage]], k: int) -> list[ScoredPassage]:
         return _fused(lists, [1.0] * len(lists), constant, k)
 
     return fuse
@@ -77,14 +81,14 @@ def weighted_rrf(alpha: float = 1.0, epsilon: float = EPSILON, sparse_weight: fl
     score(d) = w_S / (epsilon + rank_S(d)) + w_D / (epsilon + rank_D(d)), w_S = alpha * S(q'), w_D = 1 - w_S; a text
     that a ranking lacks gets nothing from it. w_S is cut to 0 ... 1, so that an alpha above 1 makes no negative weight.
     epsilon is "a small constant to avoid division by zero", without a value: ranks count from 1 here, so none can
-    occur, and 1e-6 leaves plain w / rank. (RRF's usual 60 is no small constant: it makes ranks nearly equal, so that
+    occur, and 1e-6 leaves plain w / rank. (RRF's usual 60 is not a small constant: it makes ranks nearly equal, so that
     the heavier ranking's last text beats the lighter one's first.) The text under equation 4 says that general queries
     lower w_D; the equations raise it, and are followed. `sparse_weight` fixes w_S, for comparison.
     """
     if not (0 <= alpha < math.inf and 0 <= epsilon < math.inf and 0 <= (sparse_weight or 0) <= 1):
         raise ConfigError("parts.fuse", "a weight is out of bounds", "alpha, epsilon >= 0; sparse_weight from 0 to 1")
 
-    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+    def fuse(query: str, texts: Sequence[str], lists: Sequence[Sequence[ScoredPassage]], k: int) -> list[ScoredPassage]:
         if len(lists) != 2:
             raise ConfigError(
                 "parts.fuse", f"weighted-rrf was given {len(lists)} rankings", "retrieve sparse and dense"

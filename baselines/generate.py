@@ -83,7 +83,7 @@ def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
     """The paper's protocol for GPT-4o (prompt 3.3): a letter, or words that say that the model does not know.
 
     The paper lets one token be generated, which cannot hold "I don't know"; we let it be a few, and read the reply:
-    one that says that it does not know is no answer, any other is the answer as it is.
+    one that says that it does not know is not an answer, any other is the answer as it is.
     """
     said = model.generate(prompt, MAX_ABSTAIN_TOKENS)
     return SystemAnswer(

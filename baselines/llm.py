@@ -103,7 +103,7 @@ class ServerModel:
         raise SubmissionError(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
 
     def _reply(self, url: str, body: Mapping[str, Any]) -> tuple[int, bytes | None]:
-        """Status and bytes of a reply, read piece by piece; None where there are more than MAX_REPLY_BYTES."""
+        """Status and bytes of a reply, read piece by piece; None if there are more than MAX_REPLY_BYTES."""
         with self._session.post(url, json=body, timeout=self.timeout_s, allow_redirects=False, stream=True) as reply:
             parts, n_bytes = [], 0
             for part in reply.iter_content(_PIECE_BYTES):

@@ -51,7 +51,7 @@ def device() -> str:
 
 
 def cache_folder() -> Path | None:
-    """$EDU_RAG_CACHE, or `~/.cache/edu-rag`; None where there is no home."""
+    """$EDU_RAG_CACHE, or `~/.cache/edu-rag`; None if there is no home."""
     given = os.environ.get(CACHE_VARIABLE)
     if given:
         return Path(given)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from baselines.embed import Encoder
 
 
-class Match(NamedTuple):
+class ChoiceMatch(NamedTuple):
     """How well a query is matched, and by which sentence."""
 
     score: float
@@ -23,7 +23,7 @@ class Match(NamedTuple):
 class Scorer(Protocol):
     """Finds, for each query, the best of the sentences: its score (0 = nothing in common) and its place among them."""
 
-    def __call__(self, sentences: Sequence[str], queries: Sequence[str]) -> list[Match]:
+    def __call__(self, sentences: Sequence[str], queries: Sequence[str]) -> list[ChoiceMatch]:
         """One match a query; ties go to the first sentence."""
         ...
 
@@ -81,10 +81,10 @@ def bm25_system(k1: float = 1.5, b: float = 0.75) -> Callable[[SystemQuestion], 
     True/false: true when the best sentence holds at least half of the distinct words of the question's text.
     """
 
-    def score(sentences: Sequence[str], queries: Sequence[str]) -> list[Match]:
+    def score(sentences: Sequence[str], queries: Sequence[str]) -> list[ChoiceMatch]:
         index = BM25(sentences, k1=k1, b=b)
         tables = [index.scores(query) for query in queries]
-        return [Match(float(table.max()), int(table.argmax())) for table in tables]
+        return [ChoiceMatch(float(table.max()), int(table.argmax())) for table in tables]
 
     def supports(text: str, sentence: str, score: float) -> bool:
         words = set(tokenise(text))
@@ -96,9 +96,9 @@ def bm25_system(k1: float = 1.5, b: float = 0.75) -> Callable[[SystemQuestion], 
 def dense_system(encoder: Encoder, true_from: float = 0.7) -> Callable[[SystemQuestion], SystemAnswer]:
     """`sbert-overlap`: cosine of sentence embeddings. True/false: true when the best cosine is at least `true_from`."""
 
-    def score(sentences: Sequence[str], queries: Sequence[str]) -> list[Match]:
+    def score(sentences: Sequence[str], queries: Sequence[str]) -> list[ChoiceMatch]:
         table = encoder.encode(queries) @ encoder.encode(sentences).T
-        return [Match(float(row.max()), int(row.argmax())) for row in table]
+        return [ChoiceMatch(float(row.max()), int(row.argmax())) for row in table]
 
     def supports(text: str, sentence: str, score: float) -> bool:
         return score >= true_from

@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.serve import SystemQuestion
 
 
-class Scored(NamedTuple):
+class ScoredPassage(NamedTuple):
     """A text by its place in the list that was ranked, and its score: higher is better, on the part's own scale."""
 
     place: int
@@ -31,7 +31,7 @@ class Scored(NamedTuple):
 class Chunk(Protocol):
     """Cuts a question's pages into passages: pages in rank order, passages in page order, equal texts once."""
 
-    def __call__(self, question: SystemQuestion) -> list[Passage]:
+    def __call__(self, question: SystemQuestion) -> list[PagePassage]:
         """All passages of all pages."""
         ...
 
@@ -39,7 +39,7 @@ class Chunk(Protocol):
 class Rank(Protocol):
     """Ranks texts for a query: what a retriever and a reranker both do."""
 
-    def __call__(self, query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def __call__(self, query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         """The `k` best texts (all, where there are fewer), best first; ties go to the smaller place."""
         ...
 
@@ -58,7 +58,9 @@ class Fuse(Protocol):
     Fusion may weigh them by the query (sparse first, dense second).
     """
 
-    def __call__(self, query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+    def __call__(
+        self, query: str, texts: Sequence[str], lists: Sequence[Sequence[ScoredPassage]], k: int
+    ) -> list[ScoredPassage]:
         """The `k` best places of all lists, best first; ties go to the smaller place."""
         ...
 
@@ -75,8 +77,8 @@ class Graph(Protocol):
     """Triplets of the question's pages that its keywords lead to, as passages that cite their sentences."""
 
     def __call__(
-        self, question: SystemQuestion, passages: Sequence[Passage], n_keywords: int, depth: int
-    ) -> list[Passage]:
+        self, question: SystemQuestion, passages: Sequence[PagePassage], n_keywords: int, depth: int
+    ) -> list[PagePassage]:
         """At most the triplets within `depth` steps of `n_keywords` keywords (K and S of HyPA-RAG, Table 7)."""
         ...
 
@@ -92,7 +94,7 @@ class Check(NamedTuple):
     """
 
     relation: Relation
-    passage: Passage | None
+    passage: PagePassage | None
     n_input: int = 0
     n_output: int = 0
     probabilities: Mapping[Relation, float] | None = None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from baselines.context import Context, join
 from baselines.fuse import rrf
-from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, Rank, Scored
-from baselines.passages import Passage
+from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, Rank, ScoredPassage
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemQuestion
 
 
@@ -52,7 +52,7 @@ class Pipeline:
         """The numbers of this query's class."""
         return self.numbers[self.classify(query) if self.classify is not None else 0]
 
-    def rank(self, query: str, texts: Sequence[str], numbers: Numbers) -> list[Scored]:
+    def rank(self, query: str, texts: Sequence[str], numbers: Numbers) -> list[ScoredPassage]:
         """The `top_k` best texts, best first."""
         queries = self.expand(query, numbers.n_rewrites) if self.expand is not None else [query]
         n_first = max(numbers.top_k, self.rerank_from if self.rerank is not None else 0)
@@ -61,13 +61,13 @@ class Pipeline:
         if self.rerank is None:
             return found[: numbers.top_k]
         again = self.rerank(query, [texts[item.place] for item in found], numbers.top_k)
-        return [Scored(found[item.place].place, item.score) for item in again]
+        return [ScoredPassage(found[item.place].place, item.score) for item in again]
 
-    def _one_query(self, query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def _one_query(self, query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         lists = [retrieve(query, texts, max(self.candidates, k)) for retrieve in self.retrieve]
         return lists[0][:k] if len(lists) == 1 else self.fuse(query, texts, lists, k)
 
-    def _found(self, question: SystemQuestion) -> tuple[list[Passage], list[Passage]]:
+    def _found(self, question: SystemQuestion) -> tuple[list[PagePassage], list[PagePassage]]:
         """Passages, best first, and the graph's triplets."""
         passages = self.chunk(question)
         if not passages:
@@ -79,7 +79,7 @@ class Pipeline:
             return found, []
         return found, self.graph(question, found, numbers.n_keywords, numbers.depth)
 
-    def passages(self, question: SystemQuestion) -> list[Passage]:
+    def passages(self, question: SystemQuestion) -> list[PagePassage]:
         """The passages that the question is answered from, best first, the graph's triplets after them."""
         found, triplets = self._found(question)
         return [*found, *triplets]

@@ -24,7 +24,7 @@ from harness.judging.free_text import FreeTextJudge, Rules
 from harness.judging.judge_audit import HumanVerdict, JudgeAudit, audit, read_human
 from harness.judging.judge_audit_text import audit_values
 from harness.judging.judge_model import JudgeSettings, ModelJudge
-from harness.judging.judges import Chain
+from harness.judging.judges import JudgeChain
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = ROOT / "tests" / "baselines" / "llama_server.py"
@@ -80,7 +80,7 @@ def _model_audit(verdicts: list[HumanVerdict], weights: Path, sample: int, cache
     with _served(weights) as url:
         settings = JudgeSettings(base_url=f"{url}/v1", model=weights.stem, timeout_s=600.0)
         judge: FreeTextJudge = ModelJudge(settings)
-        return audit(verdicts, Chain([Rules(), CachedJudge(judge, cache) if cache else judge]), sample=sample)
+        return audit(verdicts, JudgeChain([Rules(), CachedJudge(judge, cache) if cache else judge]), sample=sample)
 
 
 def main() -> None:
@@ -94,7 +94,7 @@ def main() -> None:
     given = parser.parse_args()
     verdicts = read_human([given.data / name for name in FILES])
     values: dict[str, Any] = {}
-    rules = audit(verdicts, Chain([Rules()]))
+    rules = audit(verdicts, JudgeChain([Rules()]))
     values["rules"] = audit_values(rules)
     print("The rules alone on all answers; what they leave open is taken as not correct.\n")
     _print("rules", rules, "all")

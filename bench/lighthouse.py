@@ -87,13 +87,13 @@ def build(folder: Path) -> dict[str, Path]:
     from whole_site import build_whole, kinds
 
     from leaderboard.board import present as presenting
-    from leaderboard.board.rank import Rank
+    from leaderboard.board.rank import BoardRank
     from leaderboard.pages import assets, board_page
 
     size.write_many(folder / "results")
     found = presenting.rank
     presenting.rank = lambda cards: [
-        Rank(at, at) for at in range(1, len(cards) + 1)
+        BoardRank(at, at) for at in range(1, len(cards) + 1)
     ]  # as the test does: places take time
     many = build_some(folder / "results", folder / "many", (board_page, assets))
     presenting.rank = found

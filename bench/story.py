@@ -185,7 +185,7 @@ class Story:
 
     def hostile_works(self, work: Path) -> None:
         """Harness, workflow and another team's predictions changed; canaries wherever something could run them."""
-        score = work / "harness" / "score.py"
+        score = work / "harness" / "scoring" / "score.py"
         score.write_text(f"open({str(self.canary)!r}, 'w').write('score')\n{score.read_text()}", encoding="utf-8")
         flow = work / ".github" / "workflows" / "submission.yml"
         flow.write_text(flow.read_text().replace("contents: read", "contents: write"), encoding="utf-8")

@@ -45,7 +45,7 @@ _ROOM = "make room and run the same command again to resume"
 
 
 def store_folder(out: Path) -> Path:
-    """Where the crawl store of a dataset lies: beside it, never inside. Raises ConfigError where there is no beside."""
+    """Where the crawl store of a dataset lies: next to it, never inside. Raises ConfigError if there is no beside."""
     place = out if out.name not in ("", "..") else out.resolve()
     if not place.name:
         raise ConfigError(out, "cannot be a dataset folder", "name another --out")
@@ -116,7 +116,7 @@ def _read_made_with(folder: Path) -> dict[str, Any]:
 
 
 def read_round(folder: Path) -> Round | None:
-    """Which round of its crawl a store is in; None where it was never begun. Raises DataError."""
+    """Which round of its crawl a store is in; None if it was never begun. Raises DataError."""
     if not (folder / CONFIG_FILE).is_file():
         return None
     try:
@@ -126,7 +126,7 @@ def read_round(folder: Path) -> Round | None:
 
 
 def read_inputs(folder: Path) -> Inputs:
-    """What a store was made from. Raises DataError where a file is missing or does not fit."""
+    """What a store was made from. Raises DataError if a file is missing or does not fit."""
     values = _read_made_with(folder)
     questions = [question for _, question in read_records(folder / QUESTIONS_FILE, Question)]
     golds = [gold for _, gold in read_records(folder / GOLD_FILE, Gold)]
@@ -140,7 +140,7 @@ def read_inputs(folder: Path) -> Inputs:
 
 
 def _first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """The dotted name of the first value in which two trees differ; empty where they are the same."""
+    """The dotted name of the first value in which two trees differ; empty if they are the same."""
     for name in sorted({*one, *other}):
         mine, theirs = one.get(name), other.get(name)
         if mine != theirs:
@@ -275,7 +275,7 @@ def build(
 
 
 def _refuse_unanswered(store: StoreReader, inputs: Inputs) -> None:
-    """Raise DataError where a finished crawl has questions without an answer: rows of its index are missing."""
+    """Raise DataError if a finished crawl has questions without an answer: rows of its index are missing."""
     config = inputs.config.search
     if not config.chain:
         return

@@ -32,7 +32,7 @@ def _without_tracking(query: str) -> str:
 def canonical_url(url: str) -> str:
     """The identity of a page's address: scheme and host in lower case, sorted query, no tracking, no fragment.
 
-    Raises ValueError where it is no http(s) URL with a host.
+    Raises ValueError if it is not a http(s) URL with a host.
     """
     from w3lib.url import canonicalize_url
 
@@ -53,7 +53,7 @@ def canonical_url(url: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """The host name of a URL in lower case, without port; empty where there is none."""
+    """The host name of a URL in lower case, without port; empty if there is none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -83,7 +83,7 @@ def _odd_ipv4(host: str) -> ipaddress.IPv4Address:
 def literal_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """The address that a host spells out in any form (WHATWG URL standard, "host parsing"), or None for a name.
 
-    Raises ValueError where it is neither: a number that is no address, a zone, an escape.
+    Raises ValueError if it is neither: a number that is not an address, a zone, an escape.
     """
     if "%" in host:
         raise ValueError(f"host {host!r} holds a zone or an escape")
@@ -100,7 +100,7 @@ def literal_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
 
 
 def canonical_or_none(url: str) -> str | None:
-    """The canonical URL, or None where it is no http(s) URL with a host."""
+    """The canonical URL, or None if it is not a http(s) URL with a host."""
     try:
         return canonical_url(url)
     except ValueError:

@@ -2,7 +2,7 @@
 
 There are two forms of child. A fork has the dataset at hand without reading or copying it, and only what it returns
 travels back: 10 ms for a process of 200 MB. But a lock that another thread of Python holds would stay locked in it for
-ever, so while there is another thread, and where the system is not Linux, the child is a fresh interpreter that gets
+ever, so while there is another thread, and if the system is not Linux, the child is a fresh interpreter that gets
 the pickled job: 200 ms, and the dataset once more.
 """
 
@@ -42,7 +42,7 @@ _inside = False
 
 
 class Job(NamedTuple):
-    """What a child does: `prepare()` without limits, then `work(*arguments)` within them.
+    """The job of a child: `prepare()` without limits, then `work(*arguments)` within them.
 
     `streams`: the work is a generator function, whose items are sent back as they come. A fresh interpreter gets the
     job by pickle, so `work` and `prepare` are functions of modules, methods, or partials of these.
@@ -109,7 +109,7 @@ def run(job: Job) -> Generator[Any, None, Ended]:
 
 
 def _next(answers: IO[bytes]) -> Any:
-    """The child's next item in a tuple, how it ended, or None where it said nothing more."""
+    """The child's next item in a tuple, how it ended, or None if it said nothing more."""
     try:
         return pickle.load(answers)  # noqa: S301 - by our child
     except (EOFError, pickle.UnpicklingError):  # it died; its status says how
@@ -133,7 +133,7 @@ class _Child:
         self._pid, self._process = pid, process
 
     def give(self, packed: bytes) -> None:
-        """Send the job. A child that died before it had all of it says so by its status."""
+        """Send the job. The status of a child shows whether it died before it had read all of it."""
         if self._process is None or self._process.stdin is None:
             raise ValueError("a fork has its job already")
         with contextlib.suppress(BrokenPipeError), self._process.stdin as stream:

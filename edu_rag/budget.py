@@ -27,7 +27,7 @@ MEMORY_BYTES = 300_000_000
 SMALL_BYTES = 64_000
 """Strict JSON or plain lines of this size are read in less time than a child takes to start."""
 _LEAST_CPU_S = 0.05
-"""What a file still has that has spent its budget: enough to be refused by the same path as any other."""
+"""Seconds left to a file that has spent its budget: enough to refuse it on the normal path."""
 _MOST_CPU_S = 86_400
 _SHORTEN = "shorten it"
 _MORE_TIME = f"shorten it; if it is honest and only slow, set {CPU_VARIABLE} to more seconds"
@@ -47,7 +47,7 @@ def one_budget_a_file() -> Iterator[None]:
 
 
 def default_cpu_s(environment: Mapping[str, str] = os.environ) -> float:
-    """Processor seconds for one file. Raises ConfigError where the variable for it is not a number above zero."""
+    """Processor seconds for one file. Raises ConfigError if the variable for it is not a number above zero."""
     given = environment.get(CPU_VARIABLE)
     if given is None:
         return CPU_S
@@ -68,13 +68,14 @@ def within_budget(
     cpu_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
 ) -> R:
-    """What `work(*arguments)` returns, done in a child with `cpu_s` processor seconds and `memory_bytes` of memory.
+    """Return the result of `work(*arguments)`, computed in a child with `cpu_s` processor seconds and `memory_bytes` of
+    memory.
 
     `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that
     reads what its parent holds copies it page by page. All that is given and returned must be picklable (see `Job`),
-    and the result should be small. What the work changes in memory is lost with the child. Inside such a child the
-    work is simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or the
-    child dies.
+    and the result should be small. Changes that the work makes in memory are lost with the child. Inside such a child
+    the work is simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or
+    the child dies.
     """
     if bounded_child.is_inside():
         prepare()
@@ -129,7 +130,7 @@ def _charged(job: Job, what: object, cpu_s: float | None) -> Generator[Any, None
 
 
 def _refuse(status: int, what: object, cpu_s: float, memory_bytes: int) -> None:
-    """Raise BudgetError where the child did not end by itself."""
+    """Raise BudgetError if the child did not end by itself."""
     if status in (-signal.SIGPROF, -signal.SIGXCPU):
         raise BudgetError(what, f"takes more than {cpu_s:g} s of processor time to read", _MORE_TIME)
     if status == NO_MEMORY:

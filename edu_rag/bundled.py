@@ -1,4 +1,4 @@
-"""What comes with the package: the mini benchmark, and the submissions that the demo runs and `new` starts from."""
+"""Files that come with the package: the mini benchmark, and the submissions that the demo runs and `new` copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MINI = Path(__file__).resolve().parent / "mini"
 
 
 def submissions_folder() -> Path:
-    """Where the bundled submissions are: in the wheel beside the mini benchmark, in a checkout at its top."""
+    """The folder of the bundled submissions: next to the mini benchmark in a wheel, at the top of a checkout."""
     for folder in (MINI / "submissions", MINI.parents[1] / "submissions"):
         if folder.is_dir():
             return folder

@@ -63,7 +63,7 @@ class EngineError(EduRagError):
 
 
 class SubmissionError(EduRagError):
-    """A submission that cannot be checked, run or scored as it stands."""
+    """A submission that cannot be checked, run or scored."""
 
 
 class SandboxError(EduRagError):

@@ -30,9 +30,9 @@ class Gold:
 
 
 def match_gold(questions: Iterable[Question], golds: Iterable[Gold], where: object) -> Mapping[str, Gold]:
-    """Gold by question id, exactly one for each question and none besides.
+    """Gold by question id: exactly one for each question, and no other.
 
-    Raises DataError (at `where`) for a missing, repeated or stray gold, and for a label that is no choice.
+    Raises DataError (at `where`) for a missing, repeated or stray gold, and for a label that is not a choice.
     """
     by_id: dict[str, Gold] = {}
     for gold in golds:

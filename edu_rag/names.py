@@ -192,7 +192,7 @@ class QuestionSet(NamedTuple):
 
     @classmethod
     def of_place(cls, place: str) -> QuestionSet | None:
-        """What a file at `NAME-VERSION/SPLIT[-SAMPLE].jsonl` answers; None if that is not its form."""
+        """The question set of a file at `NAME-VERSION/SPLIT[-SAMPLE].jsonl`; None if the path has another form."""
         folder, _, file = place.partition("/")
         release, table = Release.of_folder(folder), split_and_sample(file.removesuffix(".jsonl"))
         return None if release is None or table is None or not file.endswith(".jsonl") else cls(release, *table)

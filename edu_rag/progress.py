@@ -29,9 +29,9 @@ def say(text: str) -> None:
 
 class BuildLog:
     """`build.log.jsonl`: lines with `at` (UTC), `stage` and `event`; appended, each with one write. Times of a build
-    stand here and never in its dataset.
+    are written here and never in its dataset.
 
-    What is written before `open` waits in memory: a log's folder is not there before the build has begun.
+    Lines written before `open` are kept in memory: the log's folder does not exist before the build begins.
     """
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -51,7 +51,7 @@ class BuildLog:
             self._waiting.clear()
 
     def write(self, event: str, **fields: Any) -> None:
-        """Append one line. Raises DataError where the file cannot be written."""
+        """Append one line. Raises DataError if the file cannot be written."""
         line = msgspec.json.encode({"at": self._now().isoformat(), "event": event, **fields}) + b"\n"
         with self._turn:
             if self._path is None:

@@ -154,7 +154,7 @@ class SearchHit:
 class WebPage:
     """The clean text of one fetched page.
 
-    Invariants: page_id is `page_id_of(url)`; sentences are ordered, do not overlap and lie inside the text.
+    Invariants: page_id is `page_id_of(url)`; sentences are ordered, do not overlap and are inside the text.
     """
 
     page_id: str
@@ -208,7 +208,7 @@ class Evidence:
 class Leak:
     """A span of a page that holds a question of the dataset (`leak_question`), or the question with its answer.
 
-    The page may stand under any question's hits: a system that searches all pages would find it there.
+    The page may be a hit of any question: a system that searches all pages would find it.
     """
 
     question_id: str

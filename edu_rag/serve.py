@@ -40,7 +40,7 @@ class SystemQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemAnswer:
-    """What a system may say: `answer` is a label, a text, or None for "I don't know"; the rest is optional.
+    """A system's answer: `answer` is a label, a text, or None for "I don't know"; the rest is optional.
 
     `passages` are (page_id, start, end) of what it read; `confidence` is in [0, 1]; `energy_j` is in joules.
     """
@@ -95,7 +95,10 @@ _PLAIN: Mapping[str, Callable[[str, Any], Any]] = {
     "cost_usd": _real,
     "energy_j": _real,
 }
-"""What makes a field plain: a number of numpy or torch is as good as ours. What cannot be is told by its field."""
+"""Functions that make a field plain: numbers of numpy and torch are accepted.
+
+An impossible value is reported with its field.
+"""
 
 
 def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
@@ -122,8 +125,8 @@ def _reply_or_error(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer
 def serve(answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> None:
     """Answer questions from stdin on stdout until stdin ends.
 
-    `answer` gets a SystemQuestion and returns a label, a text, None (= I don't know) or a SystemAnswer. Whatever it
-    prints goes to stderr, so that a stray print cannot break the protocol. An exception costs its question only.
+    `answer` gets a SystemQuestion and returns a label, a text, None (= I don't know) or a SystemAnswer. Its prints go
+    to stderr, so that a stray print cannot break the protocol. An exception fails only its own question.
     """
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -33,7 +33,7 @@ MAX_ANSWER = 80
 _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
 
 
-class Findings(NamedTuple):
+class SubmissionFindings(NamedTuple):
     """The faults that must be mended, notes that may explain lost points, and cautions about how files were made."""
 
     faults: list[EduRagError]
@@ -41,7 +41,7 @@ class Findings(NamedTuple):
     cautions: Sequence[str] = ()
 
 
-class Asked(NamedTuple):
+class AskedQuestions(NamedTuple):
     """The questions that a predictions file answers, and how long the pages are that it may cite."""
 
     questions: Mapping[str, Question]
@@ -51,11 +51,13 @@ class Asked(NamedTuple):
 _NO_LENGTHS: Mapping[str, int] = {}
 
 
-def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> Asked:
+def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQuestions:
     """What a split, or a sample of it, asks. The pages are not read before somebody wants to know their lengths."""
     questions = dataset.questions(split)
     chosen = choose(questions, Sample.parse(sample)) if sample else questions
-    return Asked({question.question_id: question for question in chosen}, cache(lambda: page_lengths(dataset, split)))
+    return AskedQuestions(
+        {question.question_id: question for question in chosen}, cache(lambda: page_lengths(dataset, split))
+    )
 
 
 def _notes(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, int]) -> list[str]:
@@ -78,21 +80,25 @@ def _notes(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, 
     return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples, *cited]
 
 
-def check_predictions(path: Path, asked: Asked | None) -> Findings:
+def check_predictions(path: Path, asked: AskedQuestions | None) -> SubmissionFindings:
     """Check one predictions file, within the budget for one; without what was asked only its form."""
     # Pages are read here: the child that reads the stranger's file has no memory for them.
     lengths = asked.lengths() if asked is not None and may_cite(path) else _NO_LENGTHS
     try:
         return within_budget(_check_predictions, path, None if asked is None else asked.questions, lengths, what=path)
     except BudgetError as error:
-        return Findings([error], [])
+        return SubmissionFindings([error], [])
 
 
-def _check_predictions(path: Path, questions: Mapping[str, Question] | None, lengths: Mapping[str, int]) -> Findings:
+def _check_predictions(
+    path: Path, questions: Mapping[str, Question] | None, lengths: Mapping[str, int]
+) -> SubmissionFindings:
     faults: list[EduRagError] = list(faults_in(path, questions))
     if faults or questions is None:
-        return Findings(faults, [] if faults else [f"{path}: form is right (--dataset checks ids and answers)"])
-    return Findings([], _notes(path, questions, lengths))
+        return SubmissionFindings(
+            faults, [] if faults else [f"{path}: form is right (--dataset checks ids and answers)"]
+        )
+    return SubmissionFindings([], _notes(path, questions, lengths))
 
 
 def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
@@ -107,12 +113,12 @@ def _none_for(submission: Submission, dataset: Dataset) -> SubmissionError:
     return SubmissionError(submission.folder, what, "give the dataset that they were made for")
 
 
-def _asked(dataset: Dataset, stem: str) -> Asked:
+def _asked(dataset: Dataset, stem: str) -> AskedQuestions:
     split, _, sample = stem.partition("-")
     return asked_of(dataset, dataset.only_split(split), sample or None)
 
 
-def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, Asked]) -> Findings:
+def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, AskedQuestions]) -> SubmissionFindings:
     """Check one predictions file of a submission, whose name says the split and the sample.
 
     `opened` holds what was asked by such names: the questions are read once, however many files answer them.
@@ -122,13 +128,13 @@ def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, Asked]) -
             return check_predictions(path, None)
         require_made_on(path, dataset.id)
     except EduRagError as error:  # of the record beside it, which the error names
-        return Findings([error], [])
+        return SubmissionFindings([error], [])
     try:
         if path.stem not in opened:
             opened[path.stem] = _asked(dataset, path.stem)
         return check_predictions(path, opened[path.stem])
     except EduRagError as error:
-        return Findings([SubmissionError(path, error.what, error.remedy)], [])
+        return SubmissionFindings([SubmissionError(path, error.what, error.remedy)], [])
 
 
 def _settings_notes(submission: Submission) -> Iterator[str]:
@@ -141,16 +147,16 @@ def _settings_notes(submission: Submission) -> Iterator[str]:
         yield f"{submission.folder}: withdrawn, and its row stays: {quoted(said.withdrawn, MAX_ANSWER)}"
 
 
-def _check_overlap(folder: Path, dataset: Dataset | None) -> Findings:
-    """Check the questions that a team declares; ids of another split or version are no fault."""
+def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
+    """Check the questions that a team declares; ids of another split or version are not faults."""
     if folder.is_symlink():
-        return Findings([], [])
+        return SubmissionFindings([], [])
     try:
         declared = read_overlap(folder)
     except EduRagError as error:
-        return Findings([error], [])
+        return SubmissionFindings([error], [])
     if dataset is None or not declared:
-        return Findings([], [])
+        return SubmissionFindings([], [])
     columns = [dataset.columns("questions", split, ["question_id"]) for split in dataset.splits()]
     known = {one for table in columns if table is not None for one in table.column("question_id").to_pylist()}
     notes = [f"{folder / OVERLAP}: {len(declared & known):,} questions of {dataset.id} are declared as seen"]
@@ -158,11 +164,11 @@ def _check_overlap(folder: Path, dataset: Dataset | None) -> Findings:
     if unknown:
         first = ", ".join(unknown[:MAX_EXAMPLES])
         notes.append(f"  {len(unknown):,} are not questions of it; another dataset may have them: {first}")
-    return Findings([], notes)
+    return SubmissionFindings([], notes)
 
 
 def _leftovers(folder: Path) -> Iterator[str]:
-    """What a run left beside the predictions, which a pull request must not bring."""
+    """What a run left next to the predictions, which a pull request must not bring."""
     found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
     if found:
         more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""
@@ -178,10 +184,10 @@ def _is_read(path: Path, folder: Path) -> bool:
 
 def check_submission(
     folder: Path, dataset: Dataset | None, *, here: bool = True, later: Collection[str] = ()
-) -> Findings:
+) -> SubmissionFindings:
     """Check a submission folder: its settings, its tree, and its predictions even where the settings have faults.
 
-    `here`: its command is to start on this machine; else a program that only this machine lacks is no fault.
+    `here`: its command is to start on this machine; else a program that only this machine lacks is not a fault.
     `later`: datasets (`name-version`) whose predictions the caller checks next, so that each file is read once.
     """
     submission, faults = all_faults(folder)
@@ -194,9 +200,9 @@ def check_submission(
             faults.append(_none_for(submission, dataset))
     files = [path for path in files if path.parent.name not in later]
     files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
-    opened: dict[str, Asked] = {}
+    opened: dict[str, AskedQuestions] = {}
     for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset, opened) for path in files)]:
         faults += found.faults
         notes += found.notes
     notes += [] if folder.is_symlink() else _leftovers(folder)
-    return Findings(faults, notes, list(of_files([path for path in files if path.is_file()])))
+    return SubmissionFindings(faults, notes, list(of_files([path for path in files if path.is_file()])))

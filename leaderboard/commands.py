@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from leaderboard.board.collect import Group
+    from leaderboard.board.collect import ResultGroup
     from leaderboard.board.present import Board
-    from leaderboard.site_parts import Written
+    from leaderboard.site_parts import WrittenPart
 
 
 def _lines(board: Board) -> list[str]:
@@ -40,7 +40,7 @@ def _lines(board: Board) -> list[str]:
 
 
 def _base_url(text: str) -> str:
-    """Where the site will stand, with one '/' at its end; empty where nobody said. Raises ConfigError."""
+    """The address of the site, with one '/' at its end; empty if it was not given. Raises ConfigError."""
     from edu_rag.errors import ConfigError
     from edu_rag.look.links import safe_link
 
@@ -51,7 +51,7 @@ def _base_url(text: str) -> str:
 
 
 def _repository(text: str) -> str:
-    """The repository's web address without a '/' at its end; empty where nobody said. Raises ConfigError."""
+    """The repository's web address without a '/' at its end; empty if it was not given. Raises ConfigError."""
     from edu_rag.errors import ConfigError
     from edu_rag.look.links import safe_link
 
@@ -68,7 +68,7 @@ def _n_cores() -> int:
     return min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Path, ...]) -> list[Group]:
+def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Path, ...]) -> list[ResultGroup]:
     """The tables of a results folder, with the predictions that submissions hold of them; none of hidden splits."""
     from edu_rag.files.board_file import board_beside
     from edu_rag.progress import say
@@ -91,7 +91,7 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     return without_predictions(found.groups, hidden)
 
 
-def _report(site: Path, written: Written) -> None:
+def _report(site: Path, written: WrittenPart) -> None:
     """Say what was written: the pages by name, the many by number."""
     from edu_rag.progress import say
 
@@ -174,7 +174,7 @@ def board(
     """
     from leaderboard.board.export_board import board_values
     from leaderboard.board.present import present
-    from leaderboard.build import fill
+    from leaderboard.build_site import fill
     from leaderboard.edition import Edition
     from leaderboard.exams import open_exams
     from leaderboard.history.errata import errata_beside

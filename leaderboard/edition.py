@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from leaderboard.board.collect import Group
+from leaderboard.board.collect import ResultGroup
 from leaderboard.board.present import Board
 from leaderboard.history.errata import Erratum
 
 if TYPE_CHECKING:
-    from leaderboard.exams import Exam
+    from leaderboard.exams import SiteExam
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,19 +19,19 @@ class Edition:
     """The board, its groups of results in the same order as its tables, and what else was given to the build.
 
     `exams` are the splits whose questions may be shown, by (dataset name, major, split): see leaderboard.exams.
-    `base_url` is where the site will stand, with a '/' at its end, or empty where nobody said; `repository` is the web
-    address of the project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first.
-    `workers` is how many processes may make pages; no byte depends on it.
+    `base_url` is the address of the site with a '/' at its end, or empty; `repository` is the web address of the
+    project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first. `workers` is how many
+    processes may make pages; no byte depends on it.
     """
 
     board: Board
-    groups: Sequence[Group]
-    exams: Mapping[tuple[str, int, str], Exam] = field(default_factory=dict)
+    groups: Sequence[ResultGroup]
+    exams: Mapping[tuple[str, int, str], SiteExam] = field(default_factory=dict)
     base_url: str = ""
     repository: str = ""
     errata: Sequence[Erratum] = ()
     workers: int = 1
 
-    def exam_of(self, group: Group) -> Exam | None:
+    def exam_of(self, group: ResultGroup) -> SiteExam | None:
         """The split that a table's systems were asked, where its questions may be shown."""
         return self.exams.get((group.key.name, group.key.major, group.key.split))

@@ -19,7 +19,7 @@ from leaderboard.board.private_gold import hidden_splits
 
 
 @dataclass(frozen=True)
-class Exam:
+class SiteExam:
     """One split of one dataset folder, read when first asked for."""
 
     dataset: Dataset
@@ -57,13 +57,13 @@ def ids_sha256(ids: Sequence[str]) -> str:
     return hashlib.sha256(msgspec.json.encode(list(ids))).hexdigest()
 
 
-def open_exams(folders: Sequence[Path]) -> dict[tuple[str, int, str], Exam]:
+def open_exams(folders: Sequence[Path]) -> dict[tuple[str, int, str], SiteExam]:
     """Every split of these dataset folders but the hidden ones.
 
     Raises DataError, and ConfigError where two folders hold one split.
     """
     hidden = hidden_splits(folders)
-    found: dict[tuple[str, int, str], Exam] = {}
+    found: dict[tuple[str, int, str], SiteExam] = {}
     for folder in folders:
         dataset = Dataset(folder)
         splits = dataset.splits()
@@ -72,7 +72,7 @@ def open_exams(folders: Sequence[Path]) -> dict[tuple[str, int, str], Exam]:
         for split in splits:
             if (dataset.manifest.name, split) in hidden:
                 continue
-            exam = Exam(dataset, split)
+            exam = SiteExam(dataset, split)
             other = found.setdefault(exam.key, exam)
             if other is not exam:
                 raise ConfigError(

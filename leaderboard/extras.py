@@ -1,4 +1,6 @@
-"""What a site lacks where the extra `board` is not installed: said once, with the remedy; the numbers are all there."""
+"""Parts of a site that need the extra `board`: one message says that they are missing, with the remedy; all numbers are
+there.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ REMEDY = "pip install 'edu-rag-bench[board]'"
 
 
 def missing_extra(edition: Edition) -> MissingExtraError | None:
-    """What the pages of an edition do without, and how to get it; None where nothing is missing."""
+    """The missing parts of an edition's pages, with the remedy; None if nothing is missing."""
     lacks = [] if can_draw() else [("no plot is drawn", "matplotlib")]
     if edition.exams and not can_search():
         lacks.append(("questions cannot be searched by text", "pagefind-bin"))

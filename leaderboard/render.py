@@ -18,7 +18,7 @@ from leaderboard.systems.details import details_of
 
 HERE = Path(__file__).resolve().parent
 MAX_BLIND = 10
-"""Blind systems that the sentence under a table names: whoever hands one in chooses to be named there."""
+"""The most blind systems that the sentence under a table names: strangers can submit any number."""
 OUTCOME_MEANINGS = {
     "correct": "named the right choice: +1",
     "incorrect": "named a wrong choice: −1",
@@ -74,7 +74,7 @@ def environment_of(edition: Edition) -> jinja2.Environment:
 
 
 def nav_of(edition: Edition) -> list[Nav]:
-    """The pages that stand at the top of the site, in reading order."""
+    """The pages at the top of the site, in reading order."""
     questions = first_page(edition)
     asked = [] if questions is None else [Nav(questions, "Questions")]
     pairs = [Nav("compare.html", "Compare")] if any(len(table.rows) > 1 for table in edition.board.tables) else []
@@ -83,6 +83,6 @@ def nav_of(edition: Edition) -> list[Nav]:
 
 
 def frame_of(edition: Edition) -> list[object]:
-    """What stands around every page, as the key of a page needs it."""
+    """The frame of every page, as the key of a page needs it."""
     board = edition.board
     return [nav_of(edition), board.dataset_ids, board.harnesses, edition.base_url, edition.repository]

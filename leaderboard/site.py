@@ -1,4 +1,4 @@
-"""The site folder: written beside its place, swapped in whole, and never over anything that is not a site of ours."""
+"""The site folder: written next to its place, swapped in whole, and never over anything that is not our site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.progress import say
-from leaderboard.site_parts import Earlier, Written
+from leaderboard.site_parts import Earlier, WrittenPart
 from leaderboard.swap import building, put_in_place
 
 MARKER = "site.json"
@@ -22,7 +22,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _marker(site: Path) -> dict[str, Any]:
-    """Our marker. Raises ConfigError where the folder is not a site of ours."""
+    """Our marker. Raises ConfigError if the folder is not a site of ours."""
     not_ours = ConfigError(site, "is not empty and no site that `edu-rag board` wrote", "name another --out")
     if not (site / MARKER).is_file():
         raise not_ours
@@ -36,7 +36,7 @@ def _marker(site: Path) -> dict[str, Any]:
 
 
 def _earlier(site: Path) -> Earlier | None:
-    """The edition that stands, as far as the next one may take parts from it."""
+    """The present edition, as far as the next one may take parts from it."""
     if not site.is_dir() or not any(site.iterdir()):
         return None
     marker = _marker(site)
@@ -45,7 +45,7 @@ def _earlier(site: Path) -> Earlier | None:
 
 
 def _are_parts(parts: object) -> TypeGuard[Mapping[str, Mapping[str, Any]]]:
-    """Whether a marker's parts can be read: an older rule's, or somebody's edits, are made anew."""
+    """Whether a marker's parts can be read: parts of an older rule, or with edits, are made again."""
     return isinstance(parts, dict) and all(
         isinstance(part, dict)
         and isinstance(part.get("files"), list)
@@ -55,7 +55,7 @@ def _are_parts(parts: object) -> TypeGuard[Mapping[str, Mapping[str, Any]]]:
 
 
 def check_apart(site: Path, given: Path) -> None:
-    """Raise ConfigError where the site would lie in a folder that it is made from, or the other way round."""
+    """Raise ConfigError if the site would be in a folder that it is made from, or the other way round."""
     here, there = site.resolve(), given.resolve()
     if here == there or here in there.parents or there in here.parents:
         raise ConfigError(site, f"the site and {given}, which it is made from, lie in one another", "keep them apart")
@@ -76,11 +76,11 @@ def check_target(site: Path, results: Path) -> None:
 
 
 def write_site(
-    site: Path, results: Path, fill: Callable[[Path, Earlier | None], Written], tell: Callable[[str], None] = say
-) -> Written:
+    site: Path, results: Path, fill: Callable[[Path, Earlier | None], WrittenPart], tell: Callable[[str], None] = say
+) -> WrittenPart:
     """Let `fill` write into a new folder, then put it at `site` in one step; return what was written.
 
-    Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError where `site` must not
+    Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError if `site` must not
     be replaced, or its folder cannot be written.
     """
     check_target(site, results)

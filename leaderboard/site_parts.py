@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 SHOWS = ("jinja2", "matplotlib", "pagefind_bin", "pyarrow")
 """Packages that decide what a page looks like."""
 DATA = ("results", "mini", "errata.toml", "reruns.jsonl")
-"""What lies beside the code and is no part of it: the pages that tell it have it in their keys."""
+"""Data files next to the code: the pages that use them have them in their keys."""
 
 
 class SitePart(NamedTuple):
@@ -33,7 +33,7 @@ class SitePart(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """The edition that stands: its folder, the keys and files of its parts, and the hashes of its files."""
+    """The present edition: its folder, the keys and files of its parts, and the hashes of its files."""
 
     folder: Path
     parts: Mapping[str, Mapping[str, Any]]
@@ -82,7 +82,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _taken_over(part: SitePart, earlier: Earlier | None, site: Path) -> dict[str, str] | None:
-    """Link the files of an unchanged part from the edition that stands; None where it must be made anew."""
+    """Link the files of an unchanged part from the present edition; None if it must be made again."""
     before = earlier.parts.get(part.name) if earlier else None
     if earlier is None or before is None or before.get("key") != part.key:
         return None
@@ -99,15 +99,15 @@ def _taken_over(part: SitePart, earlier: Earlier | None, site: Path) -> dict[str
     return hashes
 
 
-class Written(NamedTuple):
-    """What was written: hashes by file, the parts with their keys and files, and how many of them were made anew."""
+class WrittenPart(NamedTuple):
+    """The written files: hashes by file, the parts with their keys and files, and how many of them were made again."""
 
     hashes: dict[str, str]
     parts: dict[str, dict[str, Any]]
     n_new: int
 
 
-def write_parts(parts: Iterable[SitePart], site: Path, earlier: Earlier | None = None) -> Written:
+def write_parts(parts: Iterable[SitePart], site: Path, earlier: Earlier | None = None) -> WrittenPart:
     """Write every part into an empty site folder; unchanged ones are linked from the `earlier` edition."""
     hashes: dict[str, str] = {}
     known: dict[str, dict[str, Any]] = {}
@@ -121,4 +121,4 @@ def write_parts(parts: Iterable[SitePart], site: Path, earlier: Earlier | None =
             n_new += 1
         hashes |= dict(sorted(made.items()))  # the same marker, whether a part was made or kept
         known[part.name] = {"key": part.key, "files": sorted(made)}
-    return Written(hashes, known, n_new)
+    return WrittenPart(hashes, known, n_new)

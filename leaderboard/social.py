@@ -1,4 +1,4 @@
-"""The picture that chats and social networks show beside a link to the site: the best rows of one table."""
+"""The picture that chats and social networks show with a link to the site: the best rows of one table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIRST, _STEP = 245, 54
 
 
 def social_address(edition: Edition) -> str | None:
-    """The picture's address, which must be absolute; None where nobody said where the site will stand."""
+    """The picture's address, which must be absolute; None if the address of the site was not given."""
     return edition.base_url + PICTURE if edition.base_url and can_draw() else None
 
 

@@ -1,8 +1,8 @@
-"""Putting one folder in another's place in a single step, and clearing away what killed builds left beside it.
+"""Putting one folder in another's place in a single step, and removing what killed builds left next to it.
 
-A reader by path sees the whole old folder or the whole new one at every moment. Who wants many files of one edition
-opens the folder, takes a shared lock (flock) on that descriptor, and opens the files through it (openat): an old
-edition is not removed while somebody holds such a lock, nor within GRACE_S of its replacement.
+A reader by path sees the whole old folder or the whole new one at every moment. To read many files of one edition, open
+the folder, take a shared lock (flock) on that descriptor, and open the files through it (openat): an old edition is not
+removed while a process holds such a lock, nor within GRACE_S of its replacement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRACE_S = 0.25
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
-"""What a kernel or file system says that knows no exchange."""
+"""The errors of a kernel or file system without an exchange."""
 _NO_LOCKS = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 
 
@@ -54,7 +54,7 @@ def _open_folder(folder: Path) -> Iterator[int]:
 
 
 def _lock(descriptor: int, how: int) -> bool | None:
-    """Lock an open folder; False where somebody else holds it, None where the file system knows no such locks."""
+    """Lock an open folder; False if another process holds it, None if the file system has no such locks."""
     try:
         fcntl.flock(descriptor, how)
     except BlockingIOError:
@@ -82,7 +82,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _leftovers(site: Path) -> list[Path]:
-    """Folders beside a site with names that only we give: those of running builds, and of killed ones."""
+    """Folders next to a site with names that only we give: those of running builds, and of killed ones."""
     ours = re.compile(rf"\.{re.escape(site.name)}\.[0-9a-f]{{1,16}}\.(new|old)\Z")
     found = (path for path in site.parent.iterdir() if ours.match(path.name))
     return sorted(path for path in found if path.is_dir() and not path.is_symlink())
@@ -104,7 +104,7 @@ def _remove_if_unused(folder: Path, *, own: bool) -> None:
 
 @contextmanager
 def _turn(site: Path) -> Iterator[None]:
-    """One build at a time looks at what lies beside a site, or changes it; the others wait for these few calls."""
+    """One build at a time reads or changes the folders next to a site; the others wait for these few calls."""
     with _open_folder(site.parent) as descriptor:
         _lock(descriptor, fcntl.LOCK_EX)
         yield
@@ -125,7 +125,7 @@ def _recover(site: Path) -> None:
 def _clear(site: Path, marker: str | None = None) -> None:
     """Remove what killed builds left: all of it, or all but the edition replaced last, which may still be read.
 
-    What lacks the `marker` was never finished, and nobody reads it.
+    A folder without the `marker` was never finished, and is not read.
     """
     left = _leftovers(site)
     whole = [] if marker is None else [path for path in left if (path / marker).exists()]
@@ -137,7 +137,7 @@ def _clear(site: Path, marker: str | None = None) -> None:
 
 @contextmanager
 def building(site: Path, marker: str) -> Iterator[Path]:
-    """A new empty folder beside `site`, locked while it is filled; gone at the end unless it was put in place.
+    """A new empty folder next to `site`, locked while it is filled; removed at the end unless it was put in place.
 
     First what killed builds left is cleared away, and a site that one of them moved aside is put back.
     """
@@ -159,7 +159,7 @@ def building(site: Path, marker: str) -> Iterator[Path]:
 
 
 def _rename_pair(new: Path, site: Path) -> None:
-    """Where folders cannot be exchanged: for a moment there is no site. A failed rename leaves the old one standing."""
+    """Where folders cannot be exchanged: for a moment there is no site. A failed rename keeps the old one."""
     old = new.with_suffix(".old")
     site.rename(old)
     try:

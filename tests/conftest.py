@@ -1,7 +1,8 @@
-"""Fixtures that all tests share."""
+"""Fixtures that all tests share, and the markers that say what a test needs."""
 
 from __future__ import annotations
 
+import inspect
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,32 @@ from pathlib import Path
 import pytest
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
+"""Tests that took half a second or more when they were last measured: bench/slow_tests.py writes it."""
+FIXTURES = {"browser": "browser", "sandbox_here": "sandbox", "terminal_signals": "process", "encoder": "model"}
+"""Fixtures that need something, and the marker of each."""
+WORDS = {
+    "process": ("subprocess.", "Popen(", "multiprocessing", "os.fork"),
+    "model": ("LocalModel(", "LlamaCppModel(", "Encoder(", "Encoder.default", "SentenceTransformer(", "fine_tuned("),
+    "browser": ("chromium",),
+}
+"""What in the text of a test function shows a need."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test the markers of its needs: by its fixtures, by its own text, and by the measured list."""
+    slow = frozenset(SLOW_TESTS.read_text(encoding="utf-8").split())
+    for item in items:
+        found = {FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in FIXTURES}
+        if isinstance(item, pytest.Function):
+            text = inspect.getsource(inspect.unwrap(item.function))
+            found |= {marker for marker, words in WORDS.items() if any(word in text for word in words)}
+        if item.nodeid.partition("[")[0] in slow:
+            found.add("slow")
+        for marker in sorted(found):
+            item.add_marker(marker)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from baselines.pages import per_page
 from baselines.parts import Chunk
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemPage, SystemQuestion
 
 Cut = Callable[[SystemPage], Iterable[tuple[int, int]]]
@@ -15,7 +15,7 @@ Cut = Callable[[SystemPage], Iterable[tuple[int, int]]]
 
 
 class _Piece(NamedTuple):
-    passage: Passage
+    passage: PagePassage
     folded: str
 
 
@@ -26,7 +26,7 @@ def _pieces(page: SystemPage, cut: Cut) -> list[_Piece]:
         folded = " ".join(text.split())
         if folded:
             # Most texts hold no space but single ones: then one string serves as both.
-            found.append(_Piece(Passage(page.page_id, start, end, text), text if folded == text else folded))
+            found.append(_Piece(PagePassage(page.page_id, start, end, text), text if folded == text else folded))
     return found
 
 
@@ -38,9 +38,9 @@ def chunker(cut: Cut) -> Chunk:
     """
     pieces_of = per_page(lambda page: _pieces(page, cut))
 
-    def chunk(question: SystemQuestion) -> list[Passage]:
+    def chunk(question: SystemQuestion) -> list[PagePassage]:
         seen: set[str] = set()
-        found: list[Passage] = []
+        found: list[PagePassage] = []
         for page in question.pages:
             for passage, folded in pieces_of(page):
                 if folded not in seen:

@@ -29,7 +29,7 @@ def dissimilarities(vectors: NDArray[np.floating]) -> list[float]:
 
 
 def limit(values: Sequence[float], percentile: float) -> float:
-    """The percentile of these numbers, linear between two of them (numpy's default); infinite where there are none."""
+    """The percentile of these numbers, linear between two of them (numpy's default); infinite if there are none."""
     import numpy as np
 
     return float(np.percentile(values, percentile)) if values else float("inf")

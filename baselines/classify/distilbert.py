@@ -77,7 +77,7 @@ def fine_tuned(name: str, data: Sequence[Example], n_classes: Literal[2, 3], how
     """The classifier that `name` (a folder or a hub id) becomes when fine-tuned on these examples.
 
     The same seed gives the same classifier on one machine; another number of threads may round differently.
-    Raises ConfigError where the model cannot be opened and MissingExtraError without torch.
+    Raises ConfigError if the model cannot be opened and MissingExtraError without torch.
     """
     tokenizer, model = _open(name, n_classes, how.seed)
 

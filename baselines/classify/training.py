@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Literal, NamedTuple
 
-from baselines.classify.augment import augmented
+from baselines.classify.augmented_questions import augmented
 from baselines.classify.templates import ASKS, JOINS, TEMPLATES
 from baselines.classify.topics import FIELDS, Topic
 from edu_rag.errors import ConfigError
@@ -72,7 +72,7 @@ def sketches(label: int, n: int, random_: random.Random) -> list[Sketch]:
 def examples(n_per_class: int = N_PER_CLASS, seed: int = SEED) -> list[Example]:
     """Three classes of `n_per_class` questions each; the same seed gives the same questions on every machine.
 
-    Raises ConfigError where there would be none.
+    Raises ConfigError if there would be none.
     """
     if n_per_class < 1:
         raise ConfigError("parts.classify.n_per_class", f"{n_per_class} is under 1", f"{N_PER_CLASS} is usual")

@@ -24,7 +24,7 @@ __all__ = ["DEFAULT_MODEL", "Encoder", "locate_encoder", "readable"]
 
 
 def readable(text: str) -> str:
-    """A lone surrogate is no text to a tokeniser."""
+    """A lone surrogate is not text to a tokeniser."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -47,7 +47,7 @@ def _checked(name: str, folder: Path) -> Path:
 def locate_encoder(name: str) -> str:
     """The folder of an encoder: in $EDU_RAG_MODELS or in its package; or the folder or hub id as given.
 
-    A name or a hub id is looked for in $EDU_RAG_MODELS by itself and by its last part. Raises SubmissionError where
+    A name or a hub id is looked for in $EDU_RAG_MODELS by itself and by its last part. Raises SubmissionError if
     the weights of a known one are not the known ones.
     """
     models = models_folder()

@@ -76,7 +76,7 @@ def folder_of(name: str, models: Path) -> Path:
 
 
 def read_exported(folder: Path) -> Exported:
-    """The export in a folder. Raises DataError where its settings cannot be read."""
+    """The export in a folder. Raises DataError if its settings cannot be read."""
     path = folder / SETTINGS
     try:
         return Exported(folder=folder, settings=msgspec.json.decode(path.read_bytes(), type=Settings))

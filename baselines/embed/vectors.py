@@ -61,7 +61,7 @@ def select(db: sqlite3.Connection, keys: Sequence[bytes]) -> Vectors:
 class SharedVectors:
     """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it shows inside the sandbox.
 
-    It is opened as immutable, because SQLite cannot write next to it. Raises DataError where it is no such file,
+    It is opened as immutable, because SQLite cannot write next to it. Raises DataError if it is no such file,
     or is being written.
     """
 
@@ -77,7 +77,7 @@ class SharedVectors:
             raise DataError(path, f"is no file of vectors ({error})", _REMEDY) from None
 
     def read(self, keys: Sequence[bytes]) -> Vectors:
-        """The vectors that are known among these keys. Raises DataError where the file is broken."""
+        """The vectors that are known among these keys. Raises DataError if the file is broken."""
         try:
             return select(self._db, keys)
         except sqlite3.Error as error:
@@ -85,7 +85,7 @@ class SharedVectors:
 
 
 def open_shared(path: Path | None) -> SharedVectors | None:
-    """The shared file, where there is one. Raises DataError where it is broken."""
+    """The shared file, where there is one. Raises DataError if it is broken."""
     return None if path is None or not path.is_file() else SharedVectors(path)
 
 
@@ -105,7 +105,7 @@ def _open_cache(folder: Path | None) -> sqlite3.Connection:
 class VectorStore:
     """Vectors by key, looked for in memory, then in the shared file, then in the cache; new ones go to the cache.
 
-    The cache is `embeddings.sqlite` of `folder`; None where there is none.
+    The cache is `embeddings.sqlite` of `folder`; None if there is none.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ def _stored(source: Path) -> sqlite3.Connection:
 
 
 def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
-    """All keys and vectors of a file, sorted by key. Raises DataError where it is none."""
+    """All keys and vectors of a file, sorted by key. Raises DataError if it is none."""
     try:
         with closing(_stored(source)) as db:
             yield from db.execute("SELECT key, vector FROM vectors ORDER BY key")

@@ -67,7 +67,7 @@ def find_wordnet() -> Path:
 def open_wordnet(folder: Path | None = None) -> Any:
     """NLTK's reader of the WordNet in a folder (found, where none is given); 2 seconds, once a process and folder.
 
-    Raises ConfigError where the folder given lacks files, MissingExtraError where none is found.
+    Raises ConfigError if the folder given lacks files, MissingExtraError where none is found.
     """
     if folder is None:
         return _open(find_wordnet())

@@ -45,7 +45,7 @@ def rewrite(model: LanguageModel, n: int = 3, prompt: str = "rewrite-v1") -> Exp
 
     The query itself stays the first. The paper gives no prompt for it; ours is prompts/rewrite-v1.txt. Decoding is
     greedy, so the same query has the same rewrites. A model that writes none of use (below a billion parameters: most)
-    leaves the query alone. Raises ConfigError where `n` is out of bounds or there is no such prompt.
+    leaves the query alone. Raises ConfigError if `n` is out of bounds or there is no such prompt.
     """
     if not 0 <= n <= MOST:
         raise ConfigError("parts.expand.n", f"{n} rewrites", f"from 0 to {MOST}")

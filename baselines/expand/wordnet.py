@@ -11,7 +11,7 @@ from baselines.token_ids import tokenise
 from edu_rag.errors import ConfigError, MissingExtraError
 
 LONGEST = 40
-"""Words longer than this are no words of a language: WordNet is not asked for them."""
+"""Words longer than this are not words of a language: WordNet is not asked for them."""
 MAX_WORDS = 200
 """Distinct words of a query that are looked up: a hostile question may be as long as a book."""
 
@@ -53,7 +53,7 @@ def wordnet(top: int = 2, every_word: bool = False, folder: str | None = None) -
 
     Synonyms follow the query in the order of its words, each once; words of the query are left out. Equation 1
     expands every word, so that "in" brings inch and indium; by default we leave stop words unexpanded, because the
-    section wants the query's intent unchanged (`every_word` follows the letter). `folder` is WordNet's, where it is not
+    section wants the query's intent unchanged (`every_word` follows the letter). `folder` is WordNet's, if it is not
     to be found by itself.
     """
     if top < 0:

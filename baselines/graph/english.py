@@ -38,5 +38,5 @@ def lemma(token: Token) -> str:
 
 
 def says_something(token: Token) -> bool:
-    """Whether a token is a word or a number that is no stop word."""
+    """Whether a token is a word or a number that is not a stop word."""
     return not token.is_stop and any(char.isalnum() for char in token.text)

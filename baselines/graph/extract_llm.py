@@ -66,7 +66,7 @@ def grounded(sentence: str, said: Sequence[tuple[str, str, str]]) -> list[Triple
 
 
 def reader(model: LanguageModel, prompt: str = "graph-triplets-v1") -> Extract:
-    """The extractor that asks the model. Raises ConfigError where there is no such prompt."""
+    """The extractor that asks the model. Raises ConfigError if there is no such prompt."""
     loaded = load_prompt(prompt)
 
     def read(sentence: str) -> list[Triplet]:

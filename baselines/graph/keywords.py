@@ -51,7 +51,7 @@ def keywords(question: Doc, holding: Callable[[Keyword], int], n_sentences: int,
     """The `k` keywords of the greatest tf-idf, the best first; ties go to the earlier one.
 
     `holding` counts the sentences, of `n_sentences`, that hold a keyword. A phrase that none holds as a whole
-    falls apart into its words; what no sentence holds is no keyword, since it enters nothing.
+    falls apart into its words; what no sentence holds is not a keyword, since it enters nothing.
     """
     said: dict[tuple[str, ...], list[Keyword]] = {}
     for tokens in _phrases(question):

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from baselines.generate import LanguageModel
 from baselines.graph.english import english, lemma, says_something
 from baselines.graph.keywords import keywords
-from baselines.graph.reading import Reading
 from baselines.graph.search import nearest
+from baselines.graph.sentences_to_parse import SentenceReading
 from baselines.graph.store import graph_of, require_networkx
 from baselines.graph.triplets import CitedTriplet, Extract, Triplet
 from baselines.parts import Graph
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from baselines.prompt import harmless
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
@@ -44,7 +44,7 @@ class Remembering:
         return [self._known[text] for text in sentences]
 
 
-def cited(extract: Extract, sentences: Sequence[Passage]) -> list[CitedTriplet]:
+def cited(extract: Extract, sentences: Sequence[PagePassage]) -> list[CitedTriplet]:
     """The triplets of these sentences, in their order, each with the sentence that says it."""
     read = extract([harmless(one.text) for one in sentences])
     return [
@@ -60,17 +60,19 @@ def graph_part(extract: Extract, n_retrieved: int, n_others: int, n_triplets: in
         raise ConfigError("parts.graph", "sentences are under 0 or triplets under 1", "give more")
     remembering = Remembering(extract)
 
-    def find(question: SystemQuestion, passages: Sequence[Passage], n_keywords: int, depth: int) -> list[Passage]:
+    def find(
+        question: SystemQuestion, passages: Sequence[PagePassage], n_keywords: int, depth: int
+    ) -> list[PagePassage]:
         said = [question.text, *(question.choices.values() if with_choices else ())]
         doc = english()(harmless(" ; ".join(said))[:MAX_QUESTION_CHARS])
-        reading = Reading(question)
+        reading = SentenceReading(question)
         asked = keywords(doc, reading.count, reading.n_sentences, n_keywords)
         if not asked or depth < 1:
             return []
         sentences = reading.sentences(asked, passages, n_retrieved, n_others)
         words = {lemma(token) for token in doc if says_something(token)}
         found = nearest(graph_of(cited(remembering, sentences)), asked, words, depth, n_triplets)
-        return [Passage(one.page_id, one.start, one.end, one.triplet.text + ".") for one in found]
+        return [PagePassage(one.page_id, one.start, one.end, one.triplet.text + ".") for one in found]
 
     return find
 

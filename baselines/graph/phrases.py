@@ -51,7 +51,7 @@ def entity(head: Token) -> Entity | None:
 
 
 def named(name: str) -> Entity | None:
-    """The entity of a name that stands alone, as a language model writes it; None where it names nothing."""
+    """The entity of a name that stands alone, as a language model writes it; None if it names nothing."""
     tokens = [token for token in english()(harmless(name)[:MAX_CHARS]) if _kept(token)]
     words = [lemma(token) for token in tokens if any(char.isalnum() for char in token.text)]
     text = " ".join("".join(token.text_with_ws for token in tokens).casefold().split()).strip(_MARKS)

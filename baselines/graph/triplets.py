@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 MAX_CHARS = 80
-"""An entity or a predicate that is longer is no name of a thing: the parse went wrong, or the text is no sentence."""
+"""An entity or a predicate that is longer is not a name of a thing: the parse went wrong, or the text is not a
+sentence.
+"""
 MAX_PER_SENTENCE = 12
 """Lists of names joined by "and" give triplets in every combination: a page must not be able to flood the graph."""
 

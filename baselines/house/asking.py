@@ -24,7 +24,7 @@ _MARKER = re.compile(r"\{(question|choices|context)\}")
 _NAMES_LETTERS = re.compile(r"\b(?:all|none|neither|both|above|[a-d] ?(?:and|&|or) ?[a-d])\b")
 
 
-class Told(NamedTuple):
+class ModelReply(NamedTuple):
     """Natural log-probabilities of the words that were asked for, and the number of tokens of the prompt."""
 
     logprobs: list[float]
@@ -34,7 +34,7 @@ class Told(NamedTuple):
 class NextWord(Protocol):
     """A model that returns the probabilities of next words. `family` names prompts with a common beginning."""
 
-    def __call__(self, prompt: str, words: Sequence[str], family: str) -> Told:
+    def __call__(self, prompt: str, words: Sequence[str], family: str) -> ModelReply:
         """One log-probability a word."""
         ...
 
@@ -74,7 +74,7 @@ def other_order(texts: Sequence[str]) -> list[int]:
     return order
 
 
-class Asked(NamedTuple):
+class ModelAsked(NamedTuple):
     """Signs by name, each a list of one number a choice; and the tokens that were read."""
 
     signs: dict[str, list[float]]
@@ -124,7 +124,7 @@ def _proposal(one: _Asking, text: str) -> float:
 
 def ask_choices(
     model: NextWord, question: SystemQuestion, notes: Sequence[str], wanted: Wanted = lambda name: True
-) -> Asked:
+) -> ModelAsked:
     """Signs of a question with 2 to 10 choices, those that are wanted.
 
     `few`, `few_other` (a second order), `chat` and `notes`: log of the letter's share among the letters.
@@ -141,12 +141,12 @@ def ask_choices(
     }
     signs = {name: way() for name, way in ways.items() if wanted(name)}
     shares = {name: values if name == "right" else log_share(values) for name, values in signs.items()}
-    return Asked(shares, one.n_input)
+    return ModelAsked(shares, one.n_input)
 
 
 def ask_statement(
     model: NextWord, question: SystemQuestion, notes: Sequence[str], wanted: Wanted = lambda name: True
-) -> Asked:
+) -> ModelAsked:
     """Signs of a true/false question, each one number: the log-odds that its statement is true.
 
     `few` after examples, `chat` as a question to the chat model, `notes` after examples and passages.
@@ -158,4 +158,4 @@ def ask_statement(
         "chat": lambda: one.odds(_chat("house-check-v1", values), "Yes", "No", "check"),
         "notes": lambda: one.odds(_fill("house-statement-notes-v1", values), " True", " False", "statement-notes"),
     }
-    return Asked({name: [way()] for name, way in ways.items() if wanted(name)}, one.n_input)
+    return ModelAsked({name: [way()] for name, way in ways.items() if wanted(name)}, one.n_input)

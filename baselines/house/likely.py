@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from baselines.generate import Likelihoods
-from baselines.house.asking import MAX_CHOICE, MAX_QUESTION, Asked, cut
+from baselines.house.asking import MAX_CHOICE, MAX_QUESTION, ModelAsked, cut
 from edu_rag.serve import SystemQuestion
 
 
@@ -19,7 +19,7 @@ class Likely(Protocol):
         ...
 
 
-def likely_choices(model: Likely, question: SystemQuestion) -> Asked:
+def likely_choices(model: Likely, question: SystemQuestion) -> ModelAsked:
     """`gain`: log P(choice | question) - log P(choice), sums over its tokens; `mean`: log P(choice | question) a token.
 
     The difference takes away what is likely in itself (Holtzman et al. 2021, domain-conditional PMI).
@@ -32,11 +32,11 @@ def likely_choices(model: Likely, question: SystemQuestion) -> Asked:
         "gain": [total - math.fsum(tokens) for total, tokens in zip(sums, alone.logprobs, strict=True)],
         "mean": [total / len(tokens) for total, tokens in zip(sums, given.logprobs, strict=True)],
     }
-    return Asked(signs, given.n_input + alone.n_input)
+    return ModelAsked(signs, given.n_input + alone.n_input)
 
 
-def likely_statement(model: Likely, question: SystemQuestion) -> Asked:
+def likely_statement(model: Likely, question: SystemQuestion) -> ModelAsked:
     """`mean` and `least`: mean and smallest log-probability of a statement's tokens: a false one has an odd word."""
     told = model.likelihoods("Fact:", [" " + (cut(question.text, MAX_QUESTION) or "-")])
     tokens = told.logprobs[0]
-    return Asked({"mean": [math.fsum(tokens) / len(tokens)], "least": [min(tokens)]}, told.n_input)
+    return ModelAsked({"mean": [math.fsum(tokens) / len(tokens)], "least": [min(tokens)]}, told.n_input)

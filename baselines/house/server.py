@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baselines.house.asking import Told
+from baselines.house.asking import ModelReply
 from baselines.llama_cpp import LlamaCppModel
 from edu_rag.errors import SubmissionError
 
@@ -24,7 +24,7 @@ class HouseModel(LlamaCppModel):
     n_context = TOKENS_A_SLOT * len(FAMILIES)
     n_slots = len(FAMILIES)
 
-    def __call__(self, prompt: str, words: Sequence[str], family: str) -> Told:
+    def __call__(self, prompt: str, words: Sequence[str], family: str) -> ModelReply:
         """Log-probabilities of words that are one token each; one out of the likeliest 200 gets the last one's."""
         body: dict[str, Any] = {
             "prompt": prompt,
@@ -41,7 +41,7 @@ class HouseModel(LlamaCppModel):
             told = reply["completion_probabilities"][0]["top_logprobs"]
             known = {str(one["token"]): float(one["logprob"]) for one in reversed(told)}
             floor = min(known.values())
-            return Told([known.get(word, floor) for word in words], int(reply["tokens_evaluated"]))
+            return ModelReply([known.get(word, floor) for word in words], int(reply["tokens_evaluated"]))
         except (KeyError, IndexError, TypeError, ValueError):
             raise SubmissionError(
                 self._root, f"answered in a form we do not know: {str(reply)[:200]}", "check xllamacpp's version"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from baselines.house.asking import LETTERS, NextWord, Wanted, ask_choices, ask_statement
+from baselines.house.choice_passages import Encodes, Read, read
 from baselines.house.likely import Likely, likely_choices, likely_statement
-from baselines.house.reading import Encodes, Read, read
 from edu_rag.serve import SystemQuestion
 
 
@@ -18,7 +18,7 @@ class Models(NamedTuple):
     encoder: Encodes
 
 
-class Signs(NamedTuple):
+class ChoiceSigns(NamedTuple):
     """`values`: sign -> one number a choice (one in all for true/false). `passages` were read; tokens were read."""
 
     values: dict[str, list[float]]
@@ -34,7 +34,7 @@ def can_ask(question: SystemQuestion) -> bool:
     return 2 <= len(question.choices) <= len(LETTERS)
 
 
-def signs_of(question: SystemQuestion, models: Models, wanted: Wanted = lambda name: True) -> Signs:
+def signs_of(question: SystemQuestion, models: Models, wanted: Wanted = lambda name: True) -> ChoiceSigns:
     """The signs of a question that `can_ask` lets through; those of the large model only where they are wanted."""
     found = read(question, models.encoder)
     notes = [passage.text for passage in found.passages]
@@ -48,4 +48,4 @@ def signs_of(question: SystemQuestion, models: Models, wanted: Wanted = lambda n
         values |= {f"small_{name}": row for name, row in small.signs.items()}
         n_input += small.n_input
     values |= {f"page_{name}": row for name, row in found.signs.items()}
-    return Signs(values, found, n_input)
+    return ChoiceSigns(values, found, n_input)

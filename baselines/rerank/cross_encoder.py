@@ -9,7 +9,7 @@ from typing import Any
 from baselines.embed import readable
 from baselines.fuse import best
 from baselines.models import device, models_folder
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from edu_rag.errors import MissingExtraError, SubmissionError
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -57,11 +57,11 @@ def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
     """The reranker that scores `[CLS] query [SEP] text [SEP]` with a cross-encoder of one output (section 4.5).
 
     Scores are logits, about -11 … +10 for the paper's model. A pair longer than `max_tokens` is cut: the paper does not
-    say where; 512 is what its model can read. Raises SubmissionError where the weights are not found.
+    say where; 512 is what its model can read. Raises SubmissionError if the weights are not found.
     """
     model = _load(encoder, max_tokens)
 
-    def rank(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         # Each distinct text once: equal texts must tie, whatever their places in a batch.
         distinct = list(dict.fromkeys(texts))
         if not distinct or k < 1:

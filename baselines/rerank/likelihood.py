@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from baselines.fuse import best
 from baselines.generate import LanguageModel
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from baselines.prompt import harmless, load_prompt
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
@@ -32,7 +32,7 @@ def likelihood(model: LanguageModel, prompt: str = "rerank-likelihood-v1", max_c
         prefix = template.fill(asked, text[:max_chars]).plain
         return math.fsum(model.likelihoods(prefix, [f" {query}"]).logprobs[0])
 
-    def rank(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         said = harmless(query)
         score_of = {text: score(said, text) if said else 0.0 for text in dict.fromkeys(texts)}
         return best({place: score_of[text] for place, text in enumerate(texts)}, k)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.models import cache_folder
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from baselines.retrieve.top import top
 
 
@@ -19,7 +19,7 @@ def dense(encoder: str = DEFAULT_MODEL, back_end: str = "torch") -> Rank:
     """
     vectors = Encoder(encoder, back_end=back_end, cache=cache_folder())
 
-    def rank(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         import numpy as np
 
         # Not `@`: BLAS rounds a row by its place among the others and by the threads, so that equal texts did not tie.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baselines.bm25 import BM25, K1, B, Variant, check_parameters
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from baselines.retrieve.top import top
 
 
@@ -19,7 +19,7 @@ def bm25(k1: float = K1, b: float = B, variant: Variant = "lucene") -> Rank:
     # The queries of one question (its rewrites, its choices) come with the same texts: the last index is kept.
     last: tuple[tuple[str, ...], BM25] = ((), BM25((), k1, b, variant))
 
-    def rank(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         nonlocal last
         given, (known, index) = tuple(texts), last
         if given != known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from baselines.parts import Scored
+from baselines.parts import ScoredPassage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FEW = 1_000
 
 
-def top(scores: NDArray[np.floating[Any]], k: int) -> list[Scored]:
+def top(scores: NDArray[np.floating[Any]], k: int) -> list[ScoredPassage]:
     """The `k` highest of `scores`, shape (n,), best first; ties go to the smaller place. Not-a-number is an error."""
     import numpy as np
 
@@ -29,4 +29,4 @@ def top(scores: NDArray[np.floating[Any]], k: int) -> list[Scored]:
         above = np.flatnonzero(scores > least)
         order = above[np.argsort(-scores[above], kind="stable")]
         order = np.concatenate([order, np.flatnonzero(scores == least)[: k - len(order)]])
-    return [Scored(place, score) for place, score in zip(order.tolist(), scores[order].tolist(), strict=True)]
+    return [ScoredPassage(place, score) for place, score in zip(order.tolist(), scores[order].tolist(), strict=True)]

@@ -18,11 +18,11 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from baselines.expand.augment import with_answer
+from baselines.expand.answer_expansion import with_answer
 from baselines.fuse import rrf
 from baselines.generate import LanguageModel, shares
 from baselines.parts import Check, Relation, Verify, make
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompt import FilledPrompt, load_prompt
 from baselines.recipe import Choice, name_and_settings
@@ -117,7 +117,7 @@ def _stack(model: LanguageModel, stack: Stack, chunk: Choice, rerank: Choice) ->
     )
 
 
-def _best_passage(find: Pipeline, question: SystemQuestion, words: str) -> Passage | None:
+def _best_passage(find: Pipeline, question: SystemQuestion, words: str) -> PagePassage | None:
     passages = find.chunk(question)
     if not passages:
         return None

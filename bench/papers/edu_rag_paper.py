@@ -17,7 +17,7 @@ from scored_runs import SAMPLE, Run, difference, exam_of, percent, rates, run_of
 
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
 from harness.judging.outcomes import judge
-from harness.probing.probe_files import Answered, probe_answers
+from harness.probing.probe_files import ProbeAnswers, probe_answers
 from harness.probing.rates import wilson
 from harness.scoring.confidence import area_of, steps_of
 
@@ -269,7 +269,7 @@ def controls(folder: Path, sample: str) -> None:
         print("`python bench/page.py papers/edu_rag:controls --run FOLDER` fills this part.")
 
 
-def _letters(one: Answered, predictions: Mapping[str, Prediction]) -> str:
+def _letters(one: ProbeAnswers, predictions: Mapping[str, Prediction]) -> str:
     verdicts = (judge(q, one.gold[q.question_id], predictions.get(q.question_id)) for q in one.questions)
     return "".join(OUTCOME_LETTERS[verdict.outcome] for verdict in verdicts)
 

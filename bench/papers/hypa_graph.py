@@ -24,7 +24,7 @@ from baselines.graph.part import Remembering, cited, graph_part
 from baselines.graph.rules import read_sentences
 from baselines.graph.triplets import Extract, Triplet
 from baselines.parts import Graph, make
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from builder.evidence.spans import gold_texts
 from builder.evidence.telling_words import words_of
 from edu_rag.files.dataset import Dataset, kept_pages
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     """A question as a system gets it, its windows best first, what its gold says, and its evidence."""
 
     question: SystemQuestion
-    windows: Sequence[Passage]
+    windows: Sequence[PagePassage]
     golds: Sequence[str]
     evidence: Sequence[Evidence]
 
@@ -82,7 +82,7 @@ def asked(folder: Path, n: int) -> Iterator[Asked]:
         yield Asked(question, best, [text for text in said if text], evidence.get(one.question_id, ()))
 
 
-def together(found: Sequence[Passage], triplets: Sequence[Passage]) -> Context:
+def together(found: Sequence[PagePassage], triplets: Sequence[PagePassage]) -> Context:
     """The context as baselines.pipeline makes it."""
     told = join(triplets, MAX_CHARS // 2)
     read = join(found, MAX_CHARS - (len(told.text) + 1 if told.text else 0))
@@ -113,7 +113,7 @@ class Row(NamedTuple):
     n_chars: Sequence[int]
 
 
-def measure(questions: Sequence[Asked], find: Callable[[Asked], Sequence[Passage]]) -> Row:
+def measure(questions: Sequence[Asked], find: Callable[[Asked], Sequence[PagePassage]]) -> Row:
     """One variant over all questions."""
     golds, evidence, counts, chars = [], [], [], []
     for one in questions:
@@ -142,10 +142,12 @@ class Counting:
         return found
 
 
-def timed(part: Graph, top_k: int, n_keywords: int, depth: int, spent: list[float]) -> Callable[[Asked], list[Passage]]:
+def timed(
+    part: Graph, top_k: int, n_keywords: int, depth: int, spent: list[float]
+) -> Callable[[Asked], list[PagePassage]]:
     """The part as a function of a question that notes its CPU time in milliseconds."""
 
-    def find(one: Asked) -> list[Passage]:
+    def find(one: Asked) -> list[PagePassage]:
         began = time.process_time()
         triplets = part(one.question, one.windows[:top_k], n_keywords, depth)
         spent.append(1_000 * (time.process_time() - began))

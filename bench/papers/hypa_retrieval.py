@@ -23,16 +23,16 @@ from baselines.classify.tfidf import svm
 from baselines.context import join
 from baselines.expand.sub_queries import sub_queries
 from baselines.fuse import rrf
-from baselines.parts import Rank, Scored
+from baselines.parts import Rank, ScoredPassage
 from baselines.pipeline import Numbers, Pipeline
 from baselines.retrieve.dense import dense
 from baselines.retrieve.sparse import bm25
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.serve import SystemQuestion
+from harness.exam.support import read_support
 from harness.running.task import question_line, task_of
 from harness.scoring.retrieval import match, mean_with_interval
-from harness.scoring.support import read_support
 
 FIXED = (3, 5, 7, 10)
 REFERENCE = "fixed k = 5"
@@ -51,9 +51,9 @@ class Found(NamedTuple):
 
 def remembering(rank: Rank) -> Rank:
     """The same retriever, asked each query once: settings share their queries."""
-    known: dict[tuple[str, int], list[Scored]] = {}
+    known: dict[tuple[str, int], list[ScoredPassage]] = {}
 
-    def remembered(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def remembered(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         if (query, k) not in known:
             known[query, k] = rank(query, texts, k)
         return known[query, k]

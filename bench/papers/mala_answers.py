@@ -10,7 +10,7 @@ from real_run_report import table
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Counts, ScoreCard
 from harness.comparing.compare import Choice
-from harness.comparing.table import Table, compare_many
+from harness.comparing.table import ComparisonTable, compare_many
 
 SAMPLE = "stratified-500-seed-0"
 SLUGS = {"sparse": "mala-sparse", "dense": "mala-dense", "hybrid": "mala-hybrid"}
@@ -65,7 +65,7 @@ def _row(name: str, card: ScoreCard) -> tuple[str, ...]:
     return f"`{name}`", *(f"{rate:.3f}" for rate in rates), _adjusted(counts), f"{counts.score:+.3f}", *told
 
 
-def _pairs(found: Table, slugs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _pairs(found: ComparisonTable, slugs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     names = [f"`{slug}`" for slug in slugs]
     for pair in found.pairs:
         d = pair.difference

@@ -9,7 +9,7 @@ from mala_tasks import Task
 
 from baselines.expand.wordnet import wordnet
 from baselines.fuse import rrf, specificity, weighted_rrf
-from baselines.parts import Expand, Fuse, Rank, Scored
+from baselines.parts import Expand, Fuse, Rank, ScoredPassage
 from baselines.retrieve.dense import dense
 from baselines.retrieve.sparse import bm25
 
@@ -54,14 +54,14 @@ class Searcher:
         self.task = task
         self._retrievers: dict[str, Rank] = {"bm25": bm25(), "dense": dense(encoder=encoder)}
         self._expanders: dict[Wording, Expand] = {"expanded": wordnet(), "every word": wordnet(every_word=True)}
-        self._lists: dict[tuple[str, Wording, int], list[Scored]] = {}
+        self._lists: dict[tuple[str, Wording, int], list[ScoredPassage]] = {}
 
     def words(self, wording: Wording, at: int) -> str:
         """The query as it is searched for."""
         query = self.task.queries[at]
         return query if wording == "plain" else self._expanders[wording](query)[0]
 
-    def found(self, retriever: str, wording: Wording, at: int) -> list[Scored]:
+    def found(self, retriever: str, wording: Wording, at: int) -> list[ScoredPassage]:
         """The DEPTH best passages by one retriever."""
         key = (retriever, wording, at)
         if key not in self._lists:

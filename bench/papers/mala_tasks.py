@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baselines.chunk.windows import windows
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.records import Evidence, WebPage
 from edu_rag.serve import SystemPage, SystemQuestion
@@ -35,7 +35,7 @@ def _as_asked(text: str, pages: Sequence[WebPage]) -> SystemQuestion:
     return SystemQuestion(id="", text=text, choices={}, kind="free_text", pages=shown)
 
 
-def _hit(passages: Sequence[Passage], evidence: Sequence[Evidence]) -> frozenset[int]:
+def _hit(passages: Sequence[PagePassage], evidence: Sequence[Evidence]) -> frozenset[int]:
     """The places of passages that share a character with an evidence span."""
     spans = [(one.page_id, one.start, one.end) for one in evidence]
     return frozenset(

@@ -14,7 +14,7 @@ from baselines.bm25 import BM25
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.fuse import rrf
 from baselines.models import cache_folder
-from baselines.parts import Scored
+from baselines.parts import ScoredPassage
 from baselines.retrieve.top import top
 from harness.scoring.retrieval import measures
 
@@ -120,7 +120,7 @@ class Search:
     def ranked(self, row: int, *, own: bool) -> dict[str, list[int]]:
         """The ten best rows by each method."""
         lists = [[one for one in found if own or one.place != row][:CANDIDATES] for found in self._found[row]]
-        every: list[list[Scored]] = [*lists, rrf()(self.data.questions[row], (), lists, K)]
+        every: list[list[ScoredPassage]] = [*lists, rrf()(self.data.questions[row], (), lists, K)]
         return {name: [one.place for one in found[:K]] for name, found in zip(METHODS, every, strict=True)}
 
     def best(self, row: int, *, own: bool) -> list[int]:

@@ -26,7 +26,7 @@ def crawl(
 ) -> int:
     """Bring home what the questions need: searches, then fetches; return how many questions are left unsearched.
 
-    Raises EngineError where the engines give up.
+    Raises EngineError if the engines give up.
     """
     with chain.serving() as hosts:  # before the first search: a clash of host names must not wait for the last one
         left = search_all(questions, store, chain, config.search, now, sleep)

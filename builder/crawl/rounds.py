@@ -26,12 +26,12 @@ def newer(one: str, other: str) -> str:
 
 
 def next_minor(version: str) -> str:
-    """The version of a dataset whose pages were fetched anew: 1.4.2 -> 1.5.0."""
+    """The version of a dataset whose pages were fetched again: 1.4.2 -> 1.5.0."""
     return str(Version.parse(version).raised("minor"))
 
 
 def round_of(made_with: dict[str, Any]) -> Round:
-    """The round that a store's config.json tells of. Raises ValueError where it tells nonsense.
+    """The round that a store's config.json tells of. Raises ValueError if it tells nonsense.
 
     A store of the first schema says nothing: it is in its first round, and whether that is finished shows when its
     URLs are counted.

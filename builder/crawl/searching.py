@@ -71,7 +71,7 @@ def _ask(engine: SearchEngine, query: str, n: int, patience: Patience, sleep: Sl
 
 
 def _row(question: Question, store: StoreReader, engine: str) -> Search | None:
-    """What an engine said to a question; an answer to another wording of it is no answer."""
+    """What an engine said to a question; an answer to another wording of it is not an answer."""
     found = store.search(question.question_id, engine)
     return found if found is not None and found.query == query_of(question) else None
 
@@ -207,7 +207,7 @@ def _search_one(question: Question, askings: Sequence[_Asking], store: CrawlStor
 
 
 def stop_where_unsearched(left: Left, n_questions: int, engine: str) -> None:
-    """Raise EngineError where questions are left unsearched: what was refused last, and how to go on."""
+    """Raise EngineError if questions are left unsearched: what was refused last, and how to go on."""
     if not left.n:
         return
     told = [refusal if name == engine else f"{name} {refusal}" for name, refusal in left.refusals]

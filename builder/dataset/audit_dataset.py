@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.dataset.audit_pages import PageAudit, audit_pages
-from builder.dataset.audit_questions import Group, QuestionAudit, audit_questions
+from builder.dataset.audit_questions import QuestionAudit, QuestionGroup, audit_questions
 from builder.dataset.changes_file import printable
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.typed import to_plain
@@ -31,7 +31,7 @@ class Audit:
 def fetch_details(store: Path) -> dict[str, str]:
     """By canonical URL, what the crawl store says of each fetch that was not kept: the fault, or its status.
 
-    Reads only. Raises DataError where there is no readable store.
+    Reads only. Raises DataError if there is no readable store.
     """
     from builder.store.reader import StoreReader
 
@@ -44,7 +44,7 @@ def fetch_details(store: Path) -> dict[str, str]:
 
 
 def audit(folder: Path, store: Path | None = None, examples: int = EXAMPLES) -> Audit:
-    """Audit all splits of a dataset folder. Raises DataError where folder or store is damaged."""
+    """Audit all splits of a dataset folder. Raises DataError if folder or store is damaged."""
     dataset = Dataset(folder)
     details = fetch_details(store) if store is not None else {}
     questions, pages = [], []
@@ -73,7 +73,7 @@ def audit_values(found: Audit) -> dict[str, Any]:
 
 
 def quartiles(ordered: Sequence[int]) -> tuple[int, int, int, int, int]:
-    """Smallest, first quartile, median, third quartile and largest of sorted numbers; zeros where there are none."""
+    """Smallest, first quartile, median, third quartile and largest of sorted numbers; zeros if there are none."""
     if not ordered:
         return 0, 0, 0, 0, 0
     last = len(ordered) - 1
@@ -85,7 +85,7 @@ def _share(n: int, total: int) -> str:
     return f"{n:>8,} {n / total:>7.1%}" if total else f"{n:>8,}        "
 
 
-def _group_lines(groups: Mapping[str, Group], total: int) -> Iterator[str]:
+def _group_lines(groups: Mapping[str, QuestionGroup], total: int) -> Iterator[str]:
     for name, group in sorted(groups.items(), key=lambda item: -item[1].n):
         if not group.n:
             continue

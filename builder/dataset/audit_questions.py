@@ -20,7 +20,7 @@ FLAG_MEANINGS: Mapping[str, str] = {
 
 
 @dataclass(slots=True)
-class Group:
+class QuestionGroup:
     """Questions with one flag or fault: how many, and the first few as (id, text, choices)."""
 
     meaning: str
@@ -35,14 +35,14 @@ class QuestionAudit:
     split: str
     n: int
     kinds: dict[str, int]
-    flags: dict[str, Group]
-    faults: dict[str, Group]
+    flags: dict[str, QuestionGroup]
+    faults: dict[str, QuestionGroup]
     contradictions: list[tuple[str, str]]
     key: KeyTest
     n_clean: int
 
 
-def _note(group: Group, question: Question, gold: Gold | None, examples: int) -> None:
+def _note(group: QuestionGroup, question: Question, gold: Gold | None, examples: int) -> None:
     group.n += 1
     if len(group.examples) < examples:
         answer = gold.answer if gold is not None else None
@@ -54,8 +54,8 @@ def audit_questions(
     split: str, questions: Sequence[Question], gold: Mapping[str, Gold], examples: int
 ) -> QuestionAudit:
     """Count flags and faults of a split's questions, with `examples` of each. Without gold, its rules find nothing."""
-    flags = {flag: Group(FLAG_MEANINGS[flag]) for flag in QUESTION_FLAGS}
-    faults = {name: Group(meaning) for name, (_, meaning) in RULES.items()}
+    flags = {flag: QuestionGroup(FLAG_MEANINGS[flag]) for flag in QUESTION_FLAGS}
+    faults = {name: QuestionGroup(meaning) for name, (_, meaning) in RULES.items()}
     kinds: dict[str, int] = {}
     n_clean = 0
     for question in questions:

@@ -37,7 +37,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class ChatPair:
     """One line of an export. `supported`: is evidence for the gold known in what is shown of the pages?"""
 
     kind: str
@@ -124,7 +124,7 @@ def to_pair(
     pages: Sequence[ReadPage],
     max_characters: int,
     evidence: Collection[Evidence] = (),
-) -> Pair:
+) -> ChatPair:
     """A pair in chat form: system, user, assistant. The pages take `max_characters` of the user's turn at most."""
     shown = _shown(pages, question, max_characters)
     system = SYSTEM if question.choices else SYSTEM_FREE
@@ -134,7 +134,7 @@ def to_pair(
         user = f"{_pages_text(pages, shown)}\n\n{user}"
     supported = _is_supported(pages, shown, evidence) if pages else None
     turns = (("system", system), ("user", user), ("assistant", answer))
-    return Pair(
+    return ChatPair(
         kind=kind,
         split=question.split,
         question_id=question.question_id,

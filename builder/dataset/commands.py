@@ -132,9 +132,9 @@ def takedown(
     """
     from datetime import UTC, datetime
 
-    from builder.dataset.takedown_run import Request, run_takedown, told_lines
+    from builder.dataset.takedown_run import TakedownRequest, run_takedown, told_lines
 
-    request = Request(
+    request = TakedownRequest(
         folder=folder,
         target=target,
         reason=reason,

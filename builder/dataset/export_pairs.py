@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from builder.dataset.chat_pairs import ABSTENTION, MAX_PAGES, Pair, answer_text, foreign_pages, shuffled_ids, to_pair
+from builder.dataset.chat_pairs import (
+    ABSTENTION,
+    MAX_PAGES,
+    ChatPair,
+    answer_text,
+    foreign_pages,
+    shuffled_ids,
+    to_pair,
+)
 from builder.dataset.page_shelf import PageShelf
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import ConfigError, DataError
@@ -88,7 +96,7 @@ def _clean_pages(dataset: Dataset, split: str) -> Iterator[WebPage]:
     return (page for page in dataset.records("pages", split, WebPage) if not POISON.intersection(page.flags))
 
 
-def _with_pages(question: Question, gold: Gold, material: _Material, settings: Export) -> Pair | None:
+def _with_pages(question: Question, gold: Gold, material: _Material, settings: Export) -> ChatPair | None:
     ids = [
         page_id
         for page_id in material.own.get(question.question_id, ())
@@ -101,7 +109,7 @@ def _with_pages(question: Question, gold: Gold, material: _Material, settings: E
     return to_pair("qa-pages", question, answer_text(gold), pages, settings.max_characters, evidence)
 
 
-def _negative(question: Question, gold: Gold, material: _Material, settings: Export) -> Pair | None:
+def _negative(question: Question, gold: Gold, material: _Material, settings: Export) -> ChatPair | None:
     ids = shuffled_ids(material.shelf.ids, question, settings.seed)
     leaking = {page_id for question_id, page_id in material.leaking if question_id == question.question_id}
     own = {*material.own.get(question.question_id, ()), *leaking}
@@ -113,7 +121,7 @@ def _negative(question: Question, gold: Gold, material: _Material, settings: Exp
 
 def _pairs_of(
     question: Question, gold: Gold, material: _Material, settings: Export
-) -> Iterator[tuple[str, Pair | None]]:
+) -> Iterator[tuple[str, ChatPair | None]]:
     if "qa" in settings.kinds:
         yield "qa", to_pair("qa", question, answer_text(gold), (), 0)
     if "qa-pages" in settings.kinds:
@@ -122,10 +130,10 @@ def _pairs_of(
         yield "negatives", _negative(question, gold, material, settings)
 
 
-def pairs(dataset: Dataset, settings: Export, counts: Counter[str]) -> Iterator[Pair]:
+def pairs(dataset: Dataset, settings: Export, counts: Counter[str]) -> Iterator[ChatPair]:
     """The pairs of one split, ordered by question and kind; `counts` is filled with what was made and what was not.
 
-    Raises DataError where the split's gold is not in the folder.
+    Raises DataError if the split's gold is not in the folder.
     """
     split = settings.split
     if not dataset.files("gold", split):

@@ -82,7 +82,7 @@ def _upper_tail(chances: Counter[float], right: int) -> float:
 
 
 def _pick(question: Question, key: Callable[[str], tuple[float | str, ...]]) -> str | None:
-    """The label whose choice has the largest key; None where two share it."""
+    """The label whose choice has the largest key; None if two share it."""
     ranked = sorted(question.choices, key=lambda label: key(question.choices[label]), reverse=True)
     first, second = (key(question.choices[label]) for label in ranked[:2])
     return ranked[0] if first != second else None

@@ -47,7 +47,7 @@ def to_takedown(text: str, reason: str, at: datetime) -> TakeDown:
 
 
 @dataclass(slots=True)
-class Plan:
+class TakedownPlan:
     """What a take-down does to a dataset, counted before anything is written."""
 
     entry: TakeDown
@@ -98,7 +98,7 @@ class _Counts:
         self.evidenced: set[str] = set()
 
     def sources(self, before: Mapping[str, Any], n_questions: int, n_gone: int) -> dict[str, Any]:
-        """`sources` with the same keys, counted anew as far as the tables tell."""
+        """`sources` with the same keys, counted again as far as the tables tell."""
         kept = {page_id for _, page_id in self.pairs}
         total = sum(self.characters[page_id] for _, page_id in self.pairs)
         counted = {
@@ -123,7 +123,7 @@ def _mean(total: int, n: int) -> float:
     return round(total / n, 2) if n else 0.0
 
 
-def _read_pages(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
+def _read_pages(dataset: Dataset, plan: TakedownPlan, counts: _Counts) -> None:
     for split in dataset.splits():
         for page in dataset.records("pages", split, WebPage):
             counts.characters[page.page_id] = len(page.text)
@@ -135,7 +135,7 @@ def _read_pages(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
     plan.urls = sorted(set(plan.urls))
 
 
-def _read_hits(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
+def _read_hits(dataset: Dataset, plan: TakedownPlan, counts: _Counts) -> None:
     before: set[str] = set()
     for split in dataset.splits():
         for hit in dataset.records("hits", split, SearchHit):
@@ -153,13 +153,13 @@ def _read_hits(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
     plan.pages |= before - {page_id for _, page_id in counts.pairs}
 
 
-def _count_repeats(dataset: Dataset, plan: Plan) -> None:
+def _count_repeats(dataset: Dataset, plan: TakedownPlan) -> None:
     for split in dataset.splits():
         for hit in dataset.records("hits", split, SearchHit):
             plan.n_repeats += hit.question_id in plan.questions and hit.outcome in REPEATS
 
 
-def _read_labels(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
+def _read_labels(dataset: Dataset, plan: TakedownPlan, counts: _Counts) -> None:
     for split in dataset.splits():
         for item in dataset.records("evidence", split, Evidence):
             if _is_gone(plan, counts, item):
@@ -174,14 +174,14 @@ def _read_labels(dataset: Dataset, plan: Plan, counts: _Counts) -> None:
                 counts.leaked.add(leak.question_id)
 
 
-def _is_gone(plan: Plan, counts: _Counts, item: Evidence) -> bool:
+def _is_gone(plan: TakedownPlan, counts: _Counts, item: Evidence) -> bool:
     """Whether evidence lost its page, or the hit that gave the page to its question."""
     return item.page_id in plan.pages or (item.question_id, item.page_id) not in counts.pairs
 
 
-def plan_takedown(dataset: Dataset, entry: TakeDown) -> Plan:
+def plan_takedown(dataset: Dataset, entry: TakeDown) -> TakedownPlan:
     """What taking this down would remove, and the counts of what stays. Writes nothing."""
-    plan, counts = Plan(entry=entry, asked=TakeDowns([entry])), _Counts()
+    plan, counts = TakedownPlan(entry=entry, asked=TakeDowns([entry])), _Counts()
     _read_pages(dataset, plan, counts)
     _read_hits(dataset, plan, counts)
     _read_labels(dataset, plan, counts)
@@ -191,13 +191,13 @@ def plan_takedown(dataset: Dataset, entry: TakeDown) -> Plan:
     return plan
 
 
-def _pages_of(dataset: Dataset, split: str, plan: Plan) -> set[str]:
+def _pages_of(dataset: Dataset, split: str, plan: TakedownPlan) -> set[str]:
     """The pages that a kept hit of the split still leads to."""
     hits = dataset.records("hits", split, SearchHit)
     return {hit.page_id for hit in hits if hit.page_id is not None and not plan.takes(hit)}
 
 
-def _hits(dataset: Dataset, split: str, plan: Plan) -> Iterator[SearchHit]:
+def _hits(dataset: Dataset, split: str, plan: TakedownPlan) -> Iterator[SearchHit]:
     for hit in dataset.records("hits", split, SearchHit):
         yield replace(hit, page_id=None, outcome=OUTCOME) if plan.takes(hit) else hit
 
@@ -206,7 +206,7 @@ def _pages(dataset: Dataset, split: str, kept: set[str]) -> Iterator[WebPage]:
     return (page for page in dataset.records("pages", split, WebPage) if page.page_id in kept)
 
 
-def _evidence(dataset: Dataset, split: str, plan: Plan) -> Iterator[Evidence]:
+def _evidence(dataset: Dataset, split: str, plan: TakedownPlan) -> Iterator[Evidence]:
     pairs = {(hit.question_id, hit.page_id) for hit in dataset.records("hits", split, SearchHit) if not plan.takes(hit)}
     items = dataset.records("evidence", split, Evidence)
     return (item for item in items if (item.question_id, item.page_id) in pairs)
@@ -216,7 +216,7 @@ def _leaks(dataset: Dataset, split: str, kept: set[str]) -> Iterator[Leak]:
     return (leak for leak in dataset.records("leaks", split, Leak) if leak.page_id in kept)
 
 
-def _tables(dataset: Dataset, plan: Plan) -> dict[str, dict[str, Any]]:
+def _tables(dataset: Dataset, plan: TakedownPlan) -> dict[str, dict[str, Any]]:
     tables: dict[str, dict[str, Any]] = {config: {} for config in CONFIGS}
     for split in dataset.splits():
         kept = _pages_of(dataset, split, plan)
@@ -229,7 +229,7 @@ def _tables(dataset: Dataset, plan: Plan) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def change_note(plan: Plan) -> list[str]:
+def change_note(plan: TakedownPlan) -> list[str]:
     """The lines of CHANGES.md for a take-down."""
     entry = plan.entry
     line = f"{TAKEN_DOWN}: {entry.kind} {outside(entry.value)} ({outside(entry.reason)}): "
@@ -244,10 +244,10 @@ def nothing_matches(folder: Path, entry: TakeDown) -> DataError:
     return DataError(folder, f"nothing here matches {entry.kind} {entry.value}", "check it; nothing was written")
 
 
-def take_down(dataset: Dataset, plan: Plan, out: Path) -> Manifest:
+def take_down(dataset: Dataset, plan: TakedownPlan, out: Path) -> Manifest:
     """Write the next minor version without what the plan takes, to `out` (which may be the dataset's own folder).
 
-    Rows are streamed; card, plots and metadata are made anew, CHANGES.md is carried on. Raises DataError where the
+    Rows are streamed; card, plots and metadata are made again, CHANGES.md is carried on. Raises DataError if the
     plan takes nothing.
     """
     if plan.is_empty:

@@ -10,7 +10,7 @@ from typing import Any
 
 from builder.dataset.changes_file import printable
 from builder.dataset.takedown import (
-    Plan,
+    TakedownPlan,
     nothing_matches,
     plan_takedown,
     results_to_score_again,
@@ -31,7 +31,7 @@ STORE_MARK = "config.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class TakedownRequest:
     """One call of `edu-rag dataset takedown`: what to remove, why, when, and where the files are."""
 
     folder: Path
@@ -44,8 +44,8 @@ class Request:
     dry_run: bool = False
 
 
-def _store_of(request: Request) -> Path | None:
-    """The crawl store to note the take-down in, or None where there is none. Raises DataError for a wrong --store."""
+def _store_of(request: TakedownRequest) -> Path | None:
+    """The crawl store to note the take-down in, or None if there is none. Raises DataError for a wrong --store."""
     folder = request.folder if request.folder.name not in ("", "..") else request.folder.resolve()
     store = request.store or folder.with_name(f"{folder.name}.crawl")
     if (store / STORE_MARK).is_file():
@@ -64,7 +64,7 @@ def _raise_version(store: Path, version: str) -> None:
         say(f"{store / STORE_MARK} says version {version} now: later builds and replays do not go below it")
 
 
-def _told(plan: Plan, old_id: str) -> dict[str, Any]:
+def _told(plan: TakedownPlan, old_id: str) -> dict[str, Any]:
     return {
         "dataset": old_id,
         "kind": plan.entry.kind,
@@ -105,7 +105,7 @@ def _is_listed(store: Path | None, entry: TakeDown) -> bool:
     return read_takedowns(store).matches(url, host_of(url) if url else host, sha256)
 
 
-def _nothing_to_take(request: Request, store: Path | None, plan: Plan, version: str) -> dict[str, Any]:
+def _nothing_to_take(request: TakedownRequest, store: Path | None, plan: TakedownPlan, version: str) -> dict[str, Any]:
     """Say of a target that is not in the dataset whether it is out already; note it where only the store holds it.
 
     Raises DataError, with nothing written, where it is nowhere: a tombstone of a mistyped name helps nobody.
@@ -127,8 +127,8 @@ def _note(store: Path, entry: TakeDown) -> None:
     say(f"noted in {store / TAKEDOWNS_FILE}")
 
 
-def run_takedown(request: Request) -> dict[str, Any]:
-    """Do what the request asks and say what was done, as JSON-ready values. Raises DataError where nothing matches.
+def run_takedown(request: TakedownRequest) -> dict[str, Any]:
+    """Do what the request asks and say what was done, as JSON-ready values. Raises DataError if nothing matches.
     A page that is already removed is not a fault: `already` says so.
 
     The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring

@@ -78,7 +78,7 @@ def _wanted(inputs: Inputs, store: StoreReader) -> Iterator[tuple[Combined, list
 def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> datetime:
     """Bring the URLs of all hits into the tables, each with its fate; return the time of the newest thing used.
 
-    Raises DataError where a URL was not fetched: the crawl is not finished.
+    Raises DataError if a URL was not fetched: the crawl is not finished.
     """
     fates = _Fates(inputs.config, read_takedowns(store.folder))
     times: list[datetime] = []  # the newest so far, if any

@@ -59,7 +59,7 @@ def never(job: object, failure: WorkFailure) -> None:
 
 
 def _own_bytes() -> int | None:
-    """The address space that this process has now, or None where the system does not tell."""
+    """The address space that this process has now, or None if the system does not tell."""
     import resource
 
     try:

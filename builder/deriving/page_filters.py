@@ -129,7 +129,7 @@ _RULES: tuple[tuple[str, str, Callable[[str, str], bool]], ...] = (
 
 
 def why_dropped(title: str, text: str, language: str | None, settings: FilterConfig) -> str | None:
-    """The outcome that drops a page (one of HIT_OUTCOMES), or None where it is kept.
+    """The outcome that drops a page (one of HIT_OUTCOMES), or None if it is kept.
 
     In this order: error_page, consent_wall, login_wall, short (bytes of UTF-8), language. A page whose language
     cannot be detected is kept.

@@ -79,7 +79,7 @@ class PageStage:
     def warm_up(self) -> None:
         """Load all libraries, and see that they work, before the clock of the first page runs.
 
-        Raises MissingExtraError where a tool of extraction is missing or broken; what else a library raises.
+        Raises MissingExtraError if a tool of extraction is missing or broken; what else a library raises.
         """
         check_tools(self._settings.extract.extractor)
         found = extract_page(_SAMPLE_JOB.body, None, self._settings.extract.extractor)
@@ -183,7 +183,7 @@ def failed(failure: WorkFailure) -> PageResult:
 
 
 def retry(extractor: str, job: PageJob, failure: WorkFailure) -> PageJob | None:
-    """The job again without the tools that its worker did not survive, or None where that is no use."""
+    """The job again without the tools that its worker did not survive, or None if that is no use."""
     skip = skip_after(extractor, job.skip, failure.reason)
     return None if skip is None else replace(job, skip=skip)
 

@@ -35,7 +35,7 @@ def _share(n: int, total: int) -> str:
 
 
 def counts_table(title: str, what: str, counts: Mapping[str, int], total: int, most: int = 30) -> str:
-    """Counts with their share of `total`, the largest first; empty where there is nothing to count."""
+    """Counts with their share of `total`, the largest first; empty if there is nothing to count."""
     order = sorted(counts, key=lambda name: (-counts[name], name))[:most]
     rows = [[outside(name), f"{counts[name]:,}", _share(counts[name], total)] for name in order]
     return markdown_table([title, what, "share"], rows) if rows else ""

@@ -1,4 +1,4 @@
-"""The files of a dataset folder that are no tables: card, Croissant metadata, plots; made from tables and manifest."""
+"""The files of a dataset folder that are not tables: card, Croissant metadata, plots; made from tables and manifest."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builder.documents.card import dataset_card
 from builder.documents.croissant import croissant
+from builder.documents.dataset_card import dataset_card
 from builder.documents.dataset_plots import dataset_plots
 from builder.documents.stats import dataset_stats
 from edu_rag.files.dataset_writer import Documents
@@ -58,7 +58,7 @@ def rewrite_documents(folder: Path) -> Manifest:
     """Write card, Croissant metadata and plots of a dataset folder again; tables, version and content hash do not
     change.
 
-    Raises DataError where a table is not what the manifest says. Other files may be missing or changed: those made
+    Raises DataError if a table is not what the manifest says. Other files may be missing or changed: those made
     here are written again, and the others are listed as they are, or left out if they are lost.
     """
     before = read_manifest(folder)

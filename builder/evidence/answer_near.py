@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from builder.evidence.page_index import PageIndex, index_of
-from builder.evidence.spans import Place, evidence_at, gold_texts
+from builder.evidence.spans import SpanPlace, evidence_at, gold_texts
 from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stems, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
@@ -43,7 +43,7 @@ class Needle(NamedTuple):
 
 
 def needle_of(text: str) -> Needle | None:
-    """The needle of an answer's text; None where its words are too common or too short to be found."""
+    """The needle of an answer's text; None if its words are too common or too short to be found."""
     words = words_of(text)
     if words and words[0] in ("a", "an", "the"):
         words = words[1:]
@@ -72,7 +72,7 @@ def _holding(index: PageIndex, needle: Needle) -> Iterator[tuple[int, float]]:
             yield number, share
 
 
-class Signs(NamedTuple):
+class NearSigns(NamedTuple):
     """What speaks for and against a sentence: shares of weight, and what it does with the gold's words."""
 
     gold: float
@@ -96,7 +96,7 @@ def _defines(line: str, needle: str) -> bool:
 
 def signs(
     index: PageIndex, needle: Needle, rivals: Sequence[Needle], asked: frozenset[str]
-) -> Iterator[tuple[int, Signs]]:
+) -> Iterator[tuple[int, NearSigns]]:
     """The sentences of a page that hold the needle and state something, with their signs."""
     weights = index.weights(asked)
     for number, share in _holding(index, needle):
@@ -106,7 +106,7 @@ def signs(
         around = (index.stems(number - 1) | index.stems(number + 1)) - within
         yield (
             number,
-            Signs(
+            NearSigns(
                 gold=share,
                 within=_share(asked, within, weights),
                 around=_share(asked, around, weights),
@@ -133,7 +133,7 @@ class AnswerNear:
 
     def find(self, question: Question, gold: Gold, pages: Sequence[WebPage]) -> list[Evidence]:
         """The best sentences of the pages, which are in rank order."""
-        found: dict[Place, tuple[float, int]] = {}
+        found: dict[SpanPlace, tuple[float, int]] = {}
         for needle in filter(None, map(needle_of, gold_texts(question, gold))):
             asked = content_stems(question.text) - needle.stems
             if not asked:
@@ -143,6 +143,6 @@ class AnswerNear:
                 for number, found_signs in signs(index_of(page), needle, rivals, asked):
                     score = found_signs.score()
                     if score >= self._threshold:
-                        place = Place(page.page_id, *page.sentences[number])
+                        place = SpanPlace(page.page_id, *page.sentences[number])
                         found[place] = min(found.get(place, (0.0, rank)), (-score, rank))
         return evidence_at(found, question, self.name)

@@ -5,7 +5,7 @@ A sentence supports the gold answer when
   article left out), and
 * of the question's content words (no stop words, none of the gold's own, plural endings cut) it holds at least half,
   and at least two where there are two.
-It does not apply, and finds nothing, where holding the answer's words is no support: true/false questions, choices
+It does not apply, and finds nothing, where holding the answer's words is not support: true/false questions, choices
 such as "all of the above", questions with "not" or "except", and golds of a single character.
 Its precision and recall on hand labels are in docs/evidence.md.
 """
@@ -18,7 +18,7 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from builder.evidence.spans import Place, evidence_at, gold_texts
+from builder.evidence.spans import SpanPlace, evidence_at, gold_texts
 from builder.evidence.telling_words import STOP_WORDS, content_words, stem, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, Span, WebPage
@@ -78,7 +78,7 @@ class AnswerString:
 
     def find(self, question: Question, gold: Gold, pages: Sequence[WebPage]) -> list[Evidence]:
         """The best sentences of the pages, which are in rank order."""
-        found: dict[Place, tuple[float, int]] = {}
+        found: dict[SpanPlace, tuple[float, int]] = {}
         for needle in _needles(question, gold):
             asked = content_words(question.text) - frozenset(map(stem, needle.split()))
             wanted = max(min(MIN_SHARED_WORDS, len(asked)), ceil(MIN_SHARE * len(asked)))
@@ -89,6 +89,6 @@ class AnswerString:
                 for number in _holding(lines, needle):
                     shared = len(asked & lines.stems(number))
                     if shared >= wanted:
-                        place = Place(page.page_id, *page.sentences[number])
+                        place = SpanPlace(page.page_id, *page.sentences[number])
                         found[place] = min(found.get(place, (0.0, rank)), (-shared / len(asked), rank))
         return evidence_at(found, question, self.name)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from builder.evidence.page_index import index_of
-from builder.evidence.spans import Place, evidence_at, gold_texts
+from builder.evidence.spans import SpanPlace, evidence_at, gold_texts
 from builder.evidence.telling_words import content_stems
 from edu_rag.errors import ConfigError, MissingExtraError
 from edu_rag.gold import Gold
@@ -54,7 +54,7 @@ def _located(model: str) -> str:
 def load_encoder(model: str) -> Encode:
     """Texts to unit vectors by a sentence-transformers model: a folder, a known package, or what the hub's cache holds.
 
-    Raises MissingExtraError without sentence-transformers, ConfigError where the weights are not on this machine: a
+    Raises MissingExtraError without sentence-transformers, ConfigError if the weights are not on this machine: a
     build never downloads a model by itself.
     """
     try:
@@ -116,7 +116,7 @@ class Embedding:
 
     def find(self, question: Question, gold: Gold, pages: Sequence[WebPage]) -> list[Evidence]:
         """The best sentences of the pages, which are in rank order."""
-        found: dict[Place, tuple[float, int]] = {}
+        found: dict[SpanPlace, tuple[float, int]] = {}
         for answer in gold_texts(question, gold):
             for place, (cosine, margin, rank) in self.scored(question, answer, pages).items():
                 if cosine >= MIN_COSINE and round(margin, DECIMALS) >= MIN_MARGIN:
@@ -125,10 +125,10 @@ class Embedding:
 
     def scored(
         self, question: Question, answer: str, pages: Sequence[WebPage]
-    ) -> Mapping[Place, tuple[float, float, int]]:
+    ) -> Mapping[SpanPlace, tuple[float, float, int]]:
         """Of the candidate sentences: cosine with the answer, margin over the other choices, rank of the page."""
         picked = candidates(question, answer, pages)
-        places = [Place(pages[rank].page_id, *pages[rank].sentences[number]) for rank, number in picked]
+        places = [SpanPlace(pages[rank].page_id, *pages[rank].sentences[number]) for rank, number in picked]
         if not places:
             return {}
         texts = [

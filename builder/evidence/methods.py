@@ -35,7 +35,7 @@ DEFAULT_METHODS = ("answer-string-v1",)
 
 
 def check_methods(names: Iterable[str]) -> None:
-    """Raise ConfigError for the first name that is no method."""
+    """Raise ConfigError for the first name that is not a method."""
     for name in names:
         if name not in METHODS:
             raise ConfigError("[label] evidence", f"unknown method {name!r}", f"use some of {', '.join(METHODS)}")
@@ -57,7 +57,7 @@ def label_evidence(
     """The sentences of the pages that support the gold answer by the named methods, by page, position and method.
 
     `pages` are in rank order; each method gives at most MAX_PER_QUESTION sentences. `model` is the embedding model.
-    Raises ConfigError for a name that is no method, MissingExtraError where a method's extra is not installed.
+    Raises ConfigError for a name that is not a method, MissingExtraError where a method's extra is not installed.
     """
     found = {item for name in methods for item in _method(name, model).find(question, gold, pages)}
     return sorted(found, key=lambda item: (item.page_id, item.start, item.end, item.method))

@@ -14,7 +14,7 @@ MAX_PER_QUESTION = 10
 _NEGATED = re.compile(r"\b(?:not|except|incorrect|incorrectly|false|never|least|cannot)\b")
 
 
-class Place(NamedTuple):
+class SpanPlace(NamedTuple):
     """A sentence of a page."""
 
     page_id: str
@@ -40,7 +40,7 @@ def gold_texts(question: Question, gold: Gold) -> list[str]:
     return [text for text in texts if not is_meta_choice(text)]
 
 
-def evidence_at(found: Mapping[Place, tuple[float, int]], question: Question, method: str) -> list[Evidence]:
+def evidence_at(found: Mapping[SpanPlace, tuple[float, int]], question: Question, method: str) -> list[Evidence]:
     """Evidence at the best MAX_PER_QUESTION places, by page and position. Smaller (score, rank) is better."""
     best = sorted(found, key=lambda place: (found[place], place))[:MAX_PER_QUESTION]
     return [

@@ -47,7 +47,7 @@ def stem(word: str) -> str:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The stems of a text's words that are no stop words."""
+    """The stems of a text's words that are not stop words."""
     return frozenset(stem(word) for word in words_of(text) if word not in STOP_WORDS)
 
 
@@ -73,7 +73,7 @@ def english_stems(text: str) -> tuple[str, ...]:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """The stems (`english_stem`) of a text's words that are no stop words."""
+    """The stems (`english_stem`) of a text's words that are not stop words."""
     return frozenset(english_stem(word[:MAX_WORD]) for word in words_of(text) if word not in STOP_WORDS)
 
 

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from builder.evidence.page_index import PageIndex, index_of
-from builder.evidence.spans import Place, evidence_at
+from builder.evidence.spans import SpanPlace, evidence_at
 from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stem, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
@@ -64,7 +64,7 @@ def _opposite(statement: frozenset[str], sentence: frozenset[str]) -> bool:
 
 
 def agrees(statement: str, sentence: str) -> bool | None:
-    """Whether a sentence about the same things says what the statement says; None where it takes no side."""
+    """Whether a sentence about the same things says what the statement says; None if it takes no side."""
     ours = frozenset(english_stem(word) for word in words_of(statement))
     theirs = frozenset(english_stem(word) for word in words_of(sentence))
     numbers, found = set(_NUMBERS.findall(statement)), set(_NUMBERS.findall(sentence))
@@ -99,17 +99,17 @@ class TrueFalse:
         stems = content_stems(question.text)
         if wanted is None or len(stems) < MIN_STEMS:
             return []
-        found: dict[Place, tuple[float, int]] = {}
+        found: dict[SpanPlace, tuple[float, int]] = {}
         for rank, page in enumerate(pages):
             for number, score in scored(index_of(page), stems):
                 start, end = page.sentences[number]
                 if score >= self._threshold and agrees(question.text, page.text[start:end]) is wanted:
-                    found[Place(page.page_id, start, end)] = (-score, rank)
+                    found[SpanPlace(page.page_id, start, end)] = (-score, rank)
         return evidence_at(found, question, self.name)
 
 
 def _is_true(question: Question, gold: Gold) -> bool | None:
-    """Whether the gold says that the statement holds; None where the question is no true/false question."""
+    """Whether the gold says that the statement holds; None if the question is not a true/false question."""
     if question.kind != "true_false" or gold.answer is None:
         return None
     return {"true": True, "false": False}.get(question.choices[gold.answer].strip(" .").casefold())

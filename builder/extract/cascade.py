@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from builder.extract.extraction_tools import (
-    Answer,
+    ToolOutput,
     drop_unread,
     html_of,
     plain_text,
@@ -42,9 +42,9 @@ class _Page:
         self.shape = shape
         self.raised: set[str] = set()
 
-    def answer(self, text: str, tool: str) -> Answer:
+    def answer(self, text: str, tool: str) -> ToolOutput:
         """One tool's text, and which tools raised on the way to it."""
-        return Answer(text, tool, tuple(sorted(self.raised)))
+        return ToolOutput(text, tool, tuple(sorted(self.raised)))
 
     @cached_property
     def prepared(self) -> Any:
@@ -120,7 +120,7 @@ class _Main:
         return len(text) >= SHARE * len(self._raw) or len(text) >= SHARE * self.n_chars
 
 
-def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> Answer:
+def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
     """The clean text of a page and the tool that it is from; no text and "plain" for a page without text.
 
     `tree` is None for a page that no parser may see. `skip` are tools that have failed on this page.

@@ -17,7 +17,7 @@ _NOT_TEXT = frozenset({"idna", "punycode", "raw_unicode_escape", "unicode_escape
 
 
 def _codec(name: str | None) -> str | None:
-    """Python's name of a character set, or None where it is unknown or none of the web's."""
+    """Python's name of a character set, or None if it is unknown or none of the web's."""
     try:
         info = codecs.lookup(name or "")
         is_text = getattr(info, "_is_text_encoding", True)
@@ -70,5 +70,5 @@ def _decodes(body: bytes, name: str) -> bool:
 
 
 def decode(body: bytes, header_charset: str | None) -> str:
-    """The page's text; bytes that are no characters become U+FFFD. Never raises."""
+    """The page's text; bytes that are not characters become U+FFFD. Never raises."""
     return body.decode(charset_of(body, header_charset), "replace").removeprefix("\ufeff")

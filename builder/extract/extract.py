@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from builder.extract import extraction_tools as extract_tools
 from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
-from builder.extract.extraction_tools import Answer
+from builder.extract.extraction_tools import ToolOutput
 from builder.extract.page_shape import PageShape, page_shape, refused
 from builder.extract.page_text import clean_text, page_title, parse_html
 from builder.labels.hidden_text import hidden_text_of
@@ -48,17 +48,17 @@ Outcome = Extracted | ExtractionFailure
 
 
 class Extractor(Protocol):
-    """From a page to its clean text and the tool that answered; `tree` is None where no parser may see the page."""
+    """From a page to its clean text and the tool that answered; `tree` is None if no parser may see the page."""
 
-    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> Answer:
+    def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> ToolOutput:
         """Extract. The tree may be changed; `skip` are tools that have failed on this page."""
 
 
 def _single(tool: str, text_of: Callable[[str, Any], str]) -> Extractor:
     """An extractor of one tool, which needs a tree."""
 
-    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> Answer:
-        return Answer("" if tree is None else clean_text(text_of(html, tree)), tool)
+    def extract(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> ToolOutput:
+        return ToolOutput("" if tree is None else clean_text(text_of(html, tree)), tool)
 
     return extract
 
@@ -123,7 +123,7 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
 
 
 def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:
-    """The tools to leave out when a page is tried again after a worker's failure, or None where that is no use.
+    """The tools to leave out when a page is tried again after a worker's failure, or None if that is no use.
 
     `reason` is a WorkFailure's. Only the cascade has other tools to try.
     """

@@ -20,7 +20,7 @@ _TABLE_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|)+\s*$\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolOutput:
     """What an extractor makes of a page: its clean text, the tool that it is from, and the tools that raised."""
 
     text: str
@@ -54,7 +54,7 @@ def trafilatura_fast(tree: Any) -> str:
 
 
 def without_table_rules(text: str) -> str:
-    """Text without the lines of dashes under a table's header: they are no sentence."""
+    """Text without the lines of dashes under a table's header: they are not sentences."""
     return _TABLE_RULE.sub("", text) if "---" in text else text
 
 

@@ -52,7 +52,7 @@ def _element_classes() -> Any:
 
 
 def parse_html(html: str) -> Any:
-    """An lxml tree of the page, or None where there is nothing in it."""
+    """An lxml tree of the page, or None if there is nothing in it."""
     import lxml.etree
     import lxml.html
 
@@ -71,7 +71,7 @@ def parse_html(html: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class PageSigns:
     """Which tags and class names a tree has anywhere: a pass that looks for others need not walk it."""
 
     tags: frozenset[str]
@@ -81,7 +81,7 @@ class Signs:
         return tag in self.tags
 
 
-def signs_of(tree: Any) -> Signs:
+def signs_of(tree: Any) -> PageSigns:
     """The signs of a tree, in one walk. Class names are case folded."""
     tags, values = set(), set()
     for element in tree.iter():
@@ -89,11 +89,11 @@ def signs_of(tree: Any) -> Signs:
         values.add(element.get("class"))
     values.discard(None)
     names = {name for value in values for name in value.casefold().split()}
-    return Signs(frozenset(tags), frozenset(names))
+    return PageSigns(frozenset(tags), frozenset(names))
 
 
 def page_title(tree: Any) -> str:
-    """The page's title: <title>, else og:title, else the first heading; empty where there is none."""
+    """The page's title: <title>, else og:title, else the first heading; empty if there is none."""
     for path in ("//head/title", '//meta[@property="og:title"]/@content', "//h1", "//title"):
         for found in xpath(path)(tree):
             title = clean_text(found if isinstance(found, str) else str(found.text_content())).replace("\n", " ")

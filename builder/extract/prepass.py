@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from builder.extract.page_text import Signs, signs_of, xpath
+from builder.extract.page_text import PageSigns, signs_of, xpath
 from builder.extract.prepass_blocks import open_blocks
 from builder.extract.prepass_math import become, write_formulas
 from builder.extract.prepass_mathml import raised, small
@@ -50,7 +50,7 @@ def _before(element: Any) -> str:
     return str(parent.text or "") if parent is not None else ""
 
 
-def _name_levels(tree: Any, signs: Signs) -> bool:
+def _name_levels(tree: Any, signs: PageSigns) -> bool:
     """Raised and lowered by style or class alone: the same as <sup> and <sub>. Whether there are any."""
     named_so = not signs.classes.isdisjoint(_LEVEL_NAMES)
     any_level = False
@@ -83,7 +83,7 @@ def _lower(element: Any) -> None:
     become(element, small(text) if is_nuclide and follows.isupper() else "".join(text.split()))
 
 
-def _write_levels(tree: Any, signs: Signs) -> None:
+def _write_levels(tree: Any, signs: PageSigns) -> None:
     if not _name_levels(tree, signs) and "sup" not in signs and "sub" not in signs:
         return
     # From the innermost: 2^(2^n) is not 2^2n.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from builder.extract.page_text import Signs
+from builder.extract.page_text import PageSigns
 
 MAX_TERM = 200
 MIN_POINT = 20
@@ -61,7 +61,7 @@ def _names(element: Any) -> set[str]:
     return set((element.get("class") or "").casefold().split()[:20])
 
 
-def _named(tree: Any, signs: Signs, names: frozenset[str], *tags: str) -> list[Any]:
+def _named(tree: Any, signs: PageSigns, names: frozenset[str], *tags: str) -> list[Any]:
     """The elements of these tags that have one of the class names."""
     return [] if names.isdisjoint(signs.classes) else [found for found in tree.iter(*tags) if names & _names(found)]
 
@@ -71,7 +71,7 @@ def _is_sentence(caption: Any) -> bool:
     return bool(_FIGURE.match(text)) or (text.count(" ") >= MIN_SPACES and not is_credit(text))
 
 
-def _open_captions(tree: Any, signs: Signs) -> None:
+def _open_captions(tree: Any, signs: PageSigns) -> None:
     """Extractors leave figures out, captions and all: as a paragraph a caption stays."""
     for caption in list(tree.iter("figcaption")) if "figcaption" in signs else ():
         text = " ".join(caption.text_content().split())
@@ -86,7 +86,7 @@ def _open_captions(tree: Any, signs: Signs) -> None:
             _plain(caption, "p")
 
 
-def _drop_promotions(tree: Any, signs: Signs) -> None:
+def _drop_promotions(tree: Any, signs: PageSigns) -> None:
     """Short blocks that call themselves advertising for the site, and the marks next to headings."""
     for mark in _named(tree, signs, _MARKS, "a", "span"):
         if _attached(mark) and len(mark.text_content()) < MAX_TERM:
@@ -179,7 +179,7 @@ def _open_lists(tree: Any) -> None:
         _plain(points, "div")
 
 
-def _open_formula_blocks(tree: Any, signs: Signs) -> None:
+def _open_formula_blocks(tree: Any, signs: PageSigns) -> None:
     for block in _named(tree, signs, _FORMULAS, "div", "center"):
         if next(block.iterchildren("p", "div", "table", "ul"), None) is None:
             _plain(block, "p")
@@ -200,7 +200,7 @@ _BY_TAG: tuple[tuple[frozenset[str], Callable[[Any], None]], ...] = (
 )
 
 
-def open_blocks(tree: Any, signs: Signs) -> None:
+def open_blocks(tree: Any, signs: PageSigns) -> None:
     """Change an lxml HTML tree in place so that captions, definitions, boxes and steps survive extraction."""
     _drop_promotions(tree, signs)
     _open_captions(tree, signs)

@@ -6,7 +6,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from builder.extract.page_text import Signs, xpath
+from builder.extract.page_text import PageSigns, xpath
 from builder.extract.prepass_mathml import linear_math
 
 MAX_TEX = 2_000
@@ -127,7 +127,7 @@ def _parsed_formula(source: str) -> str:
     return "".join(_formula(math) for math in holder.iter("math")) or " "
 
 
-def _write_mathml(tree: Any, signs: Signs) -> None:
+def _write_mathml(tree: Any, signs: PageSigns) -> None:
     found = list(tree.iter(*_MATHS)) if signs.tags & _MATHS else []
     for math in [element for element in found if _attached(element)]:
         holder = _holder(math)
@@ -196,7 +196,7 @@ def _is_equation(alternative: str) -> bool:
     return len(alternative) <= MAX_ALTERNATIVE and _RELATION.search(alternative) is not None and len(words) <= 2
 
 
-def write_formulas(tree: Any, signs: Signs) -> None:
+def write_formulas(tree: Any, signs: PageSigns) -> None:
     r"""TeX wherever a page has it as \( … \); else MathML and drawn formulas as one readable line."""
     if "script" in signs and xpath(_MATH_SCRIPTS)(tree):
         _drop_rendered(tree)

@@ -103,7 +103,7 @@ def _token(element: Any) -> str:
 
 
 def _is_open(line: str) -> bool:
-    """Whether what follows this line is no second operand: a sign there belongs to its number."""
+    """Whether what follows this line is not a second operand: a sign there belongs to its number."""
     return not line.rstrip() or line.rstrip()[-1] in "([{|,;" or line.rstrip()[-1] in _SPACED
 
 

@@ -38,7 +38,7 @@ def _tokenizer() -> Any:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span | None:
-    """The span without white space at its ends, or None where nothing else is in it."""
+    """The span without white space at its ends, or None if nothing else is in it."""
     cut = text[start:end]
     inner = cut.strip()
     if not inner:
@@ -48,7 +48,8 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
 
 
 def split_sentences(text: str) -> tuple[Span, ...]:
-    """The sentences of a text as offsets: trimmed, in order, never overlapping, together holding all that is no space.
+    """The sentences of a text as offsets: trimmed, in order, never overlapping, together holding all that is not a
+    space.
 
     A line break always ends a sentence (headings and list items have no full stop). A line with which a page has more
     than MAX_ENDS possible ends is one sentence.

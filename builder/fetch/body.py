@@ -36,7 +36,7 @@ class BodyError(Exception):
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """The media type of a Content-Type header in lower case, without parameters; empty where there is none."""
+    """The media type of a Content-Type header in lower case, without parameters; empty if there is none."""
     return headers.get("Content-Type", "").split(";")[0].strip().lower()
 
 
@@ -50,20 +50,20 @@ def charset_of(headers: Mapping[str, str]) -> str | None:
 
 
 def check_type(headers: Mapping[str, str]) -> None:
-    """Raise BodyError where Content-Type names something else than HTML, XHTML or plain text."""
+    """Raise BodyError if Content-Type names something else than HTML, XHTML or plain text."""
     found = media_type(headers)
     if found and found not in MEDIA_TYPES:
         raise BodyError("not_html", found[:80])
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Raise BodyError where the headers are a flood: they are kept with the page."""
+    """Raise BodyError if the headers are a flood: they are kept with the page."""
     if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
         raise BodyError("too_large", f"over {MAX_HEADER_BYTES:,} bytes of headers")
 
 
 def check_length(headers: Mapping[str, str], max_bytes: int) -> None:
-    """Raise BodyError where Content-Length alone says that the body is too large."""
+    """Raise BodyError if Content-Length alone says that the body is too large."""
     length = headers.get("Content-Length", "")
     if length.isascii() and length.isdigit() and int(length[:20]) > max_bytes:
         raise BodyError("too_large", f"Content-Length {length[:20]}")

@@ -14,7 +14,7 @@ import aiohttp
 from builder.clock import Clock
 from builder.fetch.addresses import RefusedAddressError, check_url
 from builder.fetch.fetched import Fetched, Validators
-from builder.fetch.hop import Answer, Hopper
+from builder.fetch.hop import Hopper, HopResponse
 from builder.fetch.politeness import Breakers, Gates, politeness_key
 from builder.fetch.resolver import GuardedResolver, Lookup, guarded_sockets
 from builder.fetch.retry_after import retry_after_s
@@ -177,7 +177,7 @@ class Crawl:
         del self._reading[origin]
         return self._robots[origin]
 
-    async def _turn(self, walk: _Walk) -> Answer:
+    async def _turn(self, walk: _Walk) -> HopResponse:
         """One request in its turn, and a second one where the host asks us to come again soon."""
         key = self._key(walk.got.final_url)
         with self._gates.needed(key):
@@ -190,18 +190,18 @@ class Crawl:
             self._gates.pause(key, wait_s)
             return await self._request(walk, key)
 
-    def _wait_s(self, answer: Answer) -> float | None:
+    def _wait_s(self, answer: HopResponse) -> float | None:
         if answer.got.status not in _RETRIED_STATUSES or not answer.retry_after:
             return None
         wait_s = retry_after_s(answer.retry_after, self._now())
         return wait_s if wait_s is not None and wait_s <= self._settings.max_retry_wait_s else None
 
-    async def _request(self, walk: _Walk, key: str) -> Answer:
+    async def _request(self, walk: _Walk, key: str) -> HopResponse:
         got, host = walk.got, host_of(walk.got.final_url)
         async with self._gates.turn(key, walk.delay_s):
             if self._breakers.is_open(host):
                 detail = f"{BREAKER}{self._settings.breaker_failures} failures in a row at {host}"
-                return Answer(replace(got, detail=detail))
+                return HopResponse(replace(got, detail=detail))
             await walk.share.take_lane()
             started = time.monotonic()
             answer = await self._hopper.hop(got, walk.left_s, self._headers(walk, key), walk.share.grow, page=walk.page)

@@ -29,7 +29,7 @@ Grow = Callable[[asyncio.Timeout], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HopResponse:
     """What a hop came to: the fetch so far, where it points on, what the host asks, whether it answered."""
 
     got: Fetched
@@ -56,7 +56,7 @@ def headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
 def target_of(here: str, location: str) -> str:
     """Where a Location header points: absolute, without fragment, percent-encoded as browsers do it.
 
-    Raises ValueError where no URL can be made of it.
+    Raises ValueError if no URL can be made of it.
     """
     parts = urlsplit(urljoin(here, location.strip()))
     path, query = (quote(part, safe=_URL_MARKS, errors="surrogateescape") for part in (parts.path, parts.query))
@@ -84,7 +84,9 @@ class Hopper:
         self._settings = settings
         self._hosts = hosts
 
-    async def hop(self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool) -> Answer:
+    async def hop(
+        self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool
+    ) -> HopResponse:
         """Ask for `got.final_url`, in at most `left_s` seconds. Never raises for what the web does."""
         if got.final_url.startswith("https:") and host_of(got.final_url) in self._hosts:
             # Served by the engine, on loopback: no other host is ever asked without its TLS.
@@ -105,9 +107,9 @@ class Hopper:
             return self._failed(request, "connection", told(error))
 
     @staticmethod
-    def _failed(request: _Request, outcome: str, detail: str) -> Answer:
+    def _failed(request: _Request, outcome: str, detail: str) -> HopResponse:
         got = replace(request.got, status=request.status, outcome=outcome, detail=detail)
-        return Answer(got, answered=request.status is not None)
+        return HopResponse(got, answered=request.status is not None)
 
 
 class _Request:
@@ -126,7 +128,7 @@ class _Request:
         self._grow, self._page = grow, page
         self.status: int | None = None
 
-    async def answer(self, left_s: float) -> Answer:
+    async def answer(self, left_s: float) -> HopResponse:
         """The answer. Raises TimeoutError, BodyError, aiohttp.ClientError, OSError, ValueError."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + max(left_s, 0.001)
@@ -139,19 +141,19 @@ class _Request:
                 clock.reschedule(deadline)
                 return await self._read(response, clock)
 
-    async def _read(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> Answer:
+    async def _read(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> HopResponse:
         got = replace(self.got, status=response.status)
         location = response.headers.get("Location")
         if response.status in REDIRECTS and location:
-            return Answer(got, target=target_of(got.final_url, location))
+            return HopResponse(got, target=target_of(got.final_url, location))
         if response.status == 304 and any(name.startswith("If-") for name in self._headers):
             headers = headers_of(response)
-            return Answer(replace(got, outcome="kept", headers=headers, not_modified=True))
+            return HopResponse(replace(got, outcome="kept", headers=headers, not_modified=True))
         if response.status not in (200, 203):
             got = replace(got, outcome="http_error", detail=f"status {response.status}")
             answered = response.status < 500 and response.status != 429
-            return Answer(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
-        return Answer(await self._body(replace(got, headers=headers_of(response)), response, clock))
+            return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
+        return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
 
     async def _body(self, got: Fetched, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> Fetched:
         headers = got.headers

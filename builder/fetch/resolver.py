@@ -34,7 +34,7 @@ def system_lookup(host: str) -> list[str]:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names to addresses that may be dialled. What it returns is what is dialled: rebinding is no way in.
+    """Resolves names to addresses that may be dialled. What it returns is what is dialled: rebinding is not a way in.
 
     Lookups wait in separate threads, so that slow name servers do not delay other work.
     """
@@ -48,7 +48,7 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of a host. Raises RefusedAddressError where one is not public."""
+        """The addresses of a host. Raises RefusedAddressError if one is not public."""
         if host in self._hosts:
             address, mapped = self._hosts[host]
             return [_result(host, address, mapped)]

@@ -63,7 +63,7 @@ def hides(style: str) -> bool:
 
 
 def _colour(value: str) -> str | None:
-    """Six hexadecimal digits, or None for what is no plain colour."""
+    """Six hexadecimal digits, or None for what is not a plain colour."""
     value = value.strip().lower()
     if match := _RGB.match(value):
         return "".join(f"{min(255, int(part)):02x}" for part in match.groups())

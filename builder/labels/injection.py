@@ -1,6 +1,6 @@
 """Text on a page that is addressed to a language model instead of a reader: the `injection` flag.
 
-An article about such attacks quotes them. So a lone order in running text counts only where it is not quoted and
+An article about such attacks quotes them. So a lone order in running text counts only if it is not quoted and
 not spoken about; control tokens of chat templates count where they open a turn.
 """
 

@@ -19,7 +19,7 @@ def _detector() -> Any:
 
 
 def language_of(text: str) -> str | None:
-    """The ISO 639 code of the text's language, or None where there is nothing to tell it from."""
+    """The ISO 639 code of the text's language, or None if there is nothing to tell it from."""
     sample = " ".join(text[:SAMPLE_CHARS].split())
     # Lone surrogates cannot be handed to the model, and NUL ends its input.
     sample = sample.encode("utf-8", "ignore").decode("utf-8").replace("\0", " ")

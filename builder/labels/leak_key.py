@@ -20,7 +20,7 @@ _NEXT_ITEM = re.compile(r"\n\s*(?:question\s*)?\d{1,3}\s*[.):\n]|\n\s*\n\s*\n", 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class KeyBlock:
     """A leaked question on its page: its span, its choices' spans by label, the labels' texts, and the gold label."""
 
     text: str
@@ -31,12 +31,12 @@ class Block:
     gold: str | None
 
 
-def holds_key(block: Block) -> bool:
+def holds_key(block: KeyBlock) -> bool:
     """Whether the page gives the answer next to the question, or in a key at its end."""
     return _named(block) or _marked(block) or _on_the_back(block) or _in_key_section(block)
 
 
-def _after(block: Block) -> str:
+def _after(block: KeyBlock) -> str:
     """The text from the question on, up to the next item after its last choice."""
     last = max([block.end, *(end for _, end in block.choices.values())])
     limit = min(last + 250, block.end + REACH + (last - block.end))
@@ -44,7 +44,7 @@ def _after(block: Block) -> str:
     return block.text[block.end : following.start() if following else limit]
 
 
-def _says_gold(said: str, block: Block) -> bool:
+def _says_gold(said: str, block: KeyBlock) -> bool:
     """Whether what follows `Answer:` is the gold text, or a letter that labels a choice."""
     words, answer = words_of(said).words, words_of(block.answer).words
     head = words[: len(answer) + 6]
@@ -58,12 +58,12 @@ def _says_gold(said: str, block: Block) -> bool:
 _LETTER = re.compile(r"\W{0,3}(?:[a-h][.):\]]|[A-H]\b(?!['’])|[a-h]\s*(?:\n|\Z))")
 
 
-def _named(block: Block) -> bool:
+def _named(block: KeyBlock) -> bool:
     after = _after(block)
     return any(_says_gold(after[match.end() : match.end() + 200], block) for match in _KEY.finditer(after))
 
 
-def _marked(block: Block) -> bool:
+def _marked(block: KeyBlock) -> bool:
     """Whether the gold choice has a mark and none of the others has one."""
     marked = {
         label
@@ -74,7 +74,7 @@ def _marked(block: Block) -> bool:
     return block.gold is not None and marked == {block.gold}
 
 
-def _on_the_back(block: Block) -> bool:
+def _on_the_back(block: KeyBlock) -> bool:
     """Whether the gold text stands alone right after the question or right before it, as on a flash card.
 
     Or once more after all choices, as in the last column of a table.
@@ -100,7 +100,7 @@ def _begins(text: str, answer: list[str]) -> bool:
     return any(words[skip : skip + len(answer)] == answer for skip in (0, 1))
 
 
-def _in_key_section(block: Block) -> bool:
+def _in_key_section(block: KeyBlock) -> bool:
     """Whether a key later on the page gives a letter for the question's number."""
     number = _OWN_NUMBER.search(block.text[max(0, block.start - 12) : block.start])
     if number is None:

@@ -17,7 +17,7 @@ SAME_WORD = 74.0
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class LeakMatch:
     """`score`: 1 where the passage has every word of the stem in order and no other; its first and last word."""
 
     score: float
@@ -25,8 +25,8 @@ class Match:
     last: int
 
 
-def best_match(stem: Sequence[str], stem_text: str, words: Sequence[str], low: int, high: int) -> Match | None:
-    """The passage of `words[low:high]` most like the stem, or None where there is none like it.
+def best_match(stem: Sequence[str], stem_text: str, words: Sequence[str], low: int, high: int) -> LeakMatch | None:
+    """The passage of `words[low:high]` most like the stem, or None if there is none like it.
 
     Aligned roughly by letters (partial ratio), then by words: the longest common subsequence, in which a misspelt
     word counts nearly as itself. Weighted by meaning: function words count little.
@@ -44,7 +44,7 @@ def best_match(stem: Sequence[str], stem_text: str, words: Sequence[str], low: i
     return _by_words(stem, words[first:last], first)
 
 
-def _by_words(stem: Sequence[str], part: Sequence[str], offset: int) -> Match | None:
+def _by_words(stem: Sequence[str], part: Sequence[str], offset: int) -> LeakMatch | None:
     pairs = _pairs(stem, part)
     telling = [place for place, (own, _, _) in enumerate(pairs) if weight_of(stem[own]) > 0.5]
     if not telling:
@@ -57,7 +57,7 @@ def _by_words(stem: Sequence[str], part: Sequence[str], offset: int) -> Match | 
     held = sum(weight_of(stem[own]) * share for own, _, share in pairs)
     extra = sum(weight_of(part[at]) for at in range(first, last + 1) if at not in places)
     total = sum(map(weight_of, stem))
-    return Match((held - EXTRA_COST * extra) / total, offset + first, offset + last)
+    return LeakMatch((held - EXTRA_COST * extra) / total, offset + first, offset + last)
 
 
 def _neighbours(

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from builder.labels.leak_index import PairIndex, SharedWords, Vocabulary, content_places
-from builder.labels.leak_key import Block, holds_key
-from builder.labels.leak_match import Match, best_match
+from builder.labels.leak_key import KeyBlock, holds_key
+from builder.labels.leak_match import LeakMatch, best_match
 from builder.labels.leak_signs import Signs, signs_of, widened
 from builder.labels.leak_text import Words, n_telling, words_of
 from builder.question_sets.question_flags import is_meta_choice
@@ -154,7 +154,7 @@ def _best(found: Iterable[_Likely]) -> Iterable[_Likely]:
 
 def _leak(found: _Likely, text: str) -> FoundLeak:
     stem = found.stem
-    block = Block(
+    block = KeyBlock(
         text=text, start=found.start, end=found.end, choices=found.choices, answer=stem.answer, gold=stem.gold
     )
     kind = "leak_key" if holds_key(block) else "leak_question"
@@ -253,7 +253,7 @@ def _needed_alone(stem: _Stem, signs: Signs, telling: int) -> float:
     return 0.9 if signs.quiz and signs.sentence and stem.n_telling >= LONG_STEM else NEVER
 
 
-def _choices_near(stem: _Stem, page: Words, match: Match) -> dict[str, tuple[int, int]]:
+def _choices_near(stem: _Stem, page: Words, match: LeakMatch) -> dict[str, tuple[int, int]]:
     """The spans of the question's choices after it or directly before it, by label.
 
     A word bank of a matching exercise may be further away, and before the question.

@@ -82,7 +82,7 @@ def publish(
     from builder.publishing.eval_results import benchmarks_of, require_repo, write_eval_results
     from builder.publishing.hidden_results import rules_of
     from builder.publishing.push_results import push_results, token_in
-    from builder.publishing.results_tables import Asked, written
+    from builder.publishing.results_tables import PublishRequest, written
     from edu_rag.files.board_file import read_board_file
     from edu_rag.progress import say
 
@@ -90,7 +90,7 @@ def publish(
     token = "" if dry_run else token_in(os.environ)
     board = read_board_file(board_file or _BOARD) if board_file is not None or _BOARD.is_file() else None
     known = benchmarks_of(benchmarks, board, is_asked=eval_results is not None)
-    asked = Asked(
+    asked = PublishRequest(
         results=results,
         repo=repo,
         submissions=submissions,

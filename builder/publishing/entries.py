@@ -13,10 +13,10 @@ from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ResultEntry:
     """One scorecard, without what is large in it. Invariants: names are plain; predictions are those that were scored.
 
-    `predictions` is None where they are not to be found.
+    `predictions` is None if they are not to be found.
     """
 
     path: Path
@@ -40,9 +40,9 @@ class Entry:
         return self.dataset_id, self.split, self.sample or "", self.slug
 
 
-def _entry(path: Path, card: ScoreCard) -> Entry:
+def _entry(path: Path, card: ScoreCard) -> ResultEntry:
     predictions = predictions_of(path, card)
-    return Entry(
+    return ResultEntry(
         path=path,
         dataset_id=card.dataset_id,
         split=card.split,
@@ -55,19 +55,19 @@ def _entry(path: Path, card: ScoreCard) -> Entry:
     )
 
 
-def _twins(entries: Sequence[Entry]) -> Iterator[EduRagError]:
-    first: dict[tuple[object, ...], Entry] = {}
+def _twins(entries: Sequence[ResultEntry]) -> Iterator[EduRagError]:
+    first: dict[tuple[object, ...], ResultEntry] = {}
     for entry in entries:
         other = first.setdefault(entry.key, entry)
         if other is not entry:
             yield DataError(entry.path, f"is a second result beside {other.path}", "leave one of them out")
 
 
-def read_entries(folder: Path) -> list[Entry]:
+def read_entries(folder: Path) -> list[ResultEntry]:
     """Every scorecard below a folder, in the order of its rows. Raises FaultsError naming every fault of every file."""
     stored = ResultsFolder(folder)
     stored.require_some()
-    entries: list[Entry] = []
+    entries: list[ResultEntry] = []
     faults = list(stored.each_fault())
     for path, card in stored.cards.items():
         try:

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builder.publishing.entries import Entry
-from builder.publishing.results_tables import Made, make_empty
+from builder.publishing.entries import ResultEntry
+from builder.publishing.results_tables import WrittenResults, make_empty
 from edu_rag.errors import ConfigError
 from edu_rag.files.board_file import BoardFile
 from edu_rag.files.jsonl import write_file
@@ -60,13 +60,13 @@ def _is_repo(text: str) -> bool:
 
 
 def require_repo(option: str, text: str) -> None:
-    """Raise ConfigError where a text is no `org/name` of the Hub."""
+    """Raise ConfigError if a text is no `org/name` of the Hub."""
     if not _is_repo(text):
         raise ConfigError(option, f"{text[:80]!r} is no repository", "give ORG/NAME")
 
 
 def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bool) -> Known:
-    """`NAME@VERSION=ORG/REPO[@SHA]`, parsed, beside the datasets that the board gets from the Hub.
+    """`NAME@VERSION=ORG/REPO[@SHA]`, parsed, next to the datasets that the board gets from the Hub.
 
     Raises ConfigError, also where metadata is asked for and no dataset is known to be on the Hub.
     """
@@ -86,7 +86,7 @@ def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bo
 
 
 def model_of(card: ScoreCard) -> str | None:
-    """The one Hub id among the models that a system names; None where there is none or more than one."""
+    """The one Hub id among the models that a system names; None if there is none or more than one."""
     ids = sorted({model for model in card.system.models if _is_repo(model)})
     return ids[0] if len(ids) == 1 else None
 
@@ -192,7 +192,7 @@ def _write_benchmark(folder: Path, benchmark: Benchmark, splits: Iterable[str]) 
     write_file(folder / "eval.yaml", yaml_dump(values, sort_keys=False).encode())
 
 
-def write_eval_results(folder: Path, made: Made, known: Known) -> str:
+def write_eval_results(folder: Path, made: WrittenResults, known: Known) -> str:
     """Write metadata into a new or empty folder; return what was written, for people.
 
     `models/SLUG/` has, for each system that names one Hub model and is not withdrawn, `.eval_results/edu-rag.yaml` and
@@ -217,7 +217,7 @@ def write_eval_results(folder: Path, made: Made, known: Known) -> str:
     return f"metadata of {len(cards):,} models"
 
 
-def _whole(entries: Iterable[Entry], known: Known) -> Iterable[tuple[Entry, Benchmark]]:
+def _whole(entries: Iterable[ResultEntry], known: Known) -> Iterable[tuple[ResultEntry, Benchmark]]:
     for entry in entries:
         benchmark = known.get(entry.dataset_id.release)
         if benchmark is not None and entry.sample is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from builder.publishing.entries import Entry
+from builder.publishing.entries import ResultEntry
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import numbered_lines
@@ -44,7 +44,7 @@ def ids_in(path: Path) -> Ids:
         raise DataError(path, f"cannot be read as predictions: {error}", "run `edu-rag score` again") from None
 
 
-class Exams:
+class ExamIds:
     """Lists of question ids by exam, from datasets and from the predictions of the entries themselves."""
 
     def __init__(self, datasets: Sequence[Path] = ()) -> None:
@@ -52,21 +52,21 @@ class Exams:
         self._questions: dict[tuple[str, str], list[Question]] = {}
         self._by_fingerprint: dict[str, Ids | None] = {}
 
-    def learn(self, entries: Iterable[Entry]) -> None:
+    def learn(self, entries: Iterable[ResultEntry]) -> None:
         """Find the ids of every exam of these entries, as far as they can be proven."""
-        by_exam: dict[str, list[Entry]] = {}
+        by_exam: dict[str, list[ResultEntry]] = {}
         for entry in entries:
             by_exam.setdefault(entry.ids_sha256, []).append(entry)
         by_exam.pop("", None)
         for fingerprint, group in by_exam.items():
             self._by_fingerprint[fingerprint] = self._proven(fingerprint, group)
 
-    def ids_of(self, entry: Entry) -> Ids | None:
-        """The ids behind a scorecard's letters, in their order; None where nothing proves them."""
+    def ids_of(self, entry: ResultEntry) -> Ids | None:
+        """The ids behind a scorecard's letters, in their order; None if nothing proves them."""
         ids = self._by_fingerprint.get(entry.ids_sha256) if entry.ids_sha256 else self._from_dataset(entry)
         return ids if ids is not None and len(ids) == entry.n else None
 
-    def _proven(self, fingerprint: str, group: Sequence[Entry]) -> Ids | None:
+    def _proven(self, fingerprint: str, group: Sequence[ResultEntry]) -> Ids | None:
         for entry in {(entry.dataset, entry.split, entry.sample): entry for entry in group}.values():
             ids = self._from_dataset(entry)
             if ids is not None and ids_sha256(ids) == fingerprint:
@@ -81,7 +81,7 @@ class Exams:
                 return ids
         return None
 
-    def _from_dataset(self, entry: Entry) -> Ids | None:
+    def _from_dataset(self, entry: ResultEntry) -> Ids | None:
         opened = self._datasets.get(entry.dataset)
         if opened is None or entry.split not in opened.splits():
             return None

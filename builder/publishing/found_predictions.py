@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from builder.publishing.entries import Entry
+from builder.publishing.entries import ResultEntry
 from edu_rag.errors import ConfigError
 from edu_rag.files.manifest import file_sha256
 
@@ -19,10 +19,10 @@ def _files(submissions: Path) -> Iterator[Path]:
             yield path
 
 
-def with_predictions(entries: Sequence[Entry], submissions: Path | None) -> list[Entry]:
+def with_predictions(entries: Sequence[ResultEntry], submissions: Path | None) -> list[ResultEntry]:
     """The entries, with predictions from a folder of submissions if they are not next to the scorecard.
 
-    Files are known by their bytes alone. Raises ConfigError where the folder is none.
+    Files are known by their bytes alone. Raises ConfigError if the folder is none.
     """
     if submissions is None:
         return list(entries)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from builder.publishing.entries import Entry
+from builder.publishing.entries import ResultEntry
 from edu_rag.errors import ConfigError
 from edu_rag.files.board_file import BoardFile
 
 
-def is_hidden(entry: Entry, rules: Collection[str]) -> bool:
+def is_hidden(entry: ResultEntry, rules: Collection[str]) -> bool:
     """Whether one of the rules hides a scorecard's split."""
     return entry.split in rules or f"{entry.dataset_id.name}/{entry.split}" in rules
 
@@ -23,7 +23,7 @@ def rules_of(board: BoardFile | None) -> tuple[str, ...]:
     return tuple(sorted({f"{one.name}/{one.split}" for one in datasets if one.hidden_gold}))
 
 
-def refuse_unknown(rules: Sequence[str], entries: Iterable[Entry]) -> None:
+def refuse_unknown(rules: Sequence[str], entries: Iterable[ResultEntry]) -> None:
     """Raise ConfigError for a rule that hides nothing: a split that is misspelt would go out with all its outcomes."""
     known = {place for entry in entries for place in (entry.split, f"{entry.dataset_id.name}/{entry.split}")}
     unknown = sorted(set(rules) - known)
@@ -32,7 +32,7 @@ def refuse_unknown(rules: Sequence[str], entries: Iterable[Entry]) -> None:
         raise ConfigError("--hidden", f"no split {unknown[0][:80]!r} in the results", f"choose from {splits}")
 
 
-def refuse_revealing(before: Collection[str], now: Collection[str], entries: Iterable[Entry]) -> None:
+def refuse_revealing(before: Collection[str], now: Collection[str], entries: Iterable[ResultEntry]) -> None:
     """Raise ConfigError for results that were hidden until now and would go out with their outcomes.
 
     What is published once is known for good, and a forgotten --hidden is soon typed. `now` includes what is revealed

@@ -30,7 +30,7 @@ MAX_TWINS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class PushPlan:
     """What a push does: the files by name with their size, those that stay at home, and where they go."""
 
     repo: str
@@ -60,7 +60,7 @@ class Plan:
 
 
 @contextmanager
-def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple[Path, Plan]]:
+def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple[Path, PushPlan]]:
     """A folder of exactly what would be published, and the plan. Raises ConfigError for a split that does not exist."""
     unknown = sorted(set(hidden) - set(dataset.splits()))
     if unknown:
@@ -77,7 +77,7 @@ def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple
             raise DataError(dataset.folder, what, "publish it in parts, as datasets of their own")
         yield (
             folder,
-            Plan(
+            PushPlan(
                 repo=repo,
                 tag=manifest.version,
                 manifest=manifest,
@@ -126,15 +126,15 @@ def _changed_pages(before: Manifest, folder: Path, files: Collection[str]) -> di
     return {table: rows for table, rows in sorted(now.items()) if rows != before.contents[table]}
 
 
-def _refuse_published(api: HfApi, plan: Plan) -> list[str]:
-    """The files that are in the repository now. Raises DataError where this version is there: versions never change."""
+def _refuse_published(api: HfApi, plan: PushPlan) -> list[str]:
+    """The files that are in the repository now. Raises DataError if this version is there: versions never change."""
     refs = api.list_repo_refs(plan.repo, repo_type="dataset")
     if any(tag.name == plan.tag for tag in refs.tags):
         raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: what is published stays")
     return list(api.list_repo_files(plan.repo, repo_type="dataset"))
 
 
-def push(folder: Path, plan: Plan, *, token: str | None, endpoint: str | None, private: bool) -> str:
+def push(folder: Path, plan: PushPlan, *, token: str | None, endpoint: str | None, private: bool) -> str:
     """Publish a staged folder; return the commit's id.
 
     Raises DataError if the version already exists or differs when it is read back, EngineError if the Hub refuses.

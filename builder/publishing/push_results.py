@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from builder.publishing.hidden_results import refuse_revealing
 from builder.publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
-from builder.publishing.results_tables import MANIFEST, Made
+from builder.publishing.results_tables import MANIFEST, WrittenResults
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import file_sha256
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def token_in(environment: Mapping[str, str]) -> str:
-    """The token in HF_TOKEN, the one place that is read. Raises ConfigError where there is none."""
+    """The token in HF_TOKEN, the one place that is read. Raises ConfigError if there is none."""
     token = environment.get("HF_TOKEN", "").strip()
     if not token:
         raise ConfigError("HF_TOKEN", "is not set", "give a token that may write to the repository, or add --dry-run")
@@ -60,7 +60,7 @@ def _changes(there: Mapping[str, str], folder: Path, names: Sequence[str]) -> li
 
 
 def _hidden_before(api: HfApi, repo: str, revision: str) -> list[str]:
-    """What the published manifest says was hidden. Raises DataError where it cannot be read."""
+    """What the published manifest says was hidden. Raises DataError if it cannot be read."""
     from huggingface_hub import hf_hub_download
 
     with tempfile.TemporaryDirectory(prefix="edu-rag-manifest-") as scratch:
@@ -82,11 +82,11 @@ def _hidden_before(api: HfApi, repo: str, revision: str) -> list[str]:
 
 
 def push_results(
-    folder: Path, made: Made, *, token: str, endpoint: str | None, private: bool, reveal: Sequence[str] = ()
+    folder: Path, made: WrittenResults, *, token: str, endpoint: str | None, private: bool, reveal: Sequence[str] = ()
 ) -> str | None:
-    """Publish a folder of results; return the commit's id, or None where the Hub has these very files already.
+    """Publish a folder of results; return the commit's id, or None if the Hub has these very files already.
 
-    Raises ConfigError where a hidden split would be revealed, DataError where it reads back wrong, EngineError where
+    Raises ConfigError if a hidden split would be revealed, DataError where it reads back wrong, EngineError where
     the Hub refuses or is out of reach.
     """
     from huggingface_hub import HfApi

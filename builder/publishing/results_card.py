@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from builder.documents.card import config_digest, size_category
 from builder.documents.card_tables import markdown_table, outside
-from builder.publishing.entries import Entry
+from builder.documents.dataset_card import config_digest, size_category
+from builder.publishing.entries import ResultEntry
 from builder.publishing.rows import ABSENT, MAX_ANSWER, Cut
 from builder.publishing.schemas import CONFIGS, TELLS_GOLD
 from edu_rag.files.manifest import FileEntry
@@ -40,7 +40,7 @@ rewritten. To ask for that, open a discussion here or an issue in the benchmark'
 """
 
 
-class Told(NamedTuple):
+class CardFacts(NamedTuple):
     """What the card says beyond its tables."""
 
     hidden: tuple[str, ...]
@@ -99,8 +99,8 @@ def _load(repo: str, tables: Mapping[str, Mapping[str, int]]) -> str:
     return "```python\nfrom datasets import load_dataset\n\n" + "\n".join(lines) + "\n```\n"
 
 
-def _scored(entries: Sequence[Entry]) -> str:
-    groups: dict[tuple[str, str, str], list[Entry]] = {}
+def _scored(entries: Sequence[ResultEntry]) -> str:
+    groups: dict[tuple[str, str, str], list[ResultEntry]] = {}
     for entry in entries:
         groups.setdefault((entry.dataset, entry.split, entry.sample or "whole"), []).append(entry)
     rows = [
@@ -110,7 +110,7 @@ def _scored(entries: Sequence[Entry]) -> str:
     return markdown_table(["dataset", "split", "sample", "questions", "systems"], rows)
 
 
-def _gaps(told: Told) -> str:
+def _gaps(told: CardFacts) -> str:
     lines = [_NOT] if told.responses else [_NOT + "- No `response` (a system's whole words), which may quote pages.\n"]
     if told.hidden:
         named, columns = ", ".join(outside(split) for split in told.hidden), ", ".join(f"`{c}`" for c in TELLS_GOLD)
@@ -125,7 +125,7 @@ def _gaps(told: Told) -> str:
     return "".join(lines)
 
 
-def results_card(repo: str, entries: Sequence[Entry], files: Mapping[str, FileEntry], told: Told) -> str:
+def results_card(repo: str, entries: Sequence[ResultEntry], files: Mapping[str, FileEntry], told: CardFacts) -> str:
     """README.md of published results: a function of its arguments alone, without a word of any team's."""
     tables = rows_of(files)
     counted = [[f"`{c}`", outside(s), f"{n:,}"] for c, splits in tables.items() for s, n in splits.items()]

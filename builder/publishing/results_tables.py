@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.publishing.entries import Entry, read_entries
-from builder.publishing.exam_ids import Exams
+from builder.publishing.entries import ResultEntry, read_entries
+from builder.publishing.exam_ids import ExamIds
 from builder.publishing.found_predictions import with_predictions
 from builder.publishing.hidden_results import is_hidden, refuse_unknown
-from builder.publishing.results_card import Told, results_card, rows_of
+from builder.publishing.results_card import CardFacts, results_card, rows_of
 from builder.publishing.rows import Cut, prediction_table, scorecard_row
 from builder.publishing.schemas import ShardedTable, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError
@@ -29,7 +29,7 @@ MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PublishRequest:
     """What to publish: the results folder, where else predictions are, datasets for their ids, and what stays home.
 
     `hidden` are rules that somebody typed, each of which must hide something; `hidden_by_board` those of board.toml.
@@ -50,11 +50,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class WrittenResults:
     """A folder of exactly what would be published: its files, and what a person should know before."""
 
     repo: str
-    entries: Sequence[Entry]
+    entries: Sequence[ResultEntry]
     files: dict[str, FileEntry]
     sizes: dict[str, int]
     hidden: tuple[str, ...]
@@ -104,7 +104,7 @@ class _Gaps:
 class _Writer:
     """Both tables at once, entry by entry: memory holds one system's predictions and one row group of each table."""
 
-    def __init__(self, folder: Path, asked: Asked, exams: Exams) -> None:
+    def __init__(self, folder: Path, asked: PublishRequest, exams: ExamIds) -> None:
         self.gaps = _Gaps()
         self._folder, self._asked, self._exams = folder, asked, exams
         self._tables: dict[tuple[str, str], ShardedTable] = {}
@@ -118,7 +118,7 @@ class _Writer:
             made = self._tables[config, split] = ShardedTable(self._folder, config, split, columns)
         return made
 
-    def add(self, entry: Entry) -> str:
+    def add(self, entry: ResultEntry) -> str:
         """The rows of one entry; returns what became of its predictions."""
         import pyarrow as pa
 
@@ -135,7 +135,7 @@ class _Writer:
         self._table("scorecards", entry.split).add(pa.Table.from_pylist([row], schema=scorecard_schema()))
         return "hidden" if hidden else self._told(entry, is_proven=ids is not None)
 
-    def _told(self, entry: Entry, *, is_proven: bool) -> str:
+    def _told(self, entry: ResultEntry, *, is_proven: bool) -> str:
         name, version, _ = entry.dataset_id
         place = f"{entry.slug} on {name} {version} {entry.split} {entry.sample or ''}".rstrip()
         if entry.predictions is None:
@@ -166,7 +166,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def write_results(folder: Path, asked: Asked) -> Made:
+def write_results(folder: Path, asked: PublishRequest) -> WrittenResults:
     """Write the dataset folder of some results into an empty folder.
 
     Raises FaultsError for scorecards that cannot be read, ConfigError for a hidden split that does not exist,
@@ -174,14 +174,16 @@ def write_results(folder: Path, asked: Asked) -> Made:
     """
     entries = with_predictions(read_entries(asked.results), asked.submissions)
     refuse_unknown(asked.hidden, entries)
-    exams = Exams(asked.datasets)
+    exams = ExamIds(asked.datasets)
     exams.learn(entry for entry in entries if not is_hidden(entry, asked.all_hidden))
     writer = _Writer(folder, asked, exams)
     with _uncollected(), Stage("tables", total=len(entries), bad="not in full") as stage:
         for entry in entries:
             stage.add(writer.add(entry))
     files, gaps, hidden = writer.close(), writer.gaps, asked.all_hidden
-    told = Told(hidden, asked.responses, len(gaps.no_predictions), len(gaps.no_outcomes), len(gaps.left_out), gaps.cut)
+    told = CardFacts(
+        hidden, asked.responses, len(gaps.no_predictions), len(gaps.no_outcomes), len(gaps.left_out), gaps.cut
+    )
     write_file(folder / CARD, results_card(asked.repo, entries, files, told).encode())
     files[CARD] = FileEntry(sha256=file_sha256(folder / CARD))
     write_json(
@@ -189,13 +191,13 @@ def write_results(folder: Path, asked: Asked) -> Made:
     )
     sizes = {name: (folder / name).stat().st_size for name in sorted([*files, MANIFEST])}
     notes = [f"hidden splits, without predictions and outcomes: {', '.join(hidden)}"] if hidden else []
-    return Made(
+    return WrittenResults(
         repo=asked.repo, entries=entries, files=files, sizes=sizes, hidden=hidden, notes=(*notes, *gaps.notes())
     )
 
 
 def make_empty(folder: Path, option: str) -> None:
-    """Make a folder. Raises ConfigError where there is one that holds something."""
+    """Make a folder. Raises ConfigError if there is one that holds something."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
         raise ConfigError(option, f"{folder} holds something already", "name a new or an empty folder")
     try:
@@ -205,7 +207,7 @@ def make_empty(folder: Path, option: str) -> None:
 
 
 @contextmanager
-def written(asked: Asked, out: Path | None) -> Iterator[tuple[Path, Made]]:
+def written(asked: PublishRequest, out: Path | None) -> Iterator[tuple[Path, WrittenResults]]:
     """A folder of exactly what would be published, and what it holds; kept as `out` where that is named."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="edu-rag-results-") as scratch:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from builder.publishing.entries import Entry
+from builder.publishing.entries import ResultEntry
 from builder.publishing.exam_ids import Ids
 from builder.publishing.schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
 from edu_rag.errors import DataError, RecordError
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ABSENT = "absent"
-"""The status of a question for which no prediction was handed in."""
+"""The status of a question for which no prediction was submitted."""
 MAX_ANSWER = 1_000
-"""Characters of an answer: a longer one is no answer to these questions, but may be a page of somebody's."""
+"""Characters of an answer: a longer one is not an answer to these questions, but may be a page of somebody's."""
 MAX_PAGE_ID = 100
 MAX_OFFSET = 2**31 - 1
 _OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
@@ -47,7 +47,7 @@ def _json(value: object) -> str:
     return msgspec.json.encode(to_plain(value), order="sorted").decode()
 
 
-def scorecard_row(card: ScoreCard, entry: Entry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
+def scorecard_row(card: ScoreCard, entry: ResultEntry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
     """One scorecard as a row. Of a hidden split, whatever could tell a single question's gold stays empty.
 
     The contact of a team is left out: it was given for this repository, not for the world to collect.
@@ -123,8 +123,10 @@ def _passages(per_row: Sequence[Sequence[Passage]]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, spans)
 
 
-def prediction_table(entry: Entry, card: ScoreCard, ids: Ids | None, *, responses: bool) -> tuple[pa.Table | None, Cut]:
-    """The rows of one scorecard's predictions in order of question id, and what was cut; None where there are none.
+def prediction_table(
+    entry: ResultEntry, card: ScoreCard, ids: Ids | None, *, responses: bool
+) -> tuple[pa.Table | None, Cut]:
+    """The rows of one scorecard's predictions in order of question id, and what was cut; None if there are none.
 
     With ids, one row for every question of the exam, those without a prediction as `absent`, each with its outcome.
     Without ids the outcome stays empty; and of a sample nothing is published, since which lines belong to it is not

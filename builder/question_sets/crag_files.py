@@ -39,7 +39,7 @@ _HEAD_BYTES = 4_096
 
 
 class CragHit(msgspec.Struct, frozen=True):
-    """One search result: its address and the page's HTML as CRAG fetched it, empty where it could not.
+    """One search result: its address and the page's HTML as CRAG fetched it, empty if it could not.
 
     The HTML stays JSON in the record's own bytes until it is wanted: as texts, fifty pages of a record would take four
     times its size.
@@ -49,7 +49,7 @@ class CragHit(msgspec.Struct, frozen=True):
     page_result: msgspec.Raw = msgspec.Raw(b"null")
 
     def html(self) -> str | None:
-        """The page's HTML; None where CRAG has none, or what it has is too large or is not a text."""
+        """The page's HTML; None if CRAG has none, or what it has is too large or is not a text."""
         if len(self.page_result) > MAX_PAGE_BYTES:
             return None
         try:
@@ -79,7 +79,7 @@ class CragRecord(msgspec.Struct, frozen=True):
         return self.answer.strip().casefold() in _LOST_VALUES
 
     def texts(self) -> list[str]:
-        """The answer, then the alternatives, none twice. Raises RecordError where the alternatives are no list."""
+        """The answer, then the alternatives, none twice. Raises RecordError if the alternatives are not a list."""
         others = self.alt_ans or _listed(self.alternative_answers)
         return list(dict.fromkeys(text for text in [self.answer, *others] if text.strip()))
 
@@ -157,7 +157,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytearray]]:
 def crag_records(path: Path) -> Iterator[tuple[int, CragRecord | RecordError]]:
     """Each line's number and record, or what is wrong with the line.
 
-    Raises DataError where the file breaks off, unpacks to too much, or has MAX_FAULTY lines that are not records.
+    Raises DataError if the file breaks off, unpacks to too much, or has MAX_FAULTY lines that are not records.
     """
     decoder = msgspec.json.Decoder(CragRecord)
     n_faulty = 0

@@ -1,9 +1,9 @@
 """Reading question files: TQA's nested JSON, CRAG's records and flat JSON lines, into records or a list of every fault.
 
 Real files are dirty. The rules, each counted in `Reading.mended`:
-* a blank choice, or a letter left out (a, c, d), is no choice: the letters after it move up, and the gold with them;
-* a gold that is no letter but equals the text of exactly one choice ("true") means that choice.
-Everything else that breaks a record's invariant, or a gold that is no choice, is a fault; no question is dropped.
+* a blank choice, or a letter left out (a, c, d), is not a choice: the letters after it move up, and the gold with them;
+* a gold that is not a letter but equals the text of exactly one choice ("true") means that choice.
+Everything else that breaks a record's invariant, or a gold that is not a choice, is a fault; no question is dropped.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Entry:
 
 
 @dataclass(slots=True)
-class Reading:
+class QuestionReading:
     """What was read so far: records, faults, and how many questions each rule of this module mended."""
 
     questions: list[Question] = field(default_factory=list)
@@ -112,7 +112,7 @@ def _gold_letter(choices: Mapping[str, str], moved: Mapping[str, str], answer: s
     return same[0], True
 
 
-def _records(entry: _Entry, split: str | None, reading: Reading) -> tuple[Question, Gold]:
+def _records(entry: _Entry, split: str | None, reading: QuestionReading) -> tuple[Question, Gold]:
     flat = entry.flat
     kind = KIND_NAMES.get(flat.type.strip().casefold().replace("_", " "))
     if kind is None:
@@ -155,7 +155,7 @@ def _free_text(flat: FlatQuestion, kind: Kind, split: str) -> tuple[Question, Go
     return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts))
 
 
-def _flat_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+def _flat_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
     """The questions of a JSON lines file; faults of a line go to the reading."""
     for number, values in read_values(path):
         where = f"{path}:{number}"
@@ -165,7 +165,7 @@ def _flat_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
             yield _Entry(where=where, flat=flat)
 
 
-def _crag_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+def _crag_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
     """The questions of CRAG's own file; faults of a line go to the reading."""
     for number, found, is_lost in crag_items(path, _crag_values):
         where = f"{path}:{number}"
@@ -187,12 +187,12 @@ def _crag_values(
         yield number, record.flat_values(), record.is_lost
 
 
-def _line_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+def _line_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
     """The questions of a JSON lines file: CRAG's where its first record is one of CRAG's, else flat."""
     return _crag_entries(path, reading) if is_crag(path) else _flat_entries(path, reading)
 
 
-def _tqa_entries(path: Path, reading: Reading) -> Iterator[_Entry]:
+def _tqa_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
     """The questions of TQA's own file; faults of a lesson or a question go to the reading."""
     for where, record in tqa_records(path):
         if isinstance(record, RecordError):
@@ -208,19 +208,19 @@ def _split_of_name(path: Path) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-READERS: Mapping[str, Callable[[Path, Reading], Iterator[_Entry]]] = {
+READERS: Mapping[str, Callable[[Path, QuestionReading], Iterator[_Entry]]] = {
     ".jsonl": _line_entries,
     ".json": _tqa_entries,
     ".bz2": _crag_entries,
 }
 
 
-def _refuse_repeat(question_id: str, reading: Reading) -> None:
+def _refuse_repeat(question_id: str, reading: QuestionReading) -> None:
     if question_id in reading.places:
         raise RecordError("id", f"{question_id!r} is used before, at {reading.places[question_id]}")
 
 
-def _add(entry: _Entry, split: str | None, reading: Reading) -> None:
+def _add(entry: _Entry, split: str | None, reading: QuestionReading) -> None:
     question_id = entry.flat.id
     try:
         _refuse_repeat(question_id, reading)
@@ -235,9 +235,9 @@ def _add(entry: _Entry, split: str | None, reading: Reading) -> None:
         reading.cut_ids.add(question_id)
 
 
-def read_files(paths: Sequence[Path], split: str | None) -> Reading:
+def read_files(paths: Sequence[Path], split: str | None) -> QuestionReading:
     """Read question files into one Reading with unflagged questions; faults are collected, not raised."""
-    reading = Reading()
+    reading = QuestionReading()
     for path in paths:
         reader = READERS.get(path.suffix.casefold())
         if reader is None:
@@ -248,7 +248,7 @@ def read_files(paths: Sequence[Path], split: str | None) -> Reading:
     return reading
 
 
-def _refuse_faults(reading: Reading, paths: Sequence[Path]) -> None:
+def _refuse_faults(reading: QuestionReading, paths: Sequence[Path]) -> None:
     """Raise what is wrong with the files, all at once; of very many faults the first MAX_FAULTS."""
     faults = list(reading.faults[:MAX_FAULTS])
     if len(reading.faults) > MAX_FAULTS:

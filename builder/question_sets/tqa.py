@@ -66,7 +66,7 @@ def _record(question_id: str, values: Any, lesson: str) -> TqaRecord:
 def tqa_records(path: Path) -> Iterator[tuple[str, TqaRecord | RecordError]]:
     """Each text question's place and record, or what is wrong with it or its lesson. Diagram questions are left out.
 
-    Raises DataError where the file holds no list of lessons.
+    Raises DataError if the file holds no list of lessons.
     """
     lessons = read_json(path)
     if not isinstance(lessons, list):

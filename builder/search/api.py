@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from builder.search import ReadPages
-from builder.search.http_question import Asker, AskingError, Request
+from builder.search.http_question import Asker, AskingError, SearchRequest
 from builder.search.settings import WebEngineConfig
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
@@ -42,7 +42,7 @@ class Api(Protocol):
         """The engine's name."""
         ...
 
-    def request(self, query: str, n: int, page: int) -> Request:
+    def request(self, query: str, n: int, page: int) -> SearchRequest:
         """What is asked for the page `page`, counted from 0, of n results in all."""
         ...
 
@@ -77,7 +77,7 @@ def decoded(raw: RawResponse, shape: type[T]) -> T | PageRead:
 
 
 def web_urls(urls: Sequence[str]) -> tuple[str, ...]:
-    """Those that are http(s) addresses, in order; what else an engine returns is no page."""
+    """Those that are http(s) addresses, in order; what else an engine returns is not a page."""
     return tuple(url for url in urls if url.startswith(("http://", "https://")))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.http_question import Request
+from builder.search.http_question import SearchRequest
 from builder.search.query_words import cut_to
 from builder.search.settings import BraveConfig
 from builder.search_results import RawResponse
@@ -91,7 +91,7 @@ class Brave:
 
     @classmethod
     def with_key_from(cls, environment: Mapping[str, str], config: BraveConfig) -> Brave:
-        """Raises ConfigError, which never shows the key, where the variable is not set or cannot be a header."""
+        """Raises ConfigError, which never shows the key, if the variable is not set or cannot be a header."""
         key = environment.get(config.key_variable, "").strip()
         if not key:
             raise ConfigError(
@@ -103,9 +103,9 @@ class Brave:
             raise ConfigError(config.key_variable, "does not hold a key", "set it to the key alone, without quotes")
         return cls(config, key)
 
-    def request(self, query: str, n: int, page: int) -> Request:
+    def request(self, query: str, n: int, page: int) -> SearchRequest:
         """The request for one page. `offset` counts pages, not results."""
-        return Request(
+        return SearchRequest(
             url=f"{self._config.base_url.rstrip('/')}/res/v1/web/search",
             params={
                 "q": cut_to(query, MAX_CHARACTERS, MAX_WORDS),

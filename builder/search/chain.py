@@ -26,7 +26,7 @@ class Chain:
 
     @contextmanager
     def serving(self) -> Iterator[HostMap]:
-        """While entered, all hosts that the engines serve. Raises ConfigError where two serve the same one."""
+        """While entered, all hosts that the engines serve. Raises ConfigError if two serve the same one."""
         hosts: dict[str, tuple[str, int]] = {}
         by: dict[str, str] = {}
         with ExitStack() as stack:

@@ -76,7 +76,7 @@ class CragEngine:
 
     @classmethod
     def open(cls, config: CragConfig) -> CragEngine:
-        """Read the files that the settings name. Raises ConfigError where there are none."""
+        """Read the files that the settings name. Raises ConfigError if there are none."""
         files = [Path(name) for name in config.files]
         missing = [path for path in files if not path.is_file()]
         if missing or not files:
@@ -102,7 +102,7 @@ class CragEngine:
         return SearchResult(state="hits", urls=tuple(urls)[:n])
 
     def answer(self, url: str) -> Archived | None:
-        """The stored page of a URL; None where CRAG has none."""
+        """The stored page of a URL; None if CRAG has none."""
         key = canonical_or_none(url)
         row = self._pages.execute("SELECT html FROM page WHERE url = ?", (key,)).fetchone()
         return Archived(content_type="text/html; charset=utf-8", body=row[0]) if row else None

@@ -23,7 +23,7 @@ MAX_INDEXED_CHARACTERS = 1_000_000
 
 
 def match_expression(query: str) -> str:
-    """The query as an FTS5 expression: its words, quoted and OR-ed, stop words dropped; empty where it has no word."""
+    """The query as an FTS5 expression: its words, quoted and OR-ed, stop words dropped; empty if it has no word."""
     return " OR ".join(f'"{word}"' for word in telling_words(query))
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import googlesearch
 import requests
 
-from builder.search.http_question import Asker, AskingError, Request
+from builder.search.http_question import Asker, AskingError, SearchRequest
 from builder.search.settings import GoogleConfig
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
@@ -38,7 +38,7 @@ def _holds(text: str, marks: tuple[str, ...]) -> bool:
 
 
 def _refusal(last: RawResponse) -> tuple[State, str] | None:
-    """The state that a response stands for, or None where it is a result page of any kind."""
+    """The state that a response stands for, or None if it is a result page of any kind."""
     text = _text(last)
     if "/sorry/" in last.url or _holds(text, _BLOCKED):
         return "blocked", 'the "unusual traffic" page'
@@ -127,7 +127,7 @@ class GoogleEngine:
         asker = Asker(timeout_s=self._config.timeout_s, user_agent=headers.pop("User-Agent", "googlesearch"))
         params = {name: str(value) for name, value in options["params"].items() if value is not None}
         place = f"{self._config.base_url.rstrip('/')}{urlsplit(url).path}"
-        return asker.ask(Request(url=place, params=params, headers=headers, cookies=options["cookies"]))
+        return asker.ask(SearchRequest(url=place, params=params, headers=headers, cookies=options["cookies"]))
 
     def search(self, query: str, n: int) -> SearchResult:
         """Ask Google for the best n URLs; the raw pages come with the result in every state."""

@@ -33,7 +33,7 @@ class AskingError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class SearchRequest:
     """What is asked of an engine. `secrets` are values that may travel in `headers`, and must not come back."""
 
     url: str
@@ -78,8 +78,8 @@ class Asker:
         self._max_bytes = max_bytes
         self._now = now
 
-    def ask(self, request: Request) -> RawResponse:
-        """The response, with any status. Raises AskingError where none came whole, in time and within bounds."""
+    def ask(self, request: SearchRequest) -> RawResponse:
+        """The response, with any status. Raises AskingError if none came whole, in time and within bounds."""
         answers: queue.SimpleQueue[RawResponse | AskingError] = queue.SimpleQueue()
         # requests' own time-out is per read: a header that drips would hold us for hours. A thread can be left behind.
         thread = threading.Thread(target=self._answer, args=(request, answers), name="search", daemon=True)
@@ -95,7 +95,7 @@ class Asker:
     def _late(self) -> str:
         return f"no answer within {self._timeout_s:g} s"
 
-    def _answer(self, request: Request, answers: queue.SimpleQueue[RawResponse | AskingError]) -> None:
+    def _answer(self, request: SearchRequest, answers: queue.SimpleQueue[RawResponse | AskingError]) -> None:
         try:
             answers.put(self._follow(request))
         except AskingError as error:
@@ -106,7 +106,7 @@ class Asker:
             # Only the kind: an error's text can hold the whole request.
             answers.put(AskingError(f"no answer: {type(error).__name__}"))
 
-    def _follow(self, request: Request) -> RawResponse:
+    def _follow(self, request: SearchRequest) -> RawResponse:
         deadline = time.monotonic() + self._timeout_s
         url, params = request.url, dict(request.params)
         with requests.Session() as session:
@@ -130,7 +130,7 @@ class Asker:
                     url, params = target, {}
         raise AskingError(f"over {MAX_REDIRECTS} redirects")
 
-    def _read(self, response: requests.Response, request: Request, deadline: float) -> RawResponse:
+    def _read(self, response: requests.Response, request: SearchRequest, deadline: float) -> RawResponse:
         body = bytearray()
         fault = ""
         for chunk in response.iter_content(_CHUNK_BYTES):

@@ -137,7 +137,7 @@ class RecordedEngine:
 
     @classmethod
     def open(cls, config: RecordedConfig, top: int) -> RecordedEngine:
-        """Open the recording that the settings name. Raises ConfigError where there is none, or nobody can read it."""
+        """Open the recording that the settings name. Raises ConfigError if there is none, or nobody can read it."""
         if config.file is not None:
             return cls(FileRecording(Path(config.file)))
         if config.store is None or config.engine is None:

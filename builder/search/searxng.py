@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.http_question import Request
+from builder.search.http_question import SearchRequest
 from builder.search.settings import SearxngConfig
 from builder.search_results import RawResponse
 
@@ -64,7 +64,7 @@ class Searxng:
     def __init__(self, config: SearxngConfig) -> None:
         self._config = config
 
-    def request(self, query: str, n: int, page: int) -> Request:
+    def request(self, query: str, n: int, page: int) -> SearchRequest:
         """The request for one page; `pageno` counts from 1."""
         params = {
             "q": query,
@@ -76,7 +76,7 @@ class Searxng:
         if self._config.backends:
             params["engines"] = ",".join(self._config.backends)
         url = f"{self._config.base_url.rstrip('/')}/search"
-        return Request(url=url, params=params, headers={"Accept": "application/json"})
+        return SearchRequest(url=url, params=params, headers={"Accept": "application/json"})
 
     def read(self, raw: RawResponse) -> PageRead:
         """What a response says."""

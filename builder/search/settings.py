@@ -24,7 +24,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def engines_of(name: str) -> tuple[str, ...]:
-    """The engines of a chain's name: `brave,searxng` are two; `none` is no engine."""
+    """The engines of a chain's name: `brave,searxng` are two; `none` is not an engine."""
     return tuple(part.strip() for part in name.split(",") if part.strip() not in ("", NO_ENGINE))
 
 

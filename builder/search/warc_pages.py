@@ -24,7 +24,7 @@ _BLOCK_BYTES = 1_048_576
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class RecordPlace:
     """The position of a response. The order decides between several of one URL: pages before anything else, then the
     newest.
 
@@ -39,7 +39,7 @@ class Place:
 
 
 def warc_files(paths: Sequence[str]) -> list[Path]:
-    """The WARC files among and in the paths, sorted by name. Raises ConfigError where one holds none."""
+    """The WARC files among and in the paths, sorted by name. Raises ConfigError if one holds none."""
     found: dict[Path, None] = {}
     for path in map(Path, paths):
         files = [file for file in path.rglob("*") if file.name.endswith(SUFFIXES)] if path.is_dir() else [path]
@@ -65,7 +65,7 @@ def _status(record: Any) -> int:
 
 
 def _key(uri: str | None) -> str | None:
-    """The canonical URL of a record's target, or None where it is no page that we could serve: no host name, a port."""
+    """The canonical URL of a record's target, or None if it is not a page that we could serve: no host name, a port."""
     try:
         url = canonical_url((uri or "").strip("<>"))
         parts = urlsplit(url)
@@ -81,7 +81,7 @@ class WarcPages:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = {f"{number:06d} {path.name}": path for number, path in enumerate(files)}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, RecordPlace] = {}
         for name, path in self._files.items():
             for key, place in self._read(name, path):
                 self._places[key] = max(place, self._places.get(key, place))
@@ -111,7 +111,7 @@ class WarcPages:
                 # The tail of a crawl that was broken off; what was read of it stays good.
                 say(f"{path.name}: not read beyond the record at byte {offset}: {type(error).__name__}")
 
-    def _read(self, name: str, path: Path) -> Iterator[tuple[str, Place]]:
+    def _read(self, name: str, path: Path) -> Iterator[tuple[str, RecordPlace]]:
         for record, offset in self._headers(path):
             if record.rec_type != "response" or record.http_headers is None:
                 continue
@@ -120,9 +120,9 @@ class WarcPages:
                 continue
             date = record.rec_headers.get_header("WARC-Date") or ""
             is_page = status == 200 and _media_type(record).split(";")[0].strip().lower() in _PAGE_TYPES
-            yield key, Place(is_page, status < 300, date, name, offset)
+            yield key, RecordPlace(is_page, status < 300, date, name, offset)
 
-    def _response(self, place: Place) -> tuple[Any, bytes]:
+    def _response(self, place: RecordPlace) -> tuple[Any, bytes]:
         """The record at a place, and its body, decoded."""
         from warcio.archiveiterator import ArchiveIterator
 
@@ -143,7 +143,7 @@ class WarcPages:
                 yield url, body, _media_type(record)
 
     def answer(self, url: str) -> Archived | None:
-        """The stored response for a URL, its body decoded; None where there is none."""
+        """The stored response for a URL, its body decoded; None if there is none."""
         key = _key(url)
         place = self._places.get(key) if key is not None else None
         if place is None:

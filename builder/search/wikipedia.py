@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.http_question import Request
+from builder.search.http_question import SearchRequest
 from builder.search.query_words import cut_to, telling_words
 from builder.search.settings import WikipediaConfig
 from builder.search_results import RawResponse
@@ -84,7 +84,7 @@ class Wikipedia:
             words.pop()
         return " OR ".join(words) or cut_to(query, MAX_CHARACTERS)
 
-    def request(self, query: str, n: int, page: int) -> Request:
+    def request(self, query: str, n: int, page: int) -> SearchRequest:
         """The one request; MediaWiki gives up to 500 results at once."""
         params = {
             "action": "query",
@@ -98,7 +98,7 @@ class Wikipedia:
             "inprop": "url",
             "maxlag": "5",
         }
-        return Request(url=self._config.base_url, params=params, headers={"Accept": "application/json"})
+        return SearchRequest(url=self._config.base_url, params=params, headers={"Accept": "application/json"})
 
     def read(self, raw: RawResponse) -> PageRead:
         """What a response says."""

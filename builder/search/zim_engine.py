@@ -53,7 +53,7 @@ class ZimSite:
 
     @classmethod
     def open(cls, path: Path, host: str) -> ZimSite:
-        """Raises ConfigError where the file is no ZIM file, or has no full-text index."""
+        """Raises ConfigError if the file is no ZIM file, or has no full-text index."""
         try:
             from libzim.reader import Archive
             from libzim.search import Searcher
@@ -95,7 +95,7 @@ class ZimSite:
         return f"http://{self.host}/{quote(path, safe='/:,@=&+$()~*!')}"
 
     def answer(self, url: str) -> Archived | None:
-        """An entry as HTTP: its bytes, or a redirect to where it points; None where there is none."""
+        """An entry as HTTP: its bytes, or a redirect to where it points; None if there is none."""
         path = unquote(urlsplit(url).path[1:])
         if not self._archive.has_entry_by_path(path):
             return None

@@ -159,7 +159,7 @@ def _refuse_parent_of_sites(folder: Path, hosts: Mapping[str, str]) -> None:
 def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
     """Every folder under `root` as a site, sorted by host.
 
-    Raises ConfigError where there is none, two share a host, or a folder holds sites instead of being one.
+    Raises ConfigError if there is none, two share a host, or a folder holds sites instead of being one.
     The host is, in this order: what `hosts` says for the folder's name, the folder's CNAME file, the folder's name.
     """
     if not root.is_dir():

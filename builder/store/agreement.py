@@ -18,7 +18,7 @@ def _records(warc: WarcFile, start: int = 0) -> Iterator[Record]:
 
 
 def refuse_lost_index(folder: Path, warc: WarcFile, what: str) -> None:
-    """Raise DataError where an index that is not there has had rows: a new one would hide what was crawled."""
+    """Raise DataError if an index that is not there has had rows: a new one would hide what was crawled."""
     kinds = set()
     for record in _records(warc):
         if record.kind == "metadata":
@@ -30,7 +30,7 @@ def refuse_lost_index(folder: Path, warc: WarcFile, what: str) -> None:
 
 
 def refuse_other_store(folder: Path, warc: WarcFile, store_id: str) -> None:
-    """Raise DataError where the WARC file names another store than the index does."""
+    """Raise DataError if the WARC file names another store than the index does."""
     found = next((record.store_id for record in _records(warc) if record.store_id), store_id)
     if found != store_id:
         what = f"is the index of another crawl store than {WARC_FILE}"
@@ -45,7 +45,7 @@ def _is_at(warc: WarcFile, offset: int, store_id: str) -> bool:
 
 
 def refuse_disagreement(folder: Path, warc: WarcFile, state: WarcState, *, is_old: bool) -> None:
-    """Raise DataError where a reader would see less than was committed: pages cut off, or rows that it cannot know.
+    """Raise DataError if a reader would see less than was committed: pages cut off, or rows that it cannot know.
 
     `is_old`: the index is of an earlier version, and the rows in the WARC file are at most a part of its rows.
     """

@@ -81,7 +81,7 @@ def batch_record(
 
 
 def read_batch(record: Record, store_id: str) -> Batch:
-    """The rows in a metadata record of a store. Raises ValueError where it is of another one, or cannot be read."""
+    """The rows in a metadata record of a store. Raises ValueError if it is of another one, or cannot be read."""
     if record.store_id != store_id:
         raise ValueError("is of another store")
     try:

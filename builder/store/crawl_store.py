@@ -173,13 +173,13 @@ class CrawlStore(StoreReader):
                 raise index_fault(self._index_path, error) from None
 
     def search(self, question_id: str, engine: str) -> Search | None:
-        """What an engine said to a question, committed or not; None where it was not asked."""
+        """What an engine said to a question, committed or not; None if it was not asked."""
         with self._turn:
             pending = self._searches.get((question_id, engine))
             return pending[0] if pending is not None else self._search(question_id, engine)
 
     def fetch(self, url: str) -> Fetch | None:
-        """The fate of a canonical URL, committed or not; None where it was not fetched."""
+        """The fate of a canonical URL, committed or not; None if it was not fetched."""
         with self._turn:
             return self._fetches.get(url) or self._fetch(url)
 

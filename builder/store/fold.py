@@ -23,7 +23,7 @@ _DANGLING = (
 
 
 @dataclass(slots=True)
-class Counts:
+class FoldCounts:
     """What a fold found: batches taken, and rows whose record is gone."""
 
     batches: int = 0
@@ -45,7 +45,7 @@ class Fold:
         self.path = path
         self.store_id = store_id
         self.last, self.end = -1, start
-        self.counts = Counts()
+        self.counts = FoldCounts()
         self.orphans: dict[str, tuple[int, int]] = {}
         """Responses behind the last batch, whose rows were not committed: by record id, offset and length."""
         self._index, self._start = index, start

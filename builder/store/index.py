@@ -205,7 +205,7 @@ def row_digest(values: Sequence[Any]) -> bytes:
 
 
 def checked(row: Sequence[Any]) -> Sequence[Any]:
-    """A row without its digest, which is its last value. Raises ValueError where they do not fit."""
+    """A row without its digest, which is its last value. Raises ValueError if they do not fit."""
     *values, digest = row
     if digest != row_digest(values):
         raise ValueError(f"the row of {str(values[0])[:200]!r} differs from its digest")
@@ -228,7 +228,7 @@ class WarcState:
 
 
 def read_state(index: sqlite3.Connection) -> WarcState:
-    """The state in the index. Raises ValueError where it is damaged."""
+    """The state in the index. Raises ValueError if it is damaged."""
     rows = index.execute("SELECT id, last, bytes, searches, fetches, row_digest FROM warc").fetchall()
     if len(rows) != 1:
         raise ValueError(f"the table warc has {len(rows)} rows")

@@ -31,7 +31,7 @@ def lost_index(folder: Path, what: str) -> DataError:
 
 
 def _shared_lock(folder: Path) -> int | None:
-    """A lock that keeps writers out. None where there is no lock file. Raises BlockingIOError while a build writes."""
+    """A lock that keeps writers out. None if there is no lock file. Raises BlockingIOError while a build writes."""
     try:
         lock = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -74,7 +74,7 @@ def _holds_something_else(folder: Path) -> bool:
 
 
 def locked(folder: Path) -> IO[str]:
-    """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError where it cannot."""
+    """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError if it cannot."""
     if _holds_something_else(folder):
         raise DataError(folder, "exists and is not a crawl store", "name another --out, or move it away")
     try:
@@ -92,7 +92,7 @@ def locked(folder: Path) -> IO[str]:
 def forget_store(folder: Path) -> None:
     """Delete a crawl store, readable or not, but for its take-down list: what an owner asked for outlives a crawl.
 
-    It is moved away first: what a kill leaves of it can never be taken for a store. Raises DataError where it is none,
+    It is moved away first: what a kill leaves of it can never be taken for a store. Raises DataError if it is none,
     in use, or cannot be deleted.
     """
     try:

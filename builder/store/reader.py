@@ -130,7 +130,7 @@ class StoreReader:
         return (search for rows in chunks for search in self._records(search_of, rows))
 
     def search(self, question_id: str, engine: str) -> Search | None:
-        """What an engine said to a question; None where it was not asked."""
+        """What an engine said to a question; None if it was not asked."""
         return self._search(question_id, engine)
 
     def _search(self, question_id: str, engine: str) -> Search | None:
@@ -155,7 +155,7 @@ class StoreReader:
         return next(iter(self._records(fetch_of, self._rows(statement, (url,)))), None)
 
     def fetch(self, url: str) -> Fetch | None:
-        """The fate of a canonical URL; None where it was not fetched."""
+        """The fate of a canonical URL; None if it was not fetched."""
         return self._fetch(url)
 
     def iter_fetches(self) -> Iterator[Fetch]:
@@ -165,7 +165,7 @@ class StoreReader:
         return (fetch for rows in chunks for fetch in self._records(fetch_of, rows))
 
     def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
-        """Body and HTTP charset of a kept fetch. Raises DataError where the record is not what the row says."""
+        """Body and HTTP charset of a kept fetch. Raises DataError if the record is not what the row says."""
         if fetch.offset is None or fetch.length is None:
             raise DataError(self.folder, f"{fetch.url} has no stored response")
         path = self.folder / WARC_FILE
@@ -178,7 +178,7 @@ class StoreReader:
 
 
 def refuse_missing(folder: Path) -> None:
-    """Raise DataError where a folder is not a crawl store, or has lost its index."""
+    """Raise DataError if a folder is not a crawl store, or has lost its index."""
     if (folder / INDEX_FILE).is_file():
         return
     if (folder / WARC_FILE).is_file():
@@ -187,7 +187,7 @@ def refuse_missing(folder: Path) -> None:
 
 
 def open_warc(folder: Path) -> WarcFile:
-    """The WARC file for reading. Raises DataError where it cannot be."""
+    """The WARC file for reading. Raises DataError if it cannot be."""
     try:
         return WarcFile(folder / WARC_FILE, writable=False)
     except FileNotFoundError:

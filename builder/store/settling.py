@@ -24,7 +24,7 @@ def is_due(row: Fetch | None, crawl_round: int, max_attempts: int = MAX_ATTEMPTS
 
 
 def validators_for(row: Fetch | None) -> Validators | None:
-    """What a refresh asks a conditional request with; None where there is no copy that an answer could confirm."""
+    """What a refresh asks a conditional request with; None if there is no copy that an answer could confirm."""
     if row is None or row.outcome != "kept" or not (row.etag or row.last_modified):
         return None
     return Validators(etag=row.etag, last_modified=row.last_modified, final_url=row.final_url)

@@ -77,7 +77,7 @@ class TakeDowns:
 
 
 def read_takedowns(folder: Path) -> TakeDowns:
-    """The take-down list in a store's folder; empty where there is no file. Raises DataError naming file and line."""
+    """The take-down list in a store's folder; empty if there is no file. Raises DataError naming file and line."""
     path = folder / TAKEDOWNS_FILE
     return TakeDowns([entry for _, entry in read_records(path, TakeDown)] if path.exists() else ())
 

@@ -122,7 +122,7 @@ def metadata_record(block: bytes, at: datetime, offset: int, store_id: str) -> b
 
 
 def read_record(member: bytes, digest: str | None) -> tuple[bytes, str | None]:
-    """Body and HTTP charset of one gzip member. Raises ValueError where it is no record, or not the one of `digest`."""
+    """Body and HTTP charset of one gzip member. Raises ValueError if it is not a record, or not the one of `digest`."""
     from warcio.archiveiterator import ArchiveIterator
 
     try:

@@ -34,7 +34,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are no record, from `offset` to `end`, and what is wrong with the first of them."""
+    """Bytes that are not record, from `offset` to `end`, and what is wrong with the first of them."""
 
     offset: int
     end: int

@@ -52,7 +52,7 @@ def _require_models() -> None:
 
 
 def _sandbox_words() -> list[str]:
-    """How `run` is told where this machine has no sandbox: these systems are our own, so none is needed."""
+    """The options of `run` on a machine without a sandbox: these systems are our own, so they need none."""
     from harness.sandbox.caps import Caps
     from harness.sandbox.doctor import examine
 

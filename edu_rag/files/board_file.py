@@ -108,7 +108,7 @@ class BoardDataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardFile:
-    """What the maintainers' file says: the team under which the project's own systems stand, and the datasets."""
+    """The maintainers' file: the team name of the project's own systems, and the datasets."""
 
     baselines_team: Name
     datasets: list[BoardDataset]
@@ -146,7 +146,7 @@ def check_pin(folder: Path, found: Manifest, wanted: BoardDataset) -> None:
 
 
 def check_pinned(folder: Path, found: Manifest, board: BoardFile) -> BoardDataset:
-    """The board's entry of a dataset. Raises ConfigError where the board does not have it or pins another one."""
+    """The board's entry of a dataset. Raises ConfigError if the board does not have it or pins another one."""
     named = next((one for one in board.datasets if (one.name, one.version) == (found.name, found.version)), None)
     if named is None:
         known = ", ".join(entry.id for entry in board.datasets)

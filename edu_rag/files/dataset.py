@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Dataset:
-    """A dataset folder opened for reading. Raises DataError where files, rows and manifest disagree."""
+    """A dataset folder opened for reading. Raises DataError if files, rows and manifest disagree."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
@@ -85,7 +85,7 @@ class Dataset:
         return pa.concat_tables(tables) if tables else None
 
     def questions(self, split: str) -> list[Question]:
-        """The questions of a split, ordered by id. Raises DataError where there is none."""
+        """The questions of a split, ordered by id. Raises DataError if there is none."""
         questions = list(self.records("questions", split, Question))
         if not questions:
             raise DataError(

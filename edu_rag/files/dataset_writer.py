@@ -31,7 +31,7 @@ ROW_GROUP_ROWS: Mapping[str, int] = {
     "gold": 5_000,
 }
 Documents = Callable[[Path, Mapping[str, FileEntry]], Mapping[str, bytes]]
-"""Files that are no tables, made from the folder and the entries of its tables."""
+"""Files other than tables, made from the folder and the entries of its tables."""
 SHARD_BYTES = 300_000_000
 """Bytes of a shard's rows as JSON: about 100 MB of Parquet, inside the 50-200 MB that the Hub advises."""
 
@@ -71,7 +71,7 @@ class _TableWriter:
         self._rows_of: list[int] = []
 
     def add(self, record: object) -> None:
-        """One more record. Raises ValueError where it does not come after the one before."""
+        """One more record. Raises ValueError if it does not come after the one before."""
         row = _row(record)
         key = tuple(row[name] for name in SORT_KEYS[self._config])
         if self._last_key is not None and key < self._last_key:
@@ -158,7 +158,7 @@ def _swap(new: Path, folder: Path) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise DataError where a dataset written here would replace something else than a dataset folder."""
+    """Raise DataError if a dataset written here would replace something else than a dataset folder."""
     is_ours = (folder / manifests.FILE_NAME).is_file()
     if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
         raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
@@ -180,7 +180,7 @@ def write_dataset(
 
     A table is a sequence in any order, or an iterator in the order of SORT_KEYS, of which one row group is held at a
     time. An empty table is left out, since `datasets` cannot load a split without rows. `documents` makes
-    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is no
+    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is not a
     dataset folder.
     """
     folder = folder.absolute()  # "." has no name to put a dot before

@@ -59,7 +59,7 @@ def _may_be_absent(table: str, manifest: Manifest) -> bool:
 
 
 def row_faults(folder: Path, manifest: Manifest, skipped: Iterable[str] = ()) -> Iterator[DataError]:
-    """What is wrong between the rows and the content hash; files are taken to be those that the manifest lists.
+    """Differences between the rows and the content hash. The files are assumed to be those that the manifest lists.
 
     Tables in `skipped` (`config/split`) are not read: what is wrong with their files is known.
     """
@@ -76,7 +76,7 @@ def row_faults(folder: Path, manifest: Manifest, skipped: Iterable[str] = ()) ->
 
 
 def _listing_fault(table: str, there: Mapping[str, Sequence[str]], manifest: Manifest) -> str:
-    """What is wrong with the place of a table in the manifest; empty where nothing is."""
+    """The fault of a table's entry in the manifest, or an empty text."""
     if table not in manifest.contents:
         return f"lists no hash of the table {table} in `contents`"
     if table not in there:
@@ -103,7 +103,7 @@ def verify(folder: Path, manifest: Manifest) -> None:
     """Raise DataError unless every file has its listed hash and the rows have the content hash.
 
     Files are hashed every time. Rows are read once for each manifest: a manifest fixes the bytes of every file, so
-    rows that fitted it once always fit it. What was found is kept in the user's cache.
+    rows that fitted it once always fit it. The result is kept in the user's cache.
     """
     check_files(folder, manifest)
     key = f"{ROWS_RULE}-{manifest_sha256(manifest)}"

@@ -19,7 +19,7 @@ from edu_rag.files.typed import first_line, to_plain, to_record
 R = TypeVar("R")
 MAX_LINE_BYTES = 4_000_000
 MAX_JSON_BYTES = 64_000_000
-"""Of a whole JSON file of our own making; who reads a stranger's file gives a smaller limit."""
+"""The limit for a JSON file that we wrote; readers of strangers' files pass a smaller one."""
 
 
 class _FaultError(ValueError):

@@ -25,7 +25,7 @@ _FILE = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One file of the dataset: SHA-256 of its bytes, and its number of rows (None where it is no table)."""
+    """One file of the dataset: SHA-256 of its bytes, and its number of rows (None if it is not a table)."""
 
     sha256: str
     rows: int | None = None
@@ -33,7 +33,7 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a dataset folder holds. Invariants: name, version and file names are plain; same inputs, same bytes.
+    """The contents of a dataset folder. Invariants: name, version and file names are plain; same inputs, same bytes.
 
     `content_sha256` is over the rows, not over Parquet bytes, so that it survives another Parquet writer: it is the
     hash of `contents`, the hash of each table's rows by `config/split`. `published` has the hash of the rows that a
@@ -60,7 +60,7 @@ class Manifest:
 
     @property
     def id(self) -> str:
-        """What results name: `name@version#hash8`."""
+        """The id that results name: `name@version#hash8`."""
         return f"{self.release}#{self.content_sha256[:8]}"
 
     @property

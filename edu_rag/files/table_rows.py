@@ -206,7 +206,7 @@ def rows(path: Path, page_ids: Collection[str] | None = None) -> Iterator[tuple[
 def stored_rows(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a table in the form that the content hash is made of, one batch in memory.
 
-    Raises DataError naming the file, or file and row, where the columns are not the table's or a row cannot be read.
+    Raises DataError naming the file, or file and row, if the columns are not the table's or a row cannot be read.
     """
     import pyarrow.parquet as pq
 

@@ -22,7 +22,7 @@ MAX_PARTS = 16
 MAX_DEPTH = 32
 """Brackets that are open at a time, of arrays, inline tables and headers together."""
 SMALL_BYTES = 10_000
-"""A file of this size is read at once: whatever is in it, that takes less than a start of a child."""
+"""A file of this size is read in this process: any content takes less time than starting a child."""
 _REMEMBERED = 64
 _TEXTS = re.compile(
     r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)?'
@@ -48,7 +48,7 @@ class _NotRead(NamedTuple):
 def read_toml(path: Path, record_type: type[R], *, max_bytes: int = MAX_BYTES) -> R:
     """Read a TOML file as a record. Raises ConfigError, or FaultsError with every fault in it.
 
-    The same bytes are parsed once in a process, whoever asks for them: the record that is returned is shared.
+    The same bytes are parsed once in a process; all callers share the returned record.
     """
     try:
         with path.open("rb") as stream:

@@ -38,7 +38,7 @@ def _fault_of(error: Exception) -> str:
 
 
 def _allowed(wanted: Any) -> list[str]:
-    """The values of the enumerations in a type, in order; none where there is none."""
+    """The values of the enumerations in a type, in order; none if there is none."""
     inner = typing.get_args(wanted)
     if typing.get_origin(wanted) is typing.Literal:
         return [str(value) for value in inner]
@@ -64,7 +64,7 @@ def _convert(value: Any, wanted: Any, name: str, faults: list[RecordError]) -> A
 
 @lru_cache(maxsize=1_024)
 def _known_instead(name: str, record_type: type) -> str:
-    """What to do about an unknown field. Remembered, since the same slip is made on every line of a file."""
+    """The remedy for an unknown field. Remembered, since the same slip is made on every line of a file."""
     types = _field_types(record_type)
     close = difflib.get_close_matches(name, types, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(types)}"
@@ -125,5 +125,5 @@ def to_plain(record: object) -> Any:
 
 
 def first_line(error: EduRagError) -> str:
-    """What and remedy of an error, without its place, for prefixing with a better one."""
+    """Fault and remedy of an error without its place, so that a better place can be put before them."""
     return f"{error.what}: {error.remedy}" if error.remedy else error.what

@@ -13,9 +13,9 @@ MAX_ENTRIES = 500
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """`verified` in $EDU_RAG_CACHE, $XDG_CACHE_HOME/edu-rag or ~/.cache/edu-rag; None where there is no home.
+    """`verified` in $EDU_RAG_CACHE, $XDG_CACHE_HOME/edu-rag or ~/.cache/edu-rag; None if there is no home.
 
-    Never in a dataset's folder: what lies there may be a stranger's.
+    Never in a dataset's folder: files there may come from a stranger.
     """
     found = os.environ if environment is None else environment
     if own := found.get("EDU_RAG_CACHE"):

@@ -1,1 +1,1 @@
-"""What every HTML page of ours shares, the board's and the harness's: texts, links, bars, colours, templates."""
+"""Parts that all our HTML pages share: texts, links, bars, colours, templates."""

@@ -7,20 +7,20 @@ from typing import NamedTuple
 from edu_rag.scorecard.card import OUTCOMES, Counts
 
 AXIS = 200
-"""Width of the common score axis: -1 lies at 0, zero at 100, +1 at 200."""
+"""Width of the common score axis: -1 is at 0, zero at 100, +1 at 200."""
 WIDTH = 100
 """Width of a stacked outcome bar."""
 
 
 class IntervalBar(NamedTuple):
-    """Where a score and its interval lie on the common axis."""
+    """The positions of a score and its interval on the common axis."""
 
     at: str
     low: str | None
     width: str | None
 
 
-class Part(NamedTuple):
+class BarPart(NamedTuple):
     """One outcome's piece of a stacked bar."""
 
     outcome: str
@@ -42,12 +42,12 @@ def interval_bar(score: float, interval: tuple[float, float] | None) -> Interval
     return IntervalBar(at, _units((low + 1) * AXIS / 2), _units(max((high - low) * AXIS / 2, 0.5)))
 
 
-def outcome_parts(counts: Counts) -> list[Part]:
+def outcome_parts(counts: Counts) -> list[BarPart]:
     """The five outcomes side by side, in their fixed order; outcomes that never occurred have no piece."""
     parts, done = [], 0
     for outcome in OUTCOMES:
         count = getattr(counts, outcome)
         if count:
-            parts.append(Part(outcome, _units(done / counts.n * WIDTH), _units(count / counts.n * WIDTH)))
+            parts.append(BarPart(outcome, _units(done / counts.n * WIDTH), _units(count / counts.n * WIDTH)))
         done += count
     return parts

@@ -12,7 +12,7 @@ MAX_LINK = 500
 
 
 def safe_link(text: str) -> str | None:
-    """The address to link to, or None where the text must stay text. A bare mail address becomes mailto:."""
+    """The address to link to, or None if the text must stay text. A bare mail address becomes mailto:."""
     text = text.strip(" ")
     if len(text) > MAX_LINK:
         return None

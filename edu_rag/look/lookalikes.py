@@ -1,4 +1,4 @@
-"""Which names of teams and systems look like one another: what a reader may take for somebody else's."""
+"""Names of teams and systems that look alike, so that a reader may confuse them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 
 MAX_READ = 400
-"""Characters of a name that are looked at, after those that nobody sees; a page shows 80."""
+"""Characters of a name that are compared, after invisible ones are removed; a page shows 80."""
 MAX_SKELETON = 100
 MAX_MARKS = 5
 MIN_TYPO = 6
@@ -32,12 +32,14 @@ def _is_seen(char: str) -> bool:
 
 
 def is_seen(text: str) -> bool:
-    """Whether a reader sees anything of a text: marks, fillers and blanks alone show nothing of their own."""
+    """Whether a reader sees anything of a text: marks, fillers and blanks alone show nothing."""
     return any(_is_seen(char) and not char.isspace() for char in text)
 
 
 def is_stacked(text: str) -> bool:
-    """Whether a letter carries more marks than any script puts on one: they would be drawn over the lines beside it."""
+    """Whether a letter carries more marks than any script puts on one: they would be drawn over the lines above and
+    below.
+    """
     marks = 0
     for char in unicodedata.normalize("NFD", text):
         marks = marks + 1 if unicodedata.category(char) in ("Mn", "Me") else 0
@@ -95,7 +97,7 @@ def _plain(text: str) -> str:
 
 
 def _bones(text: str) -> str:
-    """What is left of a name for the eye: plain letters and digits, 0 as o, 1 and i as l, rn as m, vv as w."""
+    """A name reduced to its look: plain letters and digits, 0 as o, 1 and i as l, rn as m, vv as w."""
     text = _seen(_plain(_plain(text))).replace("0", "o").replace("1", "l").replace("i", "l").replace("|", "l")
     text = "".join(char for char in text if char.isalnum())
     for pair, letter in _PAIRS:
@@ -105,7 +107,7 @@ def _bones(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def skeletons(name: str) -> frozenset[str]:
-    """The skeletons of a name (compare UTS 39, section 4), as written and casefolded; empty where nothing is seen.
+    """The skeletons of a name (compare UTS 39, section 4), as written and casefolded; empty if nothing is seen.
 
     Two, because case changes what a letter looks like: Cyrillic capital EN is an H, the small one is not an h.
     """

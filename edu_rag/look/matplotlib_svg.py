@@ -67,9 +67,9 @@ def svg_of(
 
 
 def in_the_dark(svg: bytes, tones: Iterable[Tone], always: str = "", dark: str = "") -> bytes:
-    """The same picture with a style of its own where its reader prefers the dark: each tone's light colour turns.
+    """The same picture with a dark style for readers who prefer it: each tone changes its light colour.
 
-    By rules over the colours as matplotlib writes them, so that whoever knows no such rules sees the light picture.
+    CSS rules select the colours as matplotlib writes them; a viewer without CSS shows the light picture.
     `always` and `dark` are further rules of the caller's.
     """
     text = svg.decode()

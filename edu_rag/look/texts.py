@@ -24,7 +24,7 @@ def plain(value: object) -> object:
 
 
 def one_line(text: str) -> str:
-    """A text for a terminal or a CSV cell: whatever cannot be printed becomes a blank."""
+    """A text for a terminal or a CSV cell: characters that cannot be printed become blanks."""
     return "".join(char if char.isprintable() or char in JOINERS else " " for char in text)
 
 
@@ -47,7 +47,7 @@ def signed(value: float) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A rate as a percentage with one decimal; a dash where there is none."""
+    """A rate as a percentage with one decimal; a dash if there is none."""
     return "–" if value is None else f"{value * 100:.1f}"
 
 

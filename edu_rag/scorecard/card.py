@@ -1,4 +1,4 @@
-"""What a run and its scoring leave behind: predictions, verdicts, scorecards. Counts are stored, rates derived."""
+"""Results of a run and its scoring: predictions, verdicts, scorecards. Counts are stored, rates derived."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What a system said to one question. `answer` null is an explicit abstention.
+    """A system's answer to one question. `answer` null is an explicit abstention.
 
     Invariants: status is known; a failed prediction has no answer; numbers are finite, not negative, and at most
-    MAX_AMOUNT; confidence lies in [0, 1]; passages are not empty spans.
+    MAX_AMOUNT; confidence is in [0, 1]; passages are not empty spans.
     """
 
     question_id: str
@@ -148,7 +148,7 @@ class Counts:
 
     @property
     def accuracy_given_attempted(self) -> float | None:
-        """Correct among answered (Mala et al. eq. 11, adjusted accuracy); None where nothing was answered."""
+        """Correct among answered (Mala et al. eq. 11, adjusted accuracy); None if nothing was answered."""
         attempted = self.correct + self.incorrect
         return self.correct / attempted if attempted else None
 
@@ -171,7 +171,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFacts:
-    """What a team declares about its system; shown on the board, never used in scoring."""
+    """A team's declaration about its system; shown on the board, never used in scoring."""
 
     slug: str
     name: str
@@ -194,7 +194,7 @@ class ScoreCard:
 
     Invariants: dataset, split, sample and slug are names (`edu_rag.names`); `outcomes` holds one letter (see
     OUTCOME_LETTERS) a question, in the order of question ids, and its letters are the counts; each slice has at most n
-    questions; intervals are (low, high) pairs; `lessons` is empty where no lesson is known, else the number of each
+    questions; intervals are (low, high) pairs; `lessons` is empty if no lesson is known, else the number of each
     question's lesson, in the same order, counted from 0 in the order in which lessons first occur, -1 for a question
     without one; `attribution` adds up to the questions not correct.
 
@@ -202,7 +202,7 @@ class ScoreCard:
     dataset that the predictions were made for, where that is another version than `dataset`, else empty.
 
     `system_sha256` is over the submission's own files; `caps` are those in force when the harness made the predictions,
-    empty where they were handed in; `rerun` says how a maintainers' run of the same system compares; `overlap` is
+    empty if the team submitted them; `rerun` says how a maintainers' run of the same system compares; `overlap` is
     empty, or has a '1' for each question that the team declares its system may have seen, in the order of `outcomes`.
     """
 

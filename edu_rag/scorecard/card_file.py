@@ -1,4 +1,4 @@
-"""Writing and reading scorecard.json: the counts are stored, the rates beside them are for readers and re-derived."""
+"""Writing and reading scorecard.json: the counts are stored; the rates are for readers, and are derived again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _same(claimed: object, derived: Mapping[str, float | None]) -> bool:
 
 def read_scorecard(path: Path) -> ScoreCard:
     """Read scorecard.json. Raises FaultsError naming every field that breaks an invariant, and derived rates that are
-    not those of the counts; DataError where it is no JSON.
+    not those of the counts; DataError if it is not JSON.
     """
     values = read_json(path)
     rates = values.pop("rates", None) if isinstance(values, dict) else None

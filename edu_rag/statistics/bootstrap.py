@@ -24,7 +24,7 @@ _EXACT = 2**53
 
 
 def method_name(units: Ints | None, seed: int) -> str:
-    """What made an interval, as scorecards state it."""
+    """The method of an interval, as scorecards state it."""
     return EXACT_METHOD if units is None else f"{LESSON_METHOD}, seed {seed}"
 
 
@@ -96,7 +96,7 @@ def mean_intervals(
 ) -> list[tuple[float, float]]:
     """The interval of the mean of each row of integers, one column a question; units are drawn whole where given.
 
-    All rows see the same draws, so that the interval of a row does not depend on which others it stands with.
+    All rows see the same draws, so that the interval of a row does not depend on the other rows.
     """
     if units is None:
         return [mean_interval(row, level) for row in rows]

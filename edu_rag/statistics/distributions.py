@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from edu_rag.statistics.points import Floats, Ints, Outcomes, points_of
 
 _ROUNDING = 1e-12
-"""What the FFT may leave on a cumulative probability; without it a quantile could slip by one step."""
+"""The rounding error that the FFT may leave on a cumulative probability; without it a quantile could move by one step.
+"""
 _FIRST_LOOK = 1e-13
 """More than rounding takes from a squared modulus of at most 1: no frequency that counts is passed over."""
 
@@ -21,7 +22,7 @@ def sum_distribution(values: Outcomes, n: int | None = None) -> tuple[Ints, Floa
     """The exact distribution of the sum of n draws with replacement from integer values: (support, probabilities).
 
     An n-fold convolution: the inverse FFT of the characteristic function to the n-th power, on a window of +-14
-    standard deviations around the mean (outside lies less than 1e-40). n defaults to the number of values.
+    standard deviations around the mean (less than 1e-40 is outside). n defaults to the number of values.
     """
     drawn = points_of(values)
     n = len(drawn) if n is None else n
@@ -63,7 +64,7 @@ def _spectrum(p: Floats, steps: Ints, n: int, size: int) -> NDArray[np.complex12
 
 
 def places_of(n: int, level: float) -> tuple[int, int]:
-    """The places, from 0, of the ends of an interval among n sorted resamples: as many lie below it as above.
+    """The places, from 0, of the ends of an interval among n sorted resamples: as many are below it as above.
 
     So the interval of B - A is that of A - B with the signs turned.
     """

@@ -92,7 +92,7 @@ class Differ:
         self._near = not points.size or int(points.max()) - int(points.min()) <= 2
 
     def p(self, i: int, j: int) -> float:
-        """What `flip_p` says of i - j. Raises ValueError where points differ by more than 2."""
+        """The result of `flip_p` for i - j. Raises ValueError if points differ by more than 2."""
         if self._units is not None and self._near:
             return unit_p(self._sums[i] - self._sums[j])
         return flip_p(self._arrays[i] - self._arrays[j], self._units)

@@ -1,4 +1,4 @@
-"""Outcomes as integers, and which questions stand or fall together."""
+"""Outcomes as integers, and the groups of questions that are drawn together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 Outcomes = str | Sequence[int] | NDArray[Any]
 """Outcome letters of a scorecard (`ciauf`), or integers such as points in {-1, 0, 1}; one a question."""
 Lessons = Sequence[int | None] | Sequence[str | None]
-"""The lesson of each question: a scorecard's numbers or names; -1 or None for none; empty where none is known."""
+"""The lesson of each question: a scorecard's numbers or names; -1 or None for none; empty if none is known."""
 
 _POINTS = {"c": 1, "i": -1, "a": 0, "u": 0, "f": 0}
 _STRICT = {"c": 1, "i": -1, "a": 0, "u": -1, "f": -1}
@@ -42,7 +42,7 @@ def strict_points_of(outcomes: str) -> Ints:
 
 
 def same_length(*outcomes: Outcomes) -> list[Ints]:
-    """Points of several systems on the same questions. Raises ValueError where they differ in length."""
+    """Points of several systems on the same questions. Raises ValueError if they differ in length."""
     arrays = [points_of(one) for one in outcomes]
     lengths = dict.fromkeys(len(points) for points in arrays)
     if len(lengths) > 1:
@@ -51,11 +51,11 @@ def same_length(*outcomes: Outcomes) -> list[Ints]:
 
 
 def units_of(lessons: Lessons | None, n: int) -> Ints | None:
-    """The number of each question's unit, counted in order of first occurrence; None where each question is its own.
+    """The number of each question's unit, counted in order of first occurrence; None if each question is its own.
 
-    A unit is what is drawn or flipped as a whole: a lesson, or a question without one. None where no lesson is known,
+    A unit is what is drawn or flipped as a whole: a lesson, or a question without one. None if no lesson is known,
     where no lesson has a second question, and where all questions are of one lesson, which has no other to be drawn
-    or flipped against. Raises ValueError where there are not n lessons.
+    or flipped against. Raises ValueError if there are not n lessons.
     """
     if not lessons:
         return None
@@ -74,7 +74,7 @@ def unit_sums(values: Ints, units: Ints | None) -> Ints:
 
 
 def shared_lessons(lessons: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The lessons of the questions of a table: those that all scorecards state that state any; empty where two differ.
+    """The lessons of the questions of a table: those that all scorecards state that state any; empty if two differ.
 
     Lessons are facts of the questions, so they hold for a scorecard from before they were known as well; were they
     dropped for its sake, all others would look surer than they are.

@@ -32,8 +32,8 @@ def _decisive_p(systems: Sequence[Outcomes], alpha: float, lessons: Lessons | No
     """As `pairwise_p`, where a value may be larger than the exact one as long as both are <= alpha.
 
     The sum of fair signs with sizes s reaches t with probability <= 2 exp(-t^2 / 2 sum(s^2)) (Hoeffding 1963, theorem
-    2). Where that is <= alpha / number of pairs, Holm finds a difference whichever of the two it is given, and finds
-    the same of all other pairs: so the exact sum, the dear part of a large table, is left to the close pairs.
+    2). Where that is <= alpha / number of pairs, Holm finds a difference with either of the two, and the same for all
+    other pairs: so the exact sum, the expensive part of a large table, is computed for close pairs only.
     """
     arrays = same_length(*systems)
     units = units_of(lessons, len(arrays[0]))
@@ -50,7 +50,7 @@ def _decisive_p(systems: Sequence[Outcomes], alpha: float, lessons: Lessons | No
 
 
 def rank_groups(systems: Sequence[Outcomes], alpha: float = 0.05, lessons: Lessons | None = None) -> list[int]:
-    """The rank of each system, in the order given; systems that cannot be told apart share a rank.
+    """The rank of each system, in the order given; systems without an established difference share a rank.
 
     Walk down the distinct scores. The first is the leading score of group 1. A score opens a new group when every
     system that has it differs from every system at the group's leading score (two-sided sign-flip p <= alpha after

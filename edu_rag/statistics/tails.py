@@ -18,7 +18,7 @@ LARGEST = 128
 LONGEST = 1 << 14
 """Most frequencies of a Fourier sum; what needs more is left to the convolution."""
 _REACH = 9.5
-"""Standard deviations on either side of the tilted mean; by Hoeffding (1963) less than 1e-19 lies outside."""
+"""Standard deviations on either side of the tilted mean; by Hoeffding (1963) less than 1e-19 is outside."""
 _FADED = 92.0
 """A frequency whose weight is below exp(-92 / 2) = 1e-20 is left out."""
 
@@ -63,9 +63,9 @@ def _series(tilt: float, at: NDArray[np.intp], sines: Floats, cosines: Floats, p
 def _tilted_tail(sizes: Floats, times: Floats, reach: int, period: int) -> float:
     """P(sum of signed sizes >= reach > 0).
 
-    The sum is tilted until its mean is `reach` (Esscher 1932), so that the tail is no small difference of large
-    numbers, and its distribution there is summed over the frequencies pi j / period at which the product of
-    cosines, the characteristic function of fair signs, has not faded. Right to 1e-11 of itself, however small.
+    The sum is tilted until its mean is `reach` (Esscher 1932), so that the tail is not a small difference of large
+    numbers, and its distribution there is summed over the frequencies pi j / period at which the product of cosines,
+    the characteristic function of fair signs, has not faded. Right to 1e-11 of itself, however small.
     """
     tilt, bent = _tilt(sizes, times, reach)
     largest = -(-int(sizes[-1]) // 16) * 16
@@ -104,8 +104,8 @@ def _tail(counts: bytes, most: int) -> float:
 def fair_tail(sizes: Ints, most: int) -> float:
     """P(the sum of sizes (integers >= 0) of which each enters by a fair throw is <= most).
 
-    As the sum of `fair_sum(sizes, most)`: the same number up to SHORT, else within 1e-11 of it. What was asked before
-    is remembered: the same differences return in ranks, in pairs and in either reading of the score.
+    As the sum of `fair_sum(sizes, most)`: the same number up to SHORT, else within 1e-11 of it. Earlier results are
+    kept: the same differences occur in ranks, in pairs and in both readings of the score.
     """
     counts = np.bincount(sizes, minlength=1)
     counts[0] = 0

@@ -1,4 +1,4 @@
-"""What a test on n questions can find: smallest detectable difference, power, and the n that a difference needs."""
+"""The power of a test on n questions: smallest detectable difference, power, and the n that a difference needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two parts of one system's questions, such as those that its team declares and the rest, and what tells them apart."""
+"""Two parts of one system's questions, such as those that its team declares and the rest, and whether they differ."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kept(outcomes: str, lessons: Sequence[int], marks: str, mark: str) -> tuple[
 
 
 def part_of(outcomes: str, lessons: Sequence[int], marks: str, mark: str) -> Part | None:
-    """The part of the questions with this mark; None where there is none."""
+    """The part of the questions with this mark; None if there is none."""
     own, own_lessons = kept(outcomes, lessons, marks, mark)
     if not own:
         return None
@@ -40,8 +40,8 @@ def part_of(outcomes: str, lessons: Sequence[int], marks: str, mark: str) -> Par
 def difference_of(first: Part, second: Part) -> tuple[float, float]:
     """95 % interval of the difference first - second of two parts that share no question.
 
-    From the two intervals (MOVER: Zou & Donner 2008, equation 4). A lesson that lies in both parts makes them alike,
-    so that the true interval is narrower than this one.
+    From the two intervals (MOVER: Zou & Donner 2008, equation 4). A lesson in both parts makes them similar, so the
+    true interval is narrower than this one.
     """
     (low_1, high_1), (low_2, high_2) = first.interval, second.interval
     difference = first.score - second.score

@@ -68,7 +68,7 @@ def grading_options(command: F) -> F:
 
 
 def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None = None) -> Grading:
-    """The grading that these options ask for; grades are kept beside the results where no file is named for them."""
+    """The grading that these options ask for; grades are kept next to the results where no file is named for them."""
     from harness.judging.cache import FILE_NAME
     from harness.judging.grading import open_grading
 
@@ -93,7 +93,10 @@ def own_machine_option(command: F) -> F:
 
 
 def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouched:
-    """Who vouches: one's own machine, the file that was named, or else the one beside the results. Raises DataError."""
+    """Who vouches: one's own machine, the file that was named, or else the one next to the results.
+
+    Raises DataError.
+    """
     from harness.trust.rerun_log import OWN_MACHINE, reruns_beside, vouched_by
 
     if own_machine and reruns is not None:
@@ -134,7 +137,7 @@ def typed_command() -> str:
 
 
 def open_dataset(folder: Path) -> Dataset:
-    """The dataset in a folder. Raises DataError where it is none."""
+    """The dataset in a folder. Raises DataError if it is none."""
     from edu_rag.files.dataset import Dataset
 
     return Dataset(folder)
@@ -154,7 +157,7 @@ def board_option(command: F) -> F:
 def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path | None) -> list[Dataset]:
     """The datasets in these folders, each the one that the board pins where a board is given or next to `results`.
 
-    Raises DataError where a folder is not a whole dataset, ConfigError where it is not the board's.
+    Raises DataError if a folder is not a whole dataset, ConfigError if it is not the board's.
     """
     from edu_rag.files.board_file import board_beside, check_pinned, read_board_file
 

@@ -90,7 +90,7 @@ def pr(
     from harness.commands.run_command import caps_of, stopping_like_ctrl_c
     from harness.pulls.pull_request import review
     from harness.pulls.review_json import review_values
-    from harness.pulls.review_records import Request
+    from harness.pulls.review_records import ReviewRequest
     from harness.pulls.review_report import report
     from harness.pulls.sandboxed_runs import Terms
     from harness.scoring.score import now_utc
@@ -99,7 +99,9 @@ def pr(
     if seed is not None:
         terms = replace(terms, new_seed=lambda: seed)
     opened = tuple(open_dataset(folder) for folder in datasets)
-    request = Request(base=base, head=head, datasets=opened, scored_at=now_utc(), author=author, terms=terms, keep=keep)
+    request = ReviewRequest(
+        base=base, head=head, datasets=opened, scored_at=now_utc(), author=author, terms=terms, keep=keep
+    )
     with stopping_like_ctrl_c():
         found = review(request)
     text = report(found)

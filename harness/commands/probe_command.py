@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner) -> Path:
-    """The predictions that probes are held against; where there are none, the system is run first.
+    """The predictions that probes are held against; if there are none, the system is run first.
 
-    Raises SubmissionError where they were made by another version of the system.
+    Raises SubmissionError if they were made by another version of the system.
     """
     from dataclasses import replace
 
@@ -111,10 +111,10 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
     from edu_rag.budget import within_budget
+    from harness.exam.exam import open_exam
     from harness.probing.probe_files import remove_replaced
     from harness.probing.probes import PROBES, Probing, run_probes
     from harness.probing.score_probes import probe_lines, probes_of
-    from harness.scoring.score import open_exam
 
     submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)

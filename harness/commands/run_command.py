@@ -80,7 +80,7 @@ def stopping_like_ctrl_c() -> Iterator[None]:
 
 
 def runnable(folder: Path) -> Submission:
-    """The submission in a folder. Raises SubmissionError where it has no command."""
+    """The submission in a folder. Raises SubmissionError if it has no command."""
     from edu_rag.errors import SubmissionError
     from harness.submission.folder import open_submission
 

@@ -27,8 +27,9 @@ from harness.commands.options import (
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
     from edu_rag.scorecard.card import ScoreCard, Verdict
+    from harness.exam.exam import Exam
     from harness.judging.grading import Grading
-    from harness.scoring.score import Exam, Scored
+    from harness.scoring.score import Scored
     from harness.trust.rerun_log import Vouched
 
 
@@ -172,7 +173,7 @@ class _One:
 
     def exam(self) -> Exam:
         """The exam; and the ids of the pages that may be cited, before the budget begins: these are ours."""
-        from harness.scoring.score import open_exam
+        from harness.exam.exam import open_exam
         from harness.trust.cautions import may_cite, page_ids
 
         self._pages = page_ids(self._dataset, self._split) if may_cite(self._path) else ()

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edu_rag.scorecard.card import Passage, Prediction
+from harness.exam.support import Support, holds_evidence
 from harness.scoring.retrieval import CUTOFFS, Spans, places_of
-from harness.scoring.support import Support, holds_evidence
 
 DEPTH = max(CUTOFFS)
 """Ranks that are compared; what is cited below is not looked at."""
@@ -100,7 +100,7 @@ def _evidence(first: Predictions, second: Predictions, support: Support) -> dict
 def overlap_of(first: Predictions, second: Predictions, support: Support) -> dict[str, Any]:
     """How far two systems cite the same, on the questions for which both cite something; and whose evidence is whose.
 
-    Empty where there is no such question.
+    Empty if there is no such question.
     """
     pairs = [(_passages(first, i), _passages(second, i)) for i in sorted(first.keys() & second.keys())]
     pairs = [(a, b) for a, b in pairs if a and b]

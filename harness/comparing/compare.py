@@ -27,7 +27,8 @@ from edu_rag.statistics import (
 from harness.comparing.citation_overlap import overlap_of
 from harness.comparing.same import caveats, require_same
 from harness.comparing.slice_tests import SliceDifference, slice_differences
-from harness.scoring.score import Exam, now_utc, open_exam, scored_within
+from harness.exam.exam import Exam, open_exam
+from harness.scoring.score import now_utc, scored_within
 from harness.submission.predictions_file import predictions_within
 from harness.submission.target import find_target
 from harness.trust.rerun_log import OWN_MACHINE
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """Which questions to compare on: the dataset, its split and the sample; all None where scorecards say it."""
+    """Which questions to compare on: the dataset, its split and the sample; all None if scorecards say it."""
 
     dataset: Dataset | None
     split: str | None
@@ -57,7 +58,7 @@ class Comparison:
 
     `difference` is that of the scores (paired bootstrap interval and sign-flip p; with lessons unless the scorecards
     state different ones), `strict` that of the strict scores, `correctness` McNemar's test, `detectable` the smallest
-    score difference that one test on these questions finds with 80 % power (None where the two never differ).
+    score difference that one test on these questions finds with 80 % power (None if the two never differ).
     `only_first` and `only_second` are the flips: ids of the questions that only one has right, in order of id.
     With a dataset at hand: ids are question ids (else `#17`, the position), `questions` holds the flipped questions
     by id, `slices` the slices that were tested, in order of attribute and value. With predictions at hand:
@@ -87,7 +88,7 @@ def _card_file(path: Path) -> Path | None:
 
 
 def _exam_of(choice: Choice, cards: Sequence[ScoreCard]) -> Exam | None:
-    """The exam that scorecards name, or that the options choose where there is none; None without a dataset."""
+    """The exam that scorecards name, or that the options choose if there is none; None without a dataset."""
     dataset = choice.dataset
     if dataset is None:
         return None
@@ -114,7 +115,7 @@ def _card(file: Path) -> ScoreCard:
 
 
 def _answered(file: Path, card: ScoreCard, exam: Exam | None) -> Mapping[str, Prediction]:
-    """The predictions that lie beside a scorecard, where they are the ones it was made from and a dataset is given."""
+    """The predictions that are next to a scorecard, where they are the ones it was made from and a dataset is given."""
     path = file.parent / PREDICTIONS
     if exam is None or not path.is_file() or file_sha256(path) != card.predictions_sha256:
         return {}

@@ -11,7 +11,7 @@ from edu_rag.statistics import Paired
 from harness.comparing.citation_overlap import overlap_lines
 from harness.comparing.compare import Comparison
 from harness.comparing.plan_comparison import true_difference
-from harness.comparing.table import Table
+from harness.comparing.table import ComparisonTable
 from harness.comparing.verdict import ALPHA, better, contrary, established, same_predictions
 
 _WIDEST_SLICE = 60
@@ -109,7 +109,7 @@ def labels_of(cards: Sequence[ScoreCard]) -> list[str]:
     return labels
 
 
-def _system_lines(table: Table, labels: Sequence[str], width: int) -> Iterator[str]:
+def _system_lines(table: ComparisonTable, labels: Sequence[str], width: int) -> Iterator[str]:
     yield f"{'rank':>5} {'system':{width}} {'score':>9} {'95 % interval':>22} {'strict':>9}"
     order = sorted(range(len(labels)), key=lambda i: (table.ranks[i], -table.cards[i].counts.score, labels[i]))
     for i in order:
@@ -119,7 +119,7 @@ def _system_lines(table: Table, labels: Sequence[str], width: int) -> Iterator[s
         yield f"{table.ranks[i]:5} {labels[i]:{width}} {score:>9} {interval:>22} {strict:>9}"
 
 
-def _pair_lines(table: Table, labels: Sequence[str], width: int) -> Iterator[str]:
+def _pair_lines(table: ComparisonTable, labels: Sequence[str], width: int) -> Iterator[str]:
     names = f"{'A':{width}} {'B':{width}}"
     yield f"{names} {'A - B':>9} {'95 % interval':>22} {'p':>9} {'McNemar p':>9}"
     for pair in table.pairs:
@@ -130,7 +130,7 @@ def _pair_lines(table: Table, labels: Sequence[str], width: int) -> Iterator[str
         yield f"{names} {numbers}{mark}"
 
 
-def table_lines(table: Table) -> Iterator[str]:
+def table_lines(table: ComparisonTable) -> Iterator[str]:
     """Many systems as readable lines: ranks, then all pairs."""
     labels = labels_of(table.cards)
     width, d = max(map(len, labels)), table.pairs[0].difference

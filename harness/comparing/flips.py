@@ -16,9 +16,10 @@ from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, POINTS, Outcome, Prediction, ScoreCard, Verdict
 from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.comparing.compare import Side
-from harness.explaining.shown_answer import Told, read_sources, tell
+from harness.exam.exam import Exam
+from harness.exam.slices import slice_keys
+from harness.explaining.shown_answer import ShownAnswer, read_sources, tell
 from harness.judging.outcomes import judge
-from harness.scoring.score import Exam, slice_keys
 from harness.submission.predictions_file import predictions_within
 
 Group = Literal["only_first", "only_second", "first_wrong", "second_wrong"]
@@ -53,18 +54,18 @@ class SliceFlips(NamedTuple):
     points: int
 
 
-class Detail(NamedTuple):
+class FlipDetail(NamedTuple):
     """A flip with the question and both answers in full."""
 
     flip: Flip
     question: Question
     gold: Gold
-    first: Told
-    second: Told
+    first: ShownAnswer
+    second: ShownAnswer
 
 
 def group_of(first: str, second: str) -> Group | None:
-    """The group of a question from two outcome letters; None where both earn the same."""
+    """The group of a question from two outcome letters; None if both earn the same."""
     if first == "c" or second == "c":
         return None if first == second else "only_first" if first == "c" else "only_second"
     if (first == "i") == (second == "i"):
@@ -120,9 +121,9 @@ def pick(flips: Sequence[Flip], exam: Exam, limit: int | None) -> list[Flip]:
 
 
 def predictions_beside(path: Path, card: ScoreCard, exam: Exam) -> dict[str, Prediction]:
-    """The predictions that lie beside a scorecard, as `edu-rag score` leaves them; empty where there are none.
+    """The predictions that are next to a scorecard, as `edu-rag score` leaves them; empty if there are none.
 
-    Raises SubmissionError where they are others than the scorecard was made from.
+    Raises SubmissionError if they are others than the scorecard was made from.
     """
     file = (path if path.is_dir() else path.parent) / PREDICTIONS
     if not file.is_file():
@@ -141,7 +142,7 @@ def _verdict(question: Question, gold: Gold, prediction: Prediction | None, outc
     return Verdict(question_id=question.question_id, outcome=outcome, reason=_UNKNOWN_RULES)
 
 
-def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Sequence[Flip]) -> Iterator[Detail]:
+def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Sequence[Flip]) -> Iterator[FlipDetail]:
     """Both answers to each flip, with what was cited and missed. Both sides' predictions must be at hand."""
     questions = [exam.questions[flip.place] for flip in flips]
     ids = {question.question_id for question in questions}
@@ -155,4 +156,4 @@ def details_of(dataset: Dataset, exam: Exam, sides: tuple[Side, Side], flips: Se
         for side, outcome in zip(sides, (flip.first, flip.second), strict=True):
             prediction = side.predictions.get(question.question_id)
             told.append(tell(question, prediction, _verdict(question, gold, prediction, outcome), sources))
-        yield Detail(flip, question, gold, told[0], told[1])
+        yield FlipDetail(flip, question, gold, told[0], told[1])

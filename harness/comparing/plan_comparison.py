@@ -25,7 +25,7 @@ _LARGEST = 2
 """From every answer wrong to every answer right."""
 
 
-class Source(NamedTuple):
+class PlanSource(NamedTuple):
     """Where a spread comes from: two systems by name, and the questions that they were compared on."""
 
     first: str
@@ -35,7 +35,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ComparisonPlan:
     """A plan of a two-sided paired test at level `alpha`.
 
     `detectable` is the smallest true difference found with probability `power` on n questions (None without n; at most
@@ -54,24 +54,24 @@ class Plan:
     found: float | None
 
 
-def spread_from(first: Path, second: Path, choice: Choice) -> Source:
-    """The spread between two systems. Raises SubmissionError where they do not differ on any question."""
+def spread_from(first: Path, second: Path, choice: Choice) -> PlanSource:
+    """The spread between two systems. Raises SubmissionError if they do not differ on any question."""
     (a, b), _ = sides_of([first, second], choice)
     lessons = shared_lessons([a.card.lessons, b.card.lessons])
     spread = spread_of(a.card.outcomes, b.card.outcomes, lessons)
     if not spread.sd:
         raise SubmissionError("power", "the two systems differ by the same points on every question", "give --sd")
-    return Source(a.card.system.slug, b.card.system.slug, a.card.counts.n, spread)
+    return PlanSource(a.card.system.slug, b.card.system.slug, a.card.counts.n, spread)
 
 
 def plan(
-    source: Source | None, *, n: int | None, difference: float | None, sd: float | None, power: float, alpha: float
-) -> Plan:
+    source: PlanSource | None, *, n: int | None, difference: float | None, sd: float | None, power: float, alpha: float
+) -> ComparisonPlan:
     """What follows from what is known; n is the source's where none is given, sd 1.0 where nothing is known."""
     spread = source.spread if source else Spread(_ASSUMED_SD if sd is None else sd, 1.0)
     n = source.n if n is None and source else n
     own = spread.effective_sd
-    return Plan(
+    return ComparisonPlan(
         n=n,
         difference=difference,
         power=power,
@@ -85,7 +85,7 @@ def plan(
     )
 
 
-def plan_values(found: Plan) -> dict[str, Any]:
+def plan_values(found: ComparisonPlan) -> dict[str, Any]:
     """A plan as JSON-ready values."""
     return asdict(found)
 
@@ -95,7 +95,7 @@ def true_difference(found: float) -> str:
     return f"a true difference of {100 * found:.2f} %" if found <= _LARGEST else "no difference that scores can have"
 
 
-def _spread_line(found: Plan) -> str:
+def _spread_line(found: ComparisonPlan) -> str:
     if found.systems:
         source = f"of {found.systems[0]} and {found.systems[1]}"
     else:
@@ -104,7 +104,7 @@ def _spread_line(found: Plan) -> str:
     return f"standard deviation of the difference a question: {found.sd:.3f} ({source}{effect})"
 
 
-def plan_lines(found: Plan) -> Iterator[str]:
+def plan_lines(found: ComparisonPlan) -> Iterator[str]:
     """A plan as readable lines."""
     yield _spread_line(found)
     test = f"a two-sided paired test at level {found.alpha:g}"

@@ -1,4 +1,4 @@
-"""May scorecards be compared? What must be the same, and what a reader has to know where it is not quite."""
+"""May scorecards be compared? What must be the same, and what a reader has to know if it is not quite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired
 
 if TYPE_CHECKING:
-    from harness.scoring.score import Exam
+    from harness.exam.exam import Exam
 
 _FEW_UNITS = 40
 """Below this many lessons the interval is too narrow; docs/scoring.md has the simulation."""

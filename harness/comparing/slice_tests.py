@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from harness.scoring.score import Exam
+    from harness.exam.exam import Exam
 
 MIN_DIFFERING = 6
 """A sign-flip test on fewer units that differ cannot reach p <= 0.05: 2 / 2**5 is 0.0625."""
@@ -33,7 +33,7 @@ class SliceDifference(NamedTuple):
 
 def _members(exam: Exam) -> dict[tuple[str, str], list[int]]:
     """The places of the questions of each slice, in order of attribute and value; lessons and the whole left out."""
-    from harness.scoring.score import slice_keys
+    from harness.exam.slices import slice_keys
 
     found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for place, question in enumerate(exam.questions):

@@ -23,7 +23,7 @@ from harness.comparing.compare import Choice, paired_values, sides_of
 from harness.comparing.same import caveats
 
 
-class Pair(NamedTuple):
+class TestedPair(NamedTuple):
     """Two systems by their place in the table: both tests, and their p after Holm over all pairs of the table."""
 
     first: int
@@ -35,21 +35,21 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ComparisonTable:
     """Systems in the order given, the rank of each (shared where they cannot be told apart), and all pairs i < j.
 
-    `detectable` is the smallest score difference that one test finds with 80 % power for a typical pair; None where
+    `detectable` is the smallest score difference that one test finds with 80 % power for a typical pair; None if
     no two systems differ.
     """
 
     cards: tuple[ScoreCard, ...]
     ranks: tuple[int, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TestedPair, ...]
     detectable: float | None
     caveats: tuple[str, ...]
 
 
-def table_of(cards: Sequence[ScoreCard]) -> Table:
+def table_of(cards: Sequence[ScoreCard]) -> ComparisonTable:
     """Compare scorecards that are on the same questions (see `require_same`); two at least."""
     outcomes = [card.outcomes for card in cards]
     lessons = shared_lessons([card.lessons for card in cards])
@@ -58,11 +58,11 @@ def table_of(cards: Sequence[ScoreCard]) -> Table:
     adjusted = holm([difference.p for difference in differences.values()])
     mcnemar_adjusted = holm([found.p for found in correctness.values()])
     pairs = tuple(
-        Pair(i, j, differences[i, j], p_holm, correctness[i, j], mcnemar_p_holm)
+        TestedPair(i, j, differences[i, j], p_holm, correctness[i, j], mcnemar_p_holm)
         for (i, j), p_holm, mcnemar_p_holm in zip(differences, adjusted, mcnemar_adjusted, strict=True)
     )
     sd = typical_sd(outcomes, lessons)
-    return Table(
+    return ComparisonTable(
         cards=tuple(cards),
         ranks=tuple(rank_groups(outcomes, lessons=lessons)),
         pairs=pairs,
@@ -71,13 +71,13 @@ def table_of(cards: Sequence[ScoreCard]) -> Table:
     )
 
 
-def compare_many(paths: Sequence[Path], choice: Choice) -> Table:
+def compare_many(paths: Sequence[Path], choice: Choice) -> ComparisonTable:
     """Compare what paths stand for: scorecards, predictions or submissions. Raises SubmissionError, DataError."""
     sides, _ = sides_of(paths, choice)
     return table_of([side.card for side in sides])
 
 
-def table_values(table: Table) -> dict[str, Any]:
+def table_values(table: ComparisonTable) -> dict[str, Any]:
     """A table as JSON-ready values."""
     any_pair = table.pairs[0].difference
     return {

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from edu_rag.records import Leak, WebPage
 from edu_rag.scorecard.card import Passage
-from harness.scoring.support import holds_evidence
+from harness.exam.support import holds_evidence
 
 LONG_SPAN = 1_200
 """Characters of one span that are shown in full; of a longer one, its head and its tail."""
 MAX_SPANS = 200
 
 
-class Limits(NamedTuple):
+class ExcerptLimits(NamedTuple):
     """How much of the pages is shown: pages an answer, characters a page, and characters around each span."""
 
     pages: int
@@ -44,7 +44,7 @@ class Window(NamedTuple):
 class Excerpt(NamedTuple):
     """One page's text around the marked spans: windows of pieces.
 
-    `page` is None where the dataset has no such page; `n_outside` counts cited spans that leave the page's text.
+    `page` is None if the dataset has no such page; `n_outside` counts cited spans that leave the page's text.
     """
 
     page_id: str
@@ -106,7 +106,7 @@ def _pieces(text: str, start: int, end: int, marks: Marks) -> tuple[Piece, ...]:
     )
 
 
-def excerpt(page_id: str, page: WebPage | None, marks: Marks, limits: Limits) -> Excerpt:
+def excerpt(page_id: str, page: WebPage | None, marks: Marks, limits: ExcerptLimits) -> Excerpt:
     """The marked parts of one page, at most `limits.characters` of its text (the first window is never left out)."""
     places = tuple(f"[{start}:{end}]" for _, start, end in marks.cited[:MAX_SPANS])
     if page is None:
@@ -135,7 +135,7 @@ def excerpts(
     evidence: Mapping[str, Sequence[tuple[int, int]]],
     leaks: Sequence[Leak],
     pages: Mapping[str, WebPage],
-    limits: Limits,
+    limits: ExcerptLimits,
 ) -> tuple[list[Excerpt], list[Excerpt], int]:
     """Excerpts of the cited pages in order of first citation, of the evidence that was not cited, and how many pages
     of both kinds the limit left out. A cited page stands in both where a place of its evidence is in no cited passage.

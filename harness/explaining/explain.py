@@ -11,12 +11,12 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
+from harness.exam.exam import open_exam
+from harness.exam.support import holds_evidence, offered_pages
 from harness.judging.grading import Grading, grade_all
 from harness.probing.answered_questions import Answered, read_answered
 from harness.scoring.attribution import CAUSES, REMEDIES, attribute
 from harness.scoring.retrieval import places_of
-from harness.scoring.score import open_exam
-from harness.scoring.support import holds_evidence, offered_pages
 from harness.submission.target import Target
 
 MAX_CITED = 100
@@ -26,7 +26,7 @@ MAX_CITED = 100
 class Marked(NamedTuple):
     """A passage with what is marked in it: spans of evidence (in the page's offsets), and whether it holds a leak.
 
-    `rank` is its place among the cited, from 1, or None where it is evidence that was not cited; `page` is None where
+    `rank` is its place among the cited, from 1, or None if it is evidence that was not cited; `page` is None if
     the dataset has no such page, `text` where the passage leaves it.
     """
 
@@ -119,7 +119,7 @@ def explain(
     sample: str | None = None,
     grading: Grading | None = None,
 ) -> Explanation:
-    """Explain a system's answer to one question. Raises SubmissionError where the split or sample has none such."""
+    """Explain a system's answer to one question. Raises SubmissionError if the split or sample has none such."""
     answered = read_answered(open_exam(dataset, split, sample), target)
     exam = answered.exam
     question, prediction = _question(answered, dataset, question_id), answered.predictions.get(question_id)

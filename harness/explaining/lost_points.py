@@ -11,11 +11,12 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import clip, quoted
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, SystemFacts, Verdict
+from harness.exam.exam import Exam, open_exam
 from harness.judging.grading import Grading, grade_all
 from harness.judging.judges import is_offline
 from harness.probing.answered_questions import read_answered
 from harness.scoring.attribution import CAUSES, causes_of, points_lost
-from harness.scoring.score import Exam, open_exam, require_readable
+from harness.scoring.score import require_readable
 from harness.submission.target import Target
 
 MAX_TEXT = 90
@@ -27,7 +28,7 @@ MAX_ANSWER = 80
 class Lost(NamedTuple):
     """A question without a right answer, its verdict, and why: one of harness.scoring.attribution.CAUSES.
 
-    `answer` is what the system answered; None where it gave none.
+    `answer` is what the system answered; None if it gave none.
     """
 
     question: Question
@@ -36,7 +37,7 @@ class Lost(NamedTuple):
     answer: str | None
 
 
-class Losses(NamedTuple):
+class LostPoints(NamedTuple):
     """A system's lost questions in order of id, and the points they cost by cause."""
 
     dataset: str
@@ -48,7 +49,7 @@ class Losses(NamedTuple):
 
 def find_losses(
     dataset: Dataset, split: str, target: Target, sample: str | None = None, grading: Grading | None = None
-) -> Losses:
+) -> LostPoints:
     """Attribute every lost question of a predictions file, in a child with the budget of `edu_rag.budget`.
 
     Raises DataError, SubmissionError or BudgetError.
@@ -61,7 +62,7 @@ def find_losses(
     return _losses(exam, target, grading)
 
 
-def _losses(whole: Exam, target: Target, grading: Grading) -> Losses:
+def _losses(whole: Exam, target: Target, grading: Grading) -> LostPoints:
     exam, system, predictions, probe = answered = read_answered(whole, target)
     if not answered.has_own_pages:
         what = f"these are answers to the probe {probe}, which gave other pages than the dataset's"
@@ -74,21 +75,21 @@ def _losses(whole: Exam, target: Target, grading: Grading) -> Losses:
         for question, verdict, cause in found
         if cause is not None
     ]
-    return Losses(exam.dataset, system, len(exam.questions), lost, points_lost(causes, verdicts))
+    return LostPoints(exam.dataset, system, len(exam.questions), lost, points_lost(causes, verdicts))
 
 
 def _answer(prediction: Prediction | None) -> str | None:
     return prediction.answer if prediction is not None and prediction.status == "ok" else None
 
 
-def lost_to(losses: Losses, cause: str) -> list[Lost]:
-    """The questions lost to a cause. Raises SubmissionError where there is no such cause."""
+def lost_to(losses: LostPoints, cause: str) -> list[Lost]:
+    """The questions lost to a cause. Raises SubmissionError if there is no such cause."""
     if cause not in CAUSES:
         raise SubmissionError("--lost", f"unknown cause {cause[:40]!r}", f"choose from {', '.join(CAUSES)}")
     return [lost for lost in losses.lost if lost.cause == cause]
 
 
-def losses_lines(losses: Losses) -> Iterator[str]:
+def losses_lines(losses: LostPoints) -> Iterator[str]:
     """How many questions, and points, each cause cost."""
     n_points = sum(losses.points.values())
     yield (
@@ -114,7 +115,7 @@ def lost_lines(found: Sequence[Lost], limit: int | None) -> Iterator[str]:
         yield f"… and {len(found) - len(shown):,} more (--limit shows more)"
 
 
-def losses_values(losses: Losses, found: Sequence[Lost], limit: int | None) -> dict[str, Any]:
+def losses_values(losses: LostPoints, found: Sequence[Lost], limit: int | None) -> dict[str, Any]:
     """Losses as JSON-ready values: counts and points by cause, and the questions found."""
     shown = found if limit is None else found[:limit]
     return {

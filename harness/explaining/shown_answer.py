@@ -8,16 +8,16 @@ from typing import NamedTuple
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction, Verdict
-from harness.explaining.excerpts import Excerpt, Limits, excerpts
+from harness.exam.support import Support
+from harness.explaining.excerpts import Excerpt, ExcerptLimits, excerpts
 from harness.reading.answers import read_answer
 from harness.scoring.attribution import attribute
-from harness.scoring.support import Support
 
-LIMITS = Limits(pages=3, characters=900, context=90)
+LIMITS = ExcerptLimits(pages=3, characters=900, context=90)
 """What a page about many questions shows of each answer."""
 
 
-class Sources(NamedTuple):
+class AnswerSources(NamedTuple):
     """What answers are held against: pages by id, evidence, and the leaks of each question."""
 
     pages: Mapping[str, WebPage]
@@ -25,7 +25,7 @@ class Sources(NamedTuple):
     leaks: Mapping[str, Sequence[Leak]]
 
 
-class Told(NamedTuple):
+class ShownAnswer(NamedTuple):
     """One system's answer. `cause` says where a lost point went; `n_left_out` pages are not shown."""
 
     prediction: Prediction | None
@@ -43,7 +43,7 @@ class Told(NamedTuple):
 
 def read_sources(
     dataset: Dataset, split: str, support: Support, question_ids: Collection[str], cited: Iterable[Passage]
-) -> Sources:
+) -> AnswerSources:
     """Read what the telling of these questions needs, and no other page: a large split has a gigabyte of them."""
     leaks: dict[str, list[Leak]] = {}
     for leak in dataset.records("leaks", split, Leak):
@@ -52,21 +52,21 @@ def read_sources(
     wanted = {page_id for page_id, _, _ in cited}
     wanted |= {page_id for question_id in question_ids for page_id in support.evidence.get(question_id, ())}
     wanted |= {leak.page_id for found in leaks.values() for leak in found}
-    return Sources(dataset.pages(split, wanted), support, leaks)
+    return AnswerSources(dataset.pages(split, wanted), support, leaks)
 
 
-def tell(question: Question, prediction: Prediction | None, verdict: Verdict, sources: Sources) -> Told:
+def tell(question: Question, prediction: Prediction | None, verdict: Verdict, sources: AnswerSources) -> ShownAnswer:
     """Everything a page says about one answer."""
     question_id = question.question_id
     evidence = sources.support.evidence.get(question_id, {})
     passages = prediction.passages if prediction else ()
     cited, missed, n_left_out = excerpts(passages, evidence, sources.leaks.get(question_id, ()), sources.pages, LIMITS)
     cause = attribute(question, prediction, verdict, sources.support)
-    return Told(prediction, verdict, cause, cited, missed, n_left_out)
+    return ShownAnswer(prediction, verdict, cause, cited, missed, n_left_out)
 
 
-def label_read(told: Told, question: Question) -> str | None:
-    """The label that an answer names by the rules of reading; None where it names no single choice."""
+def label_read(told: ShownAnswer, question: Question) -> str | None:
+    """The label that an answer names by the rules of reading; None if it names no single choice."""
     said = told.prediction.answer if told.prediction else None
     return None if said is None or not question.choices else read_answer(said, question.choices).label
 

@@ -1,6 +1,6 @@
 """Grades that were paid for once: a file of JSON lines by (question, gold, answer, judge), for re-scoring offline.
 
-It lies beside the results, never in a submission's folder: whoever could write it could grade himself.
+It is next to the results, never in a submission's folder: whoever could write it could grade himself.
 """
 
 from __future__ import annotations

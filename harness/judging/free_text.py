@@ -27,7 +27,9 @@ _NO_VALUE = frozenset({"nan", "null"})
 
 
 class Grade(NamedTuple):
-    """What a judge says of one answer, why, and which judge spoke; `unjudged` is no outcome, and blocks a scorecard."""
+    """What a judge says of one answer, why, and which judge spoke; `unjudged` is not an outcome, and blocks a
+    scorecard.
+    """
 
     outcome: Literal["correct", "incorrect", "abstained", "unparseable", "unjudged"]
     reason: str
@@ -111,7 +113,7 @@ def _readings(answer: str) -> list[str]:
 
 
 def _match(text: str, gold: Sequence[str]) -> str | None:
-    """How a text equals an accepted one, in words; None where it equals none."""
+    """How a text equals an accepted one, in words; None if it equals none."""
     for number, accepted in enumerate(gold):
         if _same(text, accepted):
             return "the gold answer" if number == 0 else f"alias {number} of the gold answer"

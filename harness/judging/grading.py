@@ -65,7 +65,7 @@ class Tally:
 def grade_all(
     questions: Sequence[Question], gold: Mapping[str, Gold], predictions: Mapping[str, Prediction], grading: Grading
 ) -> tuple[list[Verdict], Mapping[str, Any]]:
-    """One verdict for every question, in their order, and `ScoreCard.judges` (empty where no question is free text).
+    """One verdict for every question, in their order, and `ScoreCard.judges` (empty if no question is free text).
 
     Raises UnjudgedError with all answers that no judge could grade.
     """

@@ -35,7 +35,7 @@ class HumanVerdict:
     set: str = ""
 
 
-class Pair(NamedTuple):
+class JudgedPair(NamedTuple):
     """A human verdict and a judge's grade of the same answer."""
 
     verdict: HumanVerdict
@@ -51,8 +51,8 @@ class Pair(NamedTuple):
 class Agreement:
     """A judge against people on n answers, each either correct or not.
 
-    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None where
-    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None where kappa is undefined.
+    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None if
+    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
     """
 
     n: int
@@ -97,7 +97,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class AuditGroup:
     """One group of answers (`all`, a system or a set): the judged ones alone, and all with unjudged as not correct."""
 
     attribute: str
@@ -123,14 +123,14 @@ class JudgeAudit:
     sample: int | None
     seed: int
     n_improper: int
-    groups: tuple[Group, ...]
+    groups: tuple[AuditGroup, ...]
     by_judge: Mapping[str, Mapping[str, int]]
     unjudged: Mapping[str, int]
-    differences: tuple[Pair, ...]
+    differences: tuple[JudgedPair, ...]
 
 
 def cohen_kappa(both: int, judge_only: int, human_only: int, neither: int) -> float | None:
-    """(p_o - p_e) / (1 - p_e) of a 2 x 2 table (Cohen 1960, equation 1); None where p_e is 1, or the table empty."""
+    """(p_o - p_e) / (1 - p_e) of a 2 x 2 table (Cohen 1960, equation 1); None if p_e is 1, or the table empty."""
     n = both + judge_only + human_only + neither
     yes, no = (both + judge_only) * (both + human_only), (human_only + neither) * (judge_only + neither)
     by_chance = yes + no  # n * n * p_e, in whole numbers
@@ -141,7 +141,7 @@ def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -
     """The 95 % percentile interval of kappa, by resampling clusters: one 2 x 2 table a question.
 
     `tables`: (both, judge_only, human_only, neither) of each question. A resample is a multinomial draw over the
-    distinct tables. Resamples in which kappa is undefined are left out; None where none is defined.
+    distinct tables. Resamples in which kappa is undefined are left out; None if none is defined.
     """
     import numpy as np
 
@@ -161,7 +161,7 @@ def kappa_interval(tables: Sequence[tuple[int, int, int, int]], seed: int = 0) -
     return round(float(low), 6), round(float(high), 6)
 
 
-def _agreement(pairs: Sequence[Pair]) -> Agreement:
+def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
     by_question: dict[str, list[int]] = {}
     for pair in pairs:
         table = by_question.setdefault(pair.verdict.question, [0, 0, 0, 0])
@@ -179,9 +179,9 @@ def _agreement(pairs: Sequence[Pair]) -> Agreement:
     )
 
 
-def _group(attribute: str, value: str, pairs: Sequence[Pair]) -> Group:
+def _group(attribute: str, value: str, pairs: Sequence[JudgedPair]) -> AuditGroup:
     judged = [pair for pair in pairs if pair.grade.outcome != "unjudged"]
-    return Group(
+    return AuditGroup(
         attribute=attribute,
         value=value,
         n_unjudged=len(pairs) - len(judged),
@@ -190,9 +190,9 @@ def _group(attribute: str, value: str, pairs: Sequence[Pair]) -> Group:
     )
 
 
-def _groups(pairs: Sequence[Pair]) -> tuple[Group, ...]:
-    by_set: dict[str, list[Pair]] = {}
-    by_system: dict[str, list[Pair]] = {}
+def _groups(pairs: Sequence[JudgedPair]) -> tuple[AuditGroup, ...]:
+    by_set: dict[str, list[JudgedPair]] = {}
+    by_system: dict[str, list[JudgedPair]] = {}
     for pair in pairs:
         by_set.setdefault(pair.verdict.set, []).append(pair)
         for system in dict.fromkeys(pair.verdict.system.split("+")):
@@ -209,7 +209,7 @@ def _place(verdict: HumanVerdict, seed: int) -> str:
 
 
 def read_human(paths: Sequence[Path]) -> list[HumanVerdict]:
-    """The human verdicts of some files. Raises DataError with file, line and field, or where there is none.
+    """The human verdicts of some files. Raises DataError with file, line and field, or if there is none.
 
     Each is read in a child with the budget of `edu_rag.budget`: raises BudgetError too.
     """
@@ -249,9 +249,9 @@ def audit(
     proper = sorted((v for v in everything if v.human is not None), key=lambda v: _place(v, seed))
     if sample is not None and sample > len(proper):
         raise ConfigError("--sample", f"is {sample:,}, but there are {len(proper):,} answers", "give a smaller one")
-    pairs: list[Pair] = []
+    pairs: list[JudgedPair] = []
     for verdict in proper[:sample]:
-        pairs.append(Pair(verdict, judge.grade(verdict.question, verdict.gold, verdict.answer)))
+        pairs.append(JudgedPair(verdict, judge.grade(verdict.question, verdict.gold, verdict.answer)))
         told(pairs[-1].grade)
     spoke: dict[str, dict[str, int]] = {}
     for (name, outcome), n in sorted(Counter((p.grade.judge, p.grade.outcome) for p in pairs).items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.judging.judge_audit import Agreement, Group, JudgeAudit
+from harness.judging.judge_audit import Agreement, AuditGroup, JudgeAudit
 
 
 def _rate(value: float | None) -> str:
@@ -16,7 +16,7 @@ def _interval(value: tuple[float, float] | None) -> str:
     return "-" if value is None else f"{value[0]:.3f} … {value[1]:.3f}"
 
 
-def _name(group: Group) -> str:
+def _name(group: AuditGroup) -> str:
     return "all" if group.attribute == "all" else f"{group.attribute} = {group.value}"
 
 

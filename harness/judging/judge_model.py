@@ -173,7 +173,7 @@ class ModelJudge:
         }
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """Ask the model for its verdict on one answer. Raises ConfigError where no server is named."""
+        """Ask the model for its verdict on one answer. Raises ConfigError if no server is named."""
         if not self.settings.base_url:
             raise ConfigError("EDU_RAG_JUDGE_URL", "is not set", "set it, e.g. to http://127.0.0.1:8000/v1")
         if self._n_failures >= MAX_FAILURES:

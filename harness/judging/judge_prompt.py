@@ -29,7 +29,7 @@ _VALUES: dict[str, Literal["correct", "incorrect", "abstained"]] = {
 }
 
 
-class Prompt(NamedTuple):
+class JudgePrompt(NamedTuple):
     """The two turns of one request."""
 
     system: str
@@ -76,12 +76,12 @@ def neutral(text: str) -> str:
     return _VERDICT_MARKS.sub(lambda found: _COLON.sub("-", found[0]), line)
 
 
-def fill(question: str, gold: Sequence[str], answer: str, form: Template) -> Prompt:
+def fill(question: str, gold: Sequence[str], answer: str, form: Template) -> JudgePrompt:
     """The request for one answer, without its thoughts. The accepted texts are numbered where there are several."""
     accepted = [neutral(text) for text in gold]
     told = accepted[0] if len(accepted) == 1 else " ".join(f"({i}) {text}" for i, text in enumerate(accepted, 1))
     values = {"{question}": neutral(question), "{gold}": told, "{answer}": neutral(without_thought(answer) or answer)}
-    return Prompt(form.system, re.sub(r"\{(?:question|gold|answer)\}", lambda found: values[found[0]], form.user))
+    return JudgePrompt(form.system, re.sub(r"\{(?:question|gold|answer)\}", lambda found: values[found[0]], form.user))
 
 
 def read_verdict(reply: str) -> tuple[Literal["correct", "incorrect", "abstained"] | None, str]:

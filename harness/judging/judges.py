@@ -10,7 +10,7 @@ from edu_rag.errors import ConfigError
 from harness.judging.free_text import FreeTextJudge, Grade, Rules
 
 
-class Chain:
+class JudgeChain:
     """Judges in order, each asked where those before it cannot tell."""
 
     def __init__(self, judges: Sequence[FreeTextJudge]) -> None:
@@ -34,7 +34,7 @@ class Chain:
 
 def is_offline(judge: FreeTextJudge) -> bool:
     """Whether a judge only applies rules: it asks nobody, and keeps nothing that a later question needs."""
-    return isinstance(judge, Rules) or (isinstance(judge, Chain) and all(map(is_offline, judge.parts)))
+    return isinstance(judge, Rules) or (isinstance(judge, JudgeChain) and all(map(is_offline, judge.parts)))
 
 
 def _model() -> FreeTextJudge:
@@ -60,4 +60,4 @@ def open_judge(name: str, cache: Path | None = None, *, rules_first: bool = True
             raise ConfigError("--judge", f"unknown judge {part[:60]!r}", f"known are {', '.join(JUDGES)}")
     others = [JUDGES[part]() for part in dict.fromkeys(names) if part != "rules"]
     first: list[FreeTextJudge] = [Rules()] if rules_first else []
-    return Chain([*first, *(CachedJudge(judge, cache) if cache else judge for judge in others)])
+    return JudgeChain([*first, *(CachedJudge(judge, cache) if cache else judge for judge in others)])

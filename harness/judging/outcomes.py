@@ -17,7 +17,7 @@ _FAULTS = {
 
 
 def said(question_id: str, prediction: Prediction | None) -> str | Verdict:
-    """The answer to read, or the verdict where there is none: no prediction, a fault, an explicit null."""
+    """The answer to read, or the verdict if there is none: no prediction, a fault, an explicit null."""
     if prediction is None:
         return Verdict(question_id=question_id, outcome="failed", reason="no prediction for this question")
     if prediction.status != "ok":
@@ -38,7 +38,7 @@ def _of_choice(question: Question, gold: Gold, answer: str) -> Verdict:
 
 
 def of_free_text(question: Question, gold: Gold, answer: str, free_text: FreeTextJudge) -> Verdict:
-    """What a judge of free text makes of an answer. Raises UnjudgedError where it cannot tell."""
+    """What a judge of free text makes of an answer. Raises UnjudgedError if it cannot tell."""
     grade = free_text.grade(question.text, gold.texts, answer)
     if grade.outcome == "unjudged":
         raise UnjudgedError([Unjudged(question.question_id, grade.reason)], [], 1)
@@ -50,7 +50,7 @@ def judge(
 ) -> Verdict:
     """The verdict on one question; an absent prediction is a failed question, never a dropped one.
 
-    A free_text answer is graded by `free_text`, or by the rules alone. Raises UnjudgedError where that leaves it open.
+    A free_text answer is graded by `free_text`, or by the rules alone. Raises UnjudgedError if that leaves it open.
     """
     answer = said(question.question_id, prediction)
     if isinstance(answer, Verdict):

@@ -21,7 +21,7 @@ _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9
 _MONTH = {name: number for number, name in enumerate(_MONTH_WORDS.split(), 1)}
 _MONTH |= {name[:3]: number for name, number in _MONTH.items()} | {"sept": 9}
 MAX_CHARACTERS = 60
-"""Longer texts are no bare number and no bare date."""
+"""Longer texts are not bare number and no bare date."""
 
 _CURRENCIES = {"$": "usd", "us$": "usd", "€": "eur", "£": "gbp"}
 _NUMBER = re.compile(
@@ -103,7 +103,7 @@ def _date(text: str) -> Quantity | None:
 
 
 def quantity_of(text: str) -> Quantity | None:
-    """The number or date that the whole text is; None where it is neither, or where reading it would be a guess.
+    """The number or date that the whole text is; None if it is neither, or where reading it would be a guess.
 
     `1,250,000` = `1.25 million`; `seven` = `7`; `5 %` = `5 percent`; but `$3.50` is not `3.5`: it has another unit.
     `2021-03-05` = `March 5th, 2021` = `5 Mar 2021`. `3/5/2021`, `007`, and `3.10` without a unit are not read.

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.look.bar_geometry import IntervalBar, Part, interval_bar, outcome_parts
+from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.scorecard.card import Counts, ScoreCard, Verdict
 from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
 from harness.comparing.comparison_text import labels_of
-from harness.comparing.flips import GROUPS, Detail, Flip, Group
+from harness.comparing.flips import GROUPS, Flip, FlipDetail, Group
+from harness.exam.exam import Exam
 from harness.explaining.shown_answer import label_read
 from harness.pages.figure_labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
 from harness.pages.render_page import render
 from harness.pages.verdict_words import headline, remarks
 from harness.scoring.attribution import CAUSES, causes_of, points_lost
-from harness.scoring.score import Exam
 
 MAX_NAME = 48
 FULL = 12
@@ -30,19 +30,19 @@ MANY_VALUES = 12
 MAX_VALUES = 100
 
 
-class SliceRow(NamedTuple):
+class SlicePairRow(NamedTuple):
     """A slice of both scorecards; `p` is Holm's where it was tested."""
 
     attribute: str
     value: str
     counts: tuple[Counts, Counts]
-    parts: tuple[Sequence[Part], Sequence[Part]]
+    parts: tuple[Sequence[BarPart], Sequence[BarPart]]
     difference: float
     p: float | None
 
 
 class CauseRow(NamedTuple):
-    """A cause: questions that each system lost to it, and points; None where its answers are not at hand."""
+    """A cause: questions that each system lost to it, and points; None if its answers are not at hand."""
 
     name: str
     meaning: str
@@ -56,7 +56,7 @@ class FlipGroup(NamedTuple):
     group: Group
     n: int
     points: int
-    details: Sequence[Detail]
+    details: Sequence[FlipDetail]
     listed: Sequence[tuple[Flip, str, str]]
     n_left: int
 
@@ -70,11 +70,11 @@ def _bar(card: ScoreCard) -> IntervalBar:
     return interval_bar(card.counts.score, card.intervals.get("score"))
 
 
-def _slice_rows(comparison: Comparison) -> list[SliceRow]:
+def _slice_rows(comparison: Comparison) -> list[SlicePairRow]:
     a, b = ({(s.attribute, s.value): s.counts for s in card.slices} for card in (comparison.first, comparison.second))
     tested = {(s.attribute, s.value): s.p_holm for s in comparison.slices}
     return [
-        SliceRow(
+        SlicePairRow(
             *key,
             (a[key], b[key]),
             (outcome_parts(a[key]), outcome_parts(b[key])),
@@ -86,9 +86,9 @@ def _slice_rows(comparison: Comparison) -> list[SliceRow]:
     ]
 
 
-def _slice_groups(comparison: Comparison) -> tuple[list[SliceRow], dict[str, tuple[int, list[SliceRow]]]]:
+def _slice_groups(comparison: Comparison) -> tuple[list[SlicePairRow], dict[str, tuple[int, list[SlicePairRow]]]]:
     """Few-valued attributes in one table; of each many-valued one its size and the values that differ most."""
-    by_attribute: dict[str, list[SliceRow]] = {}
+    by_attribute: dict[str, list[SlicePairRow]] = {}
     for row in _slice_rows(comparison):
         by_attribute.setdefault(row.attribute, []).append(row)
     few = [row for rows in by_attribute.values() if len(rows) <= MANY_VALUES for row in rows]
@@ -101,7 +101,7 @@ def _slice_groups(comparison: Comparison) -> tuple[list[SliceRow], dict[str, tup
 
 
 def _points_lost(side: Side, exam: Exam | None) -> dict[str, int]:
-    """Points that each cause cost a system; empty where its answers are not at hand, or were given on other pages."""
+    """Points that each cause cost a system; empty if its answers are not at hand, or were given on other pages."""
     if exam is None or not side.predictions or not side.card.attribution:
         return {}
     verdicts = [

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from edu_rag.look.texts import seconds
 from edu_rag.scorecard.card import Prediction
-from harness.explaining.excerpts import Limits, excerpts
+from harness.exam.support import holds_evidence
+from harness.explaining.excerpts import ExcerptLimits, excerpts
 from harness.explaining.explain import Explanation
-from harness.explaining.shown_answer import Told, label_read, points_text
+from harness.explaining.shown_answer import ShownAnswer, label_read, points_text
 from harness.pages.render_page import render
 from harness.reading.answers import RULE
 from harness.scoring.attribution import CAUSES, REMEDIES
-from harness.scoring.support import holds_evidence
 
-LIMITS = Limits(pages=30, characters=6_000, context=240)
+LIMITS = ExcerptLimits(pages=30, characters=6_000, context=240)
 
 
 class _ShownLeak(NamedTuple):
@@ -48,11 +48,11 @@ def _facts(prediction: Prediction) -> Iterator[tuple[str, str]]:
         yield "Energy", f"{prediction.energy_j:,.1f} J"
 
 
-def _told(explanation: Explanation) -> Told:
+def _told(explanation: Explanation) -> ShownAnswer:
     cited, missed, n_left_out = excerpts(
         explanation.passages, explanation.evidence, explanation.leaks, explanation.pages, LIMITS
     )
-    return Told(explanation.prediction, explanation.verdict, explanation.cause, cited, missed, n_left_out)
+    return ShownAnswer(explanation.prediction, explanation.verdict, explanation.cause, cited, missed, n_left_out)
 
 
 def explain_page(explanation: Explanation, split: str, command: str) -> str:

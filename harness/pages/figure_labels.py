@@ -78,7 +78,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 def side_by_side(
     first: Mapping[str, Any], second: Mapping[str, Any], labels: Mapping[str, str] | None = None
 ) -> list[tuple[str, Any, Any]]:
-    """Rows of (label, value of the first, value of the second), None where one has none; at most 60.
+    """Rows of (label, value of the first, value of the second), None if one has none; at most 60.
 
     With `labels` only the values that they name, in their order; without, all of them under their own names.
     """

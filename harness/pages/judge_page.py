@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edu_rag.look.texts import clip
-from harness.judging.judge_audit import Group, JudgeAudit
+from harness.judging.judge_audit import AuditGroup, JudgeAudit
 from harness.pages.figure_labels import flat
 from harness.pages.render_page import render
 
@@ -16,7 +16,7 @@ def band(kappa: float) -> str:
     return next((word for least, word in _BANDS if kappa >= least), "poor")
 
 
-def group_name(group: Group) -> str:
+def group_name(group: AuditGroup) -> str:
     """What a group of answers is called."""
     return "all answers" if group.attribute == "all" else f"{group.attribute} {clip(group.value, 80) or '(no name)'}"
 

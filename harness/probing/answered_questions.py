@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from edu_rag.scorecard.card import Prediction, SystemFacts
+from harness.exam.exam import Exam
 from harness.probing.permute import may_permute, permute
-from harness.scoring.score import Exam
 from harness.submission.predictions_file import predictions_within
 from harness.submission.run_record import RunRecord, read_run_record
 from harness.submission.target import Target
@@ -32,7 +32,7 @@ class Answered(NamedTuple):
 
 
 def read_answered(exam: Exam, target: Target) -> Answered:
-    """Read what a predictions file answers; the run record beside it tells whether a probe asked.
+    """Read what a predictions file answers; the run record next to it tells whether a probe asked.
 
     A probe's exam holds only what it asked, its choices in the order in which it gave them. Raises DataError,
     SubmissionError or BudgetError.

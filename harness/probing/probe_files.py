@@ -1,4 +1,4 @@
-"""The probes that lie beside a predictions file: which belong to it, and what they answered."""
+"""The probes that are next to a predictions file: which belong to it, and what they answered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from harness.submission.run_record import RunRecord, is_measured, read_run_recor
 
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
-    from harness.scoring.score import Exam
+    from harness.exam.exam import Exam
 
 _FILE = re.compile(
     rf"(?P<table>[^.]+)\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
@@ -31,7 +31,7 @@ _MAX_SHOWN = 3
 """Names of files that are shown for each reason."""
 
 
-class Answered(NamedTuple):
+class ProbeAnswers(NamedTuple):
     """One probe's predictions on those questions of an exam that it asked, and the main run's on the same.
 
     `supported`: ids of the questions with evidence.
@@ -46,7 +46,7 @@ class Answered(NamedTuple):
 
 
 def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | None) -> str:
-    """Why a probe's predictions do not belong beside the main run's, or nothing."""
+    """Why a probe's predictions do not belong next to the main run's, or nothing."""
     if record is None:
         return "without a run record"
     if record.dataset != exam.dataset:
@@ -63,7 +63,7 @@ def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | N
 
 
 class _Beside(NamedTuple):
-    """A probe's file beside the predictions: its name in files, how many questions were asked for, why it is stale."""
+    """A probe's file next to the predictions: its name in files, how many questions were asked for, why it is stale."""
 
     path: Path
     probe: str
@@ -78,7 +78,7 @@ class _Beside(NamedTuple):
 
 
 def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
-    """Every probe of this split beside a predictions file."""
+    """Every probe of this split next to a predictions file."""
     main = read_run_record(predictions)
     for path in sorted((predictions.parent / "probes").glob(f"{exam.split}*.jsonl")):
         match = _FILE.fullmatch(path.name)
@@ -140,18 +140,18 @@ def _fit(probe: str, question: Question) -> bool:
     return may_permute(question) if probe == "permuted" else question.kind != "free_text"
 
 
-def probe_answers(predictions: Path, exam: Exam) -> dict[str, Answered]:
-    """What each probe beside a predictions file answered, by its name in files (`repeat-1`); empty where none was run.
+def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
+    """What each probe next to a predictions file answered, by its name in files (`repeat-1`); empty if none was run.
 
     Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
     read.
     """
     candidates = list(_candidates(predictions, exam))
     main = read_predictions(predictions, exam.known) if candidates else {}
-    best: dict[str, Answered] = {}
+    best: dict[str, ProbeAnswers] = {}
     for name, path, record in candidates:
         said = read_predictions(path, exam.known)
         questions = [q for q in exam.questions if q.question_id in said and _fit(name, q)]
         if len(questions) > len(best[name].questions if name in best else ()):
-            best[name] = Answered(questions, exam.gold, record, said, main, exam.support.evidence.keys())
+            best[name] = ProbeAnswers(questions, exam.gold, record, said, main, exam.support.evidence.keys())
     return best

@@ -20,7 +20,7 @@ MAX_SPANS = 10_000
 """Spans of an answer that are led back: a page cited ten thousand times over must not make a line too long to read."""
 
 
-class Source(NamedTuple):
+class ProbeSource(NamedTuple):
     """What probes are made from: all questions of a split, their pages, and which pages tell of them.
 
     `telling`: ids of the pages that hold a question's evidence, or the question itself, wherever they were found.
@@ -38,7 +38,7 @@ class Source(NamedTuple):
         return page.page_id not in self.telling[question_id] and all(page.page_id != p.page_id for p in own)
 
 
-def source_of(dataset: Dataset, split: str) -> Source:
+def source_of(dataset: Dataset, split: str) -> ProbeSource:
     """Read what probes need. The gold table is never opened; evidence and leaks are."""
     questions, hits, pages = dataset.questions(split), dataset.hits(split), dataset.pages(split)
     evidence = dataset.evidence(split)
@@ -48,7 +48,7 @@ def source_of(dataset: Dataset, split: str) -> Source:
             telling.setdefault(item.question_id, set()).add(item.page_id)
     for leak in dataset.records("leaks", split, Leak):
         telling.setdefault(leak.question_id, set()).add(leak.page_id)
-    return Source(
+    return ProbeSource(
         questions,
         {q.question_id: kept_pages(hits.get(q.question_id, ()), pages) for q in questions},
         evidence,
@@ -85,7 +85,7 @@ def _evidence_page(page: WebPage, evidence: Sequence[Evidence]) -> tuple[WebPage
 class EvidencePages:
     """The evidence-only pages of all supported questions, and the way back from their offsets to the dataset's."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProbeSource) -> None:
         self.pages: dict[str, list[WebPage]] = {}
         self._cuts: dict[tuple[str, str], list[_Cut]] = {}
         for question_id, evidence in source.evidence.items():
@@ -109,7 +109,7 @@ class EvidencePages:
         return replace(prediction, passages=tuple(islice(passages, MAX_SPANS)))
 
 
-def other_pages(source: Source, seed: int) -> dict[str, Sequence[WebPage]]:
+def other_pages(source: ProbeSource, seed: int) -> dict[str, Sequence[WebPage]]:
     """For each question with pages, the pages of another: a seeded derangement.
 
     Questions are put in the order of `draw(seed, "other-pages", question_id)`, and each gets the pages of the next;
@@ -131,7 +131,7 @@ def other_pages(source: Source, seed: int) -> dict[str, Sequence[WebPage]]:
     return {own: source.pages[donors[i]] for i, own in enumerate(ids) if serves(i, donors[i])}
 
 
-def half_noise(source: Source, seed: int) -> dict[str, Sequence[WebPage]]:
+def half_noise(source: ProbeSource, seed: int) -> dict[str, Sequence[WebPage]]:
     """For each question with two pages or more: half of them, rounded down, replaced in place by other questions'.
 
     Pages without evidence are replaced first, so that the evidence is still to be found among the noise; among equals
@@ -156,7 +156,7 @@ def _by_leaving(pages: Sequence[WebPage], telling: frozenset[str], question_id: 
     return sorted(drawn, key=lambda page_id: (page_id in telling, drawn[page_id]))
 
 
-def _noise(source: Source, pool: Sequence[WebPage], question_id: str, seed: int) -> list[WebPage]:
+def _noise(source: ProbeSource, pool: Sequence[WebPage], question_id: str, seed: int) -> list[WebPage]:
     """Half as many pages as the question has: of the pages in order of id, number `draw(seed, "noise", question_id,
     i)`, as an integer, modulo their number, for i = 0, 1, …, leaving out what tells of the question or was taken.
     """

@@ -15,7 +15,7 @@ from edu_rag.records import Question, WebPage
 from edu_rag.sample import choose
 from harness.probing.permute import may_permute, permute
 from harness.probing.probe_names import REPEAT
-from harness.probing.probe_pages import DRAWS, EvidencePages, Source, half_noise, other_pages, source_of
+from harness.probing.probe_pages import DRAWS, EvidencePages, ProbeSource, half_noise, other_pages, source_of
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, require_set, run_task
 from harness.running.task import Task
 from harness.submission.folder import Submission
@@ -26,32 +26,32 @@ def _with(pages: Mapping[str, Sequence[WebPage]]) -> Callable[[Sequence[Question
     return lambda asked: Task([q for q in asked if q.question_id in pages], pages)
 
 
-def _no_context(source: Source, seed: int) -> Callable[[Sequence[Question]], Task]:
+def _no_context(source: ProbeSource, seed: int) -> Callable[[Sequence[Question]], Task]:
     return lambda asked: Task(asked, {})
 
 
-def _evidence_only(source: Source, seed: int) -> Callable[[Sequence[Question]], Task]:
+def _evidence_only(source: ProbeSource, seed: int) -> Callable[[Sequence[Question]], Task]:
     given = EvidencePages(source)
     return lambda asked: Task([q for q in asked if q.question_id in given.pages], given.pages, given.back)
 
 
-def _other_pages(source: Source, seed: int) -> Callable[[Sequence[Question]], Task]:
+def _other_pages(source: ProbeSource, seed: int) -> Callable[[Sequence[Question]], Task]:
     return _with(other_pages(source, seed))
 
 
-def _half_noise(source: Source, seed: int) -> Callable[[Sequence[Question]], Task]:
+def _half_noise(source: ProbeSource, seed: int) -> Callable[[Sequence[Question]], Task]:
     return _with(half_noise(source, seed))
 
 
-def _permuted(source: Source, seed: int) -> Callable[[Sequence[Question]], Task]:
+def _permuted(source: ProbeSource, seed: int) -> Callable[[Sequence[Question]], Task]:
     return lambda asked: Task([permute(q, seed).question for q in asked if may_permute(q)], source.pages)
 
 
-def _repeat(source: Source, seed: int) -> Callable[[Sequence[Question]], Task]:
+def _repeat(source: ProbeSource, seed: int) -> Callable[[Sequence[Question]], Task]:
     return lambda asked: Task(asked, source.pages)
 
 
-PROBES: Mapping[str, Callable[[Source, int], Callable[[Sequence[Question]], Task]]] = {
+PROBES: Mapping[str, Callable[[ProbeSource, int], Callable[[Sequence[Question]], Task]]] = {
     "no-context": _no_context,
     "evidence-only": _evidence_only,
     "other-pages": _other_pages,
@@ -72,7 +72,7 @@ class Probing(NamedTuple):
 
 
 def probe_path(predictions: Path, probe: str) -> Path:
-    """Where a probe's predictions lie: `probes/<split>[-<sample>].<probe>.jsonl` beside the run's."""
+    """Where a probe's predictions lie: `probes/<split>[-<sample>].<probe>.jsonl` next to the run's."""
     return predictions.parent / "probes" / f"{predictions.stem}.{probe}.jsonl"
 
 

@@ -31,7 +31,7 @@ def _chi_square(counts: Any, expected: float) -> Any:
 
 
 def position_p(positions: Mapping[str, Sequence[int]], seed: int = 0, draws: int = DRAWS) -> float | None:
-    """The p of Pearson's X² against places chosen evenly, summed over the numbers of choices; None where nothing was.
+    """The p of Pearson's X² against places chosen evenly, summed over the numbers of choices; None if nothing was.
 
     Every choice is equally likely to stand in every place, so a system that goes by content alone chooses places
     evenly. The distribution of X² is by `draws` seeded multinomial draws, exact enough where counts are small:

@@ -12,14 +12,14 @@ from edu_rag.records import LABELS, Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
 from harness.judging.outcomes import judge
 from harness.probing.permute import permute
-from harness.probing.probe_files import Answered, probe_answers
+from harness.probing.probe_files import ProbeAnswers, probe_answers
 from harness.probing.probe_names import REPEAT
 from harness.probing.rates import position_p, positions_of, stability_of, wilson
 from harness.reading.answers import read_answer
 
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
-    from harness.scoring.score import Exam
+    from harness.exam.exam import Exam
 
 
 def _letters(questions: Sequence[Question], gold: Mapping[str, Gold], predictions: Mapping[str, Prediction]) -> str:
@@ -46,7 +46,7 @@ def _counts(letters: str) -> Counts:
     return Counts(**{str(outcome): found[OUTCOME_LETTERS[outcome]] for outcome in OUTCOMES})
 
 
-def _compared(answered: Answered, letters: str) -> dict[str, Any]:
+def _compared(answered: ProbeAnswers, letters: str) -> dict[str, Any]:
     """What every probe has: counts, rates with the score's interval, and the difference to the main run."""
     from edu_rag.statistics import paired, rate_intervals
 
@@ -67,20 +67,20 @@ def _compared(answered: Answered, letters: str) -> dict[str, Any]:
     }
 
 
-def _supported(answered: Answered, letters: str) -> dict[str, Any]:
-    """The scores on the questions with evidence, where pages can help or mislead; empty where there are none."""
+def _supported(answered: ProbeAnswers, letters: str) -> dict[str, Any]:
+    """The scores on the questions with evidence, where pages can help or mislead; empty if there are none."""
     main = _letters(answered.questions, answered.gold, answered.main)
     held = [i for i, question in enumerate(answered.questions) if question.question_id in answered.supported]
     scores = [_counts("".join(run[i] for i in held)).score for run in (letters, main)]
     return {"supported": {"n": len(held), "score": scores[0], "main_score": scores[1]}} if held else {}
 
 
-def _noisy(answered: Answered) -> dict[str, Any]:
+def _noisy(answered: ProbeAnswers) -> dict[str, Any]:
     letters = _letters(answered.questions, answered.gold, answered.predictions)
     return _compared(answered, letters) | _supported(answered, letters)
 
 
-def _plain(answered: Answered) -> dict[str, Any]:
+def _plain(answered: ProbeAnswers) -> dict[str, Any]:
     return _compared(answered, _letters(answered.questions, answered.gold, answered.predictions))
 
 
@@ -88,7 +88,7 @@ def _share(holds: Sequence[bool]) -> tuple[float, list[float]]:
     return sum(holds) / len(holds), list(wilson(sum(holds), len(holds)))
 
 
-def _rejecting(answered: Answered) -> dict[str, Any]:
+def _rejecting(answered: ProbeAnswers) -> dict[str, Any]:
     """With `rejection`: the share of questions that the system abstained from, as it should."""
     letters = _letters(answered.questions, answered.gold, answered.predictions)
     main = _letters(answered.questions, answered.gold, answered.main)
@@ -100,12 +100,12 @@ def _rejecting(answered: Answered) -> dict[str, Any]:
     }
 
 
-def _without(answered: Answered) -> dict[str, Any]:
+def _without(answered: ProbeAnswers) -> dict[str, Any]:
     letters = _letters(answered.questions, answered.gold, answered.predictions)
     return _rejecting(answered) | _supported(answered, letters)
 
 
-def _permuted(answered: Answered) -> dict[str, Any]:
+def _permuted(answered: ProbeAnswers) -> dict[str, Any]:
     """With `consistency` and the places that were chosen, by number of choices.
 
     Answers are read against the choices as they were given, and the label then goes back to the choice that it was.
@@ -135,7 +135,7 @@ def _permuted(answered: Answered) -> dict[str, Any]:
     )
 
 
-_RATES: Mapping[str, Callable[[Answered], dict[str, Any]]] = {
+_RATES: Mapping[str, Callable[[ProbeAnswers], dict[str, Any]]] = {
     "no-context": _without,
     "evidence-only": _plain,
     "other-pages": _rejecting,
@@ -144,7 +144,7 @@ _RATES: Mapping[str, Callable[[Answered], dict[str, Any]]] = {
 }
 
 
-def _repeated(runs: Sequence[Answered]) -> dict[str, Any]:
+def _repeated(runs: Sequence[ProbeAnswers]) -> dict[str, Any]:
     """The first repeat against the main run, and how alike all runs are, the main one among them."""
     first = runs[0]
     everything = [first.main, *(run.predictions for run in runs)]
@@ -154,7 +154,7 @@ def _repeated(runs: Sequence[Answered]) -> dict[str, Any]:
 
 
 def probes_of(predictions_path: Path, exam: Exam) -> dict[str, Any]:
-    """What the probes beside a predictions file say, by name in the order of NAMES; empty where none was run.
+    """What the probes next to a predictions file say, by name in the order of NAMES; empty if none was run.
 
     Of several samples of one probe, the one with most of the exam's questions counts. Raises DataError for a probe's
     file that cannot be read.
@@ -181,7 +181,7 @@ def _percent(share: float, interval: Sequence[float]) -> str:
 
 
 def _meant(consistency: float | None) -> str:
-    """What a p of places is worth beside the share of questions whose order changed and whose choice did not."""
+    """What a p of places is worth next to the share of questions whose order changed and whose choice did not."""
     if consistency is None:
         return ""
     if consistency == 1:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError, each_fault
 from edu_rag.files.toml import read_toml
-from harness.pulls.tree_differences import MAX_CHANGES, Difference, differences, top_folders
+from harness.pulls.tree_differences import MAX_CHANGES, TreeDifference, differences, top_folders
 from harness.pulls.withdrawal import WITHDRAW, layout_fault
 from harness.submission.file_tree import Fault, place, shown, start_of, told
 from harness.submission.folder import FILE_NAME, SubmissionFile
@@ -63,13 +63,13 @@ def _too_many() -> SubmissionError:
 
 
 def _slug_in(name: str) -> str | None:
-    """The submission that a name lies in; None where it lies in none."""
+    """The submission that a name lies in; None if it lies in none."""
     parts = name.split("/")
     return parts[1] if len(parts) > 2 and parts[0] == FOLDER else None
 
 
 def accounts_of(root: Path, slug: str) -> tuple[str, ...]:
-    """The logins that a submission names, in small letters; empty where it cannot be read."""
+    """The logins that a submission names, in small letters; empty if it cannot be read."""
     try:
         settings = _settings(root, slug)
     except EduRagError:
@@ -107,8 +107,8 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
 
 
 def _parted(
-    base: Path, old: frozenset[str], found: Sequence[Difference], author: str | None
-) -> tuple[str | None, list[Difference], list[Difference]]:
+    base: Path, old: frozenset[str], found: Sequence[TreeDifference], author: str | None
+) -> tuple[str | None, list[TreeDifference], list[TreeDifference]]:
     """Which submission a pull request is about, what it changes there, and what it changes elsewhere.
 
     It is the one that is new, else the one that is the author's, else the first that it names.
@@ -120,7 +120,7 @@ def _parted(
     return slug, own, [one for one in found if slug is None or _slug_in(one.name) != slug]
 
 
-def _foreign_fault(one: Difference, slug: str | None, old: frozenset[str]) -> Fault:
+def _foreign_fault(one: TreeDifference, slug: str | None, old: frozenset[str]) -> Fault:
     other = _slug_in(one.name)
     if other is None:
         return Fault(f"outside {one.how}", one.name, f"{one.what}, outside of one submission's folder", _ALONE)
@@ -140,13 +140,13 @@ class _Pull:
     """What a pull request does to one submission's folder."""
 
     def __init__(
-        self, base: Path, head: Path, author: str | None, slug: str, own: list[Difference], *, is_new: bool
+        self, base: Path, head: Path, author: str | None, slug: str, own: list[TreeDifference], *, is_new: bool
     ) -> None:
         self.base, self.head, self.author, self.slug, self.own = base, head, author, slug, own
         self.prefix = f"{FOLDER}/{slug}/"
         self.is_new = is_new
 
-    def _inside(self, one: Difference) -> str:
+    def _inside(self, one: TreeDifference) -> str:
         return one.name.removeprefix(self.prefix)
 
     def _tree_faults(self) -> list[SubmissionError]:
@@ -198,10 +198,10 @@ class _Pull:
             return what, "let one of its `accounts` open the pull request, or hand in a submission of your own"
         return None
 
-    def _is_new_run(self, one: Difference) -> bool:
+    def _is_new_run(self, one: TreeDifference) -> bool:
         return one.how == "added" and answers_to(self._inside(one)) is not None and one.entry.kind == "file"
 
-    def _edit_fault(self, one: Difference) -> Fault:
+    def _edit_fault(self, one: TreeDifference) -> Fault:
         name = self._inside(one)
         if name.startswith("predictions/") and one.how != "added":
             remedy = "old results stay as they are: leave it, and add predictions under a new name"
@@ -241,7 +241,7 @@ class _Pull:
                 yield SubmissionError(one.name, what, "leave it out")
 
     def _not_a_withdrawal(self) -> list[EduRagError]:
-        """What changed in submission.toml besides `withdrawn`, or why that is no withdrawal."""
+        """What changed in submission.toml besides `withdrawn`, or why that is not a withdrawal."""
         where = f"{self.prefix}{FILE_NAME}"
         try:
             old, new = _settings(self.base, self.slug), _settings(self.head, self.slug)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from edu_rag.errors import EduRagError
 from edu_rag.scorecard.card import ScoreCard
-from harness.pulls.tables import Table
-from harness.scoring.score import Exam, card_of, score_within
+from harness.exam.exam import Exam
+from harness.pulls.tables import PullTable
+from harness.scoring.score import card_of, score_within
 from harness.submission.folder import open_submission
 from harness.submission.target import Target
 from harness.trust.rerun_log import NOBODY
@@ -27,7 +28,7 @@ class Merged(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def scored_now(base: Path, table: Table, exam: Exam, cards: Sequence[ScoreCard], scored_at: datetime) -> Merged:
+def scored_now(base: Path, table: PullTable, exam: Exam, cards: Sequence[ScoreCard], scored_at: datetime) -> Merged:
     """Scorecards of the base's predictions for a table that none of `cards` is on, in order of slug.
 
     What is faulty there is left out without a word: its own team's pull request told it.
@@ -64,7 +65,7 @@ def _left_out(n: int) -> tuple[str, ...]:
     )
 
 
-def _predictions(base: Path, table: Table) -> Iterator[Path]:
+def _predictions(base: Path, table: PullTable) -> Iterator[Path]:
     """The base's files for a table: its own ones first, then those of the whole split."""
     for name in dict.fromkeys((table.name, table.split)):
         for path in sorted((base / "submissions").glob(f"*/predictions/{table.folder}/{name}.jsonl")):

@@ -20,10 +20,10 @@ from harness.check_submission import check_submission
 from harness.pulls.changed_files import Change, judge
 from harness.pulls.copied_submission import take
 from harness.pulls.place_on_board import read_results
-from harness.pulls.review_records import Request, Review
+from harness.pulls.review_records import Review, ReviewRequest
 from harness.pulls.review_warnings import of_claims, of_names, runs_of_team
 from harness.pulls.scoring import Scoring
-from harness.pulls.tables import OWN_BASELINES, Asks, Table, asks_of, board_of, tables_of
+from harness.pulls.tables import OWN_BASELINES, Asks, PullTable, asks_of, board_of, tables_of
 from harness.submission.folder import Submission, open_submission
 
 
@@ -33,17 +33,17 @@ class _Base(NamedTuple):
     The tables at hand, what the board asks of each dataset, the baselines' team, all results, and what cannot be read.
     """
 
-    tables: list[Table]
+    tables: list[PullTable]
     asks: dict[str, Asks]
     baselines_team: str
     cards: list[ScoreCard]
     unreadable: list[str]
 
 
-def review(request: Request) -> Review:
+def review(request: ReviewRequest) -> Review:
     """Judge, check, run, score and compare a pull request; what a stranger can cause is told in the review.
 
-    Raises EduRagError where the base or a dataset is at fault, such as a dataset that is not the board's.
+    Raises EduRagError if the base or a dataset is at fault, such as a dataset that is not the board's.
     """
     board = board_of(request.base)
     team = OWN_BASELINES if board is None else board.baselines_team
@@ -77,7 +77,7 @@ def _without(found: Review, scratch: str) -> Review:
     )
 
 
-def _reviewed(request: Request, base: _Base, change: Change, scratch: Path) -> Review:
+def _reviewed(request: ReviewRequest, base: _Base, change: Change, scratch: Path) -> Review:
     """Take, check and score the submission that a pull request changes."""
     found = Review(change=change)
     try:

@@ -11,12 +11,12 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from harness.pulls.changed_files import Change
 from harness.pulls.place_on_board import Standing
-from harness.pulls.sandboxed_runs import Asked, Terms
-from harness.pulls.tables import Table
+from harness.pulls.sandboxed_runs import SandboxedRun, Terms
+from harness.pulls.tables import PullTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ReviewRequest:
     """A pull request: the trees before and after, who opened it, what it is scored on, and how its system is run.
 
     `keep` is a folder for the predictions that are made here; None keeps none.
@@ -35,10 +35,10 @@ class Request:
 class TableResult:
     """A scored table: the scorecard, where it would stand, what the sandbox was asked, and what is odd about it."""
 
-    table: Table
+    table: PullTable
     card: ScoreCard
     standing: Standing
-    asked: Asked | None = None
+    asked: SandboxedRun | None = None
     warnings: tuple[str, ...] = ()
 
 

@@ -12,11 +12,11 @@ from edu_rag.look.lookalikes import name_key, resembles
 from edu_rag.names import is_slug
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
+from harness.exam.exam import Exam
 from harness.pulls.changed_files import accounts_of, is_among
-from harness.pulls.sandboxed_runs import Asked
-from harness.pulls.tables import Table
+from harness.pulls.sandboxed_runs import SandboxedRun
+from harness.pulls.tables import PullTable
 from harness.rescoring.rerun import FAILED, said
-from harness.scoring.score import Exam
 from harness.submission.folder import Submission, open_submission
 from harness.submission.predictions_file import read_predictions
 
@@ -97,7 +97,7 @@ def _is_given(question: Question, answer: str) -> bool:
 
 
 def of_copies(
-    table: Table, exam: Exam, mine: Sequence[str], card: ScoreCard, base: Path, others: Sequence[ScoreCard]
+    table: PullTable, exam: Exam, mine: Sequence[str], card: ScoreCard, base: Path, others: Sequence[ScoreCard]
 ) -> Iterator[str]:
     """Submissions of the base that gave the very same answers, or nearly, as `mine` (see `readings`), scored on `card`.
 
@@ -139,7 +139,7 @@ def _alike(mine: Sequence[str], theirs: Sequence[str], given: Sequence[bool]) ->
     return sum(same) > MAX_SAME * len(same) or (n_given >= MIN_GIVEN and n_same > MAX_SAME * n_given)
 
 
-def _file(table: Table, base: Path, slug: str) -> Path | None:
+def _file(table: PullTable, base: Path, slug: str) -> Path | None:
     """The base's predictions of a system for a table: its own, or those of the whole split."""
     for name in (table.name, table.split):
         path = base / "submissions" / slug / "predictions" / table.folder / f"{name}.jsonl"
@@ -157,8 +157,8 @@ def of_outcomes(card: ScoreCard) -> Iterator[str]:
             yield f"{n:,} of {counts.n:,} questions are {outcome}: {remedy}"
 
 
-def of_rerun(asked: Asked) -> Iterator[str]:
-    """A system that does not give the answers that were handed in for it."""
+def of_rerun(asked: SandboxedRun) -> Iterator[str]:
+    """A system that does not give the answers that were submitted for it."""
     if asked.n_same < MIN_SAME_AGAIN * asked.n:
         yield f"only {asked.n_same:,} of {asked.n:,} answers were the same when the system was asked again"
 

@@ -1,4 +1,4 @@
-"""Running a handed-in system in the sandbox: over a table without predictions, or a sample of one that has them."""
+"""Running a submitted system in the sandbox: over a table without predictions, or a sample of one that has them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose
-from harness.pulls.tables import Table
+from harness.exam.exam import Exam
+from harness.pulls.tables import PullTable
 from harness.rescoring.rerun import is_same
 from harness.running.hints import hint_for
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, run_task
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
-from harness.scoring.score import Exam
 from harness.submission.folder import Limits, Submission
 from harness.submission.predictions_file import read_predictions
 from harness.submission.run_record import read_run_record
@@ -38,10 +38,10 @@ class OutOfTimeError(SubmissionError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as handed in.
+class SandboxedRun:
+    """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as submitted.
 
-    `is_rerun`: the predictions that are scored were handed in, and these answers only tell whether the system gives
+    `is_rerun`: the predictions that are scored were submitted, and these answers only tell whether the system gives
     them; `seed` is that of their sample. `said`: why not a single one was answered.
     """
 
@@ -105,15 +105,17 @@ class Terms:
         )
 
 
-def ask_all(submission: Submission, table: Table, into: Path, terms: Terms) -> tuple[Path, Asked]:
+def ask_all(submission: Submission, table: PullTable, into: Path, terms: Terms) -> tuple[Path, SandboxedRun]:
     """Ask a system all of a table in the sandbox; return where its predictions are.
 
-    Raises SandboxError where there is none, with nothing run; SubmissionError where nothing was answered in time.
+    Raises SandboxError if there is none, with nothing run; SubmissionError where nothing was answered in time.
     """
     return _ask(submission, table, into / "made" / table.folder / f"{table.name}.jsonl", terms, None)
 
 
-def ask_again(submission: Submission, table: Table, exam: Exam, handed_in: Path, into: Path, terms: Terms) -> Asked:
+def ask_again(
+    submission: Submission, table: PullTable, exam: Exam, handed_in: Path, into: Path, terms: Terms
+) -> SandboxedRun:
     """Ask a sample of the questions again that were answered, and count the answers that are the same.
 
     The sample's seed is drawn here and told in the report: one that came from the predictions could be had by trying
@@ -133,7 +135,9 @@ def _count_same(files: tuple[Path, Path], known: Collection[str], asked: Sequenc
     return sum(is_same(q, before.get(q.question_id), now.get(q.question_id)) for q in asked)
 
 
-def _ask(submission: Submission, table: Table, path: Path, terms: Terms, sample: Sample | None) -> tuple[Path, Asked]:
+def _ask(
+    submission: Submission, table: PullTable, path: Path, terms: Terms, sample: Sample | None
+) -> tuple[Path, SandboxedRun]:
     task = task_of(table.dataset, table.split, table.sample)
     if sample is not None:
         task = task._replace(questions=choose(task.questions, sample))
@@ -152,7 +156,7 @@ def _ask(submission: Submission, table: Table, path: Path, terms: Terms, sample:
             raise SubmissionError(f"submissions/{submission.slug}", error.what, remedy) from None
         said = error.what
     made = read_run_record(path)
-    return path, Asked(n=n, n_same=n, is_rerun=False, caps={} if made is None else made.caps, said=said)
+    return path, SandboxedRun(n=n, n_same=n, is_rerun=False, caps={} if made is None else made.caps, said=said)
 
 
 def why_not(error: SandboxError) -> str:

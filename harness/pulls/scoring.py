@@ -12,15 +12,16 @@ from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
+from harness.exam.exam import Exam
 from harness.pulls.changed_files import Change
 from harness.pulls.merged import scored_now
 from harness.pulls.place_on_board import of_table, stand
-from harness.pulls.review_records import Request, TableResult
+from harness.pulls.review_records import ReviewRequest, TableResult
 from harness.pulls.review_warnings import of_citations, of_copies, of_outcomes, of_rerun, readings
-from harness.pulls.sandboxed_runs import Asked, ask_again, ask_all, why_not
-from harness.pulls.tables import Asks, Table
-from harness.rescoring.eligible_predictions import Made, predictions_of
-from harness.scoring.score import Exam, Scored, score_within
+from harness.pulls.sandboxed_runs import SandboxedRun, ask_again, ask_all, why_not
+from harness.pulls.tables import Asks, PullTable
+from harness.rescoring.eligible_predictions import PlacedPredictions, predictions_of
+from harness.scoring.score import Scored, score_within
 from harness.submission.folder import Submission
 from harness.submission.plain_files import MAX_PREDICTIONS_FILE_BYTES
 from harness.submission.target import Target
@@ -36,10 +37,10 @@ MAX_LEFT = 5
 class Scoring:
     """The work on one submission. What is found on the way: `faults`, `warnings`, files `kept`, why it was not run."""
 
-    request: Request
+    request: ReviewRequest
     submission: Submission
     change: Change
-    tables: Sequence[Table]
+    tables: Sequence[PullTable]
     asks: Mapping[str, Asks]
     cards: Sequence[ScoreCard]
     baselines_team: str
@@ -61,13 +62,13 @@ class Scoring:
         found = [self._scored(table, self._handed_in(table, path)) for table, path in served if path in paths]
         return found + [result for table in self._to_run() if (result := self._made_here(table))]
 
-    def _touched(self) -> Iterator[Made]:
+    def _touched(self) -> Iterator[PlacedPredictions]:
         """The predictions files that the pull request brings."""
         for made in predictions_of(self.submission):
             if f"submissions/{self.change.slug}/{made.path.relative_to(self.submission.folder)}" in self.change.files:
                 yield made
 
-    def _to_run(self) -> Iterator[Table]:
+    def _to_run(self) -> Iterator[PullTable]:
         """The tables that a new runnable system is run over: of a dataset that it has no predictions for at all."""
         if not self.submission.settings.command or self.change.kind != "new":
             return
@@ -76,8 +77,8 @@ class Scoring:
             if table.run and table.dataset.manifest.release not in has:
                 yield table
 
-    def _handed_in(self, table: Table, path: Path) -> _Source:
-        """Predictions that were handed in, and what a re-run of some of them says."""
+    def _handed_in(self, table: PullTable, path: Path) -> _Source:
+        """Predictions that were submitted, and what a re-run of some of them says."""
         exam, terms = table.exam(), self.request.terms
         if not self.submission.settings.command or terms.choice == "never" or not terms.n_again or self.sandbox:
             return _Source(exam, path, None, ())
@@ -90,8 +91,8 @@ class Scoring:
             return _Source(exam, path, None, (f"the re-run did not end well: {error}",))
         return _Source(exam, path, None, ())
 
-    def _made_here(self, table: Table) -> TableResult | None:
-        """Predictions made in the sandbox and scored; None where they could not be made."""
+    def _made_here(self, table: PullTable) -> TableResult | None:
+        """Predictions made in the sandbox and scored; None if they could not be made."""
         if self.request.terms.choice == "never":
             self.sandbox = "Nothing of the submission was run: this check was told to run nothing."
         if not self.sandbox:
@@ -115,7 +116,7 @@ class Scoring:
         if self.request.terms.choice == "always":
             self.faults.append(error)
 
-    def _keep(self, table: Table, path: Path) -> None:
+    def _keep(self, table: PullTable, path: Path) -> None:
         """Copy the predictions that were made here to where they belong in a checkout."""
         if self.request.keep is None:
             return
@@ -129,8 +130,8 @@ class Scoring:
             shutil.copyfile(file, self.request.keep / folder / file.name)
             self.kept.append(f"{folder}/{file.name}")
 
-    def _scored(self, table: Table, source: _Source) -> TableResult:
-        """Score predictions, with nobody vouching for what lies beside them. Raises EduRagError."""
+    def _scored(self, table: PullTable, source: _Source) -> TableResult:
+        """Score predictions, with nobody vouching for what is next to them. Raises EduRagError."""
         target = Target(source.path, self.submission.facts, folder=self.submission.folder)
         lengths = page_lengths(table.dataset, table.split) if may_cite(source.path) else {}
         of = partial(_reported, source.exam, lengths)
@@ -156,7 +157,7 @@ class _Source:
 
     exam: Exam
     path: Path
-    asked: Asked | None
+    asked: SandboxedRun | None
     warnings: tuple[str, ...]
 
 
@@ -165,7 +166,7 @@ def _reported(exam: Exam, lengths: Mapping[str, int], scored: Scored) -> tuple[S
     return scored.card, list(of_citations(scored.predictions, lengths)), readings(exam, scored.predictions)
 
 
-def _served(tables: Sequence[Table], made: Sequence[Made]) -> Iterator[tuple[Table, Path]]:
+def _served(tables: Sequence[PullTable], made: Sequence[PlacedPredictions]) -> Iterator[tuple[PullTable, Path]]:
     """Each table with its predictions: its own file, or else that of the whole split."""
     for table in tables:
         files = {one.asked: one.path for one in made}
@@ -175,7 +176,7 @@ def _served(tables: Sequence[Table], made: Sequence[Made]) -> Iterator[tuple[Tab
             yield table, path
 
 
-def _no_table(made: Made, asks: Mapping[str, Asks]) -> SubmissionError | None:
+def _no_table(made: PlacedPredictions, asks: Mapping[str, Asks]) -> SubmissionError | None:
     """Predictions for a sample that the board does not ask for: who may choose the questions may choose easy ones.
 
     In any version of the dataset, and whether it is at hand or not: scoring all carries predictions to the board's
@@ -195,7 +196,7 @@ def _no_table(made: Made, asks: Mapping[str, Asks]) -> SubmissionError | None:
     return None
 
 
-def _not_at_hand(made: Sequence[Made], datasets: Sequence[Dataset]) -> list[str]:
+def _not_at_hand(made: Sequence[PlacedPredictions], datasets: Sequence[Dataset]) -> list[str]:
     """Predictions that nothing is said of here, because their dataset was not given."""
     here = {dataset.manifest.release for dataset in datasets}
     names = sorted({one.asked.release.folder for one in made if one.asked.release not in here})

@@ -16,7 +16,7 @@ from harness.submission.declared_overlap import overlap_lines
 
 if TYPE_CHECKING:
     from harness.pulls.review_records import TableResult
-    from harness.pulls.sandboxed_runs import Asked
+    from harness.pulls.sandboxed_runs import SandboxedRun
 
 MAX_LISTED = 20
 _REPORTED = (
@@ -76,7 +76,7 @@ def _place(result: TableResult) -> str:
 
 def _made(result: TableResult) -> Iterator[str]:
     """Where the predictions come from, and what a re-run said."""
-    asked: Asked | None = result.asked
+    asked: SandboxedRun | None = result.asked
     if asked is None:
         yield "The predictions were handed in; nobody has run the system again."
         yield from ("", _REPORTED)

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from edu_rag.files.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Version, table_name
-from harness.scoring.score import Exam, open_exam
+from harness.exam.exam import Exam, open_exam
 
 PLACE = Path("leaderboard") / BOARD_FILE
 OWN_BASELINES = "EDU-RAG baselines"
 """The team of the project's own baselines, where the base has no board.toml."""
 
 
-class Table(NamedTuple):
+class PullTable(NamedTuple):
     """A split of a dataset, or a sample of it. `run`: runnable systems are run over it; `hidden`: its gold is."""
 
     dataset: Dataset
@@ -46,14 +46,14 @@ class Table(NamedTuple):
 
 
 def board_of(base: Path) -> BoardFile | None:
-    """The base's board.toml; None where it has none. Raises ConfigError or FaultsError."""
+    """The base's board.toml; None if it has none. Raises ConfigError or FaultsError."""
     return read_board_file(base / PLACE) if (base / PLACE).is_file() else None
 
 
-def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[Table]:
+def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[PullTable]:
     """The tables of these datasets that the board has; without a board each dataset's only split.
 
-    Raises ConfigError where a dataset is not the board's: another name, version, or content.
+    Raises ConfigError if a dataset is not the board's: another name, version, or content.
     """
     return [table for dataset in datasets for table in _tables(dataset, board)]
 
@@ -65,7 +65,7 @@ class Asks(NamedTuple):
     newest: Version
 
 
-def asks_of(tables: Sequence[Table], board: BoardFile | None) -> dict[str, Asks]:
+def asks_of(tables: Sequence[PullTable], board: BoardFile | None) -> dict[str, Asks]:
     """What the board asks of each dataset, by the dataset's name, in all its versions.
 
     Of datasets that are not at hand too: what is merged for them is scored later, on a maintainer's machine.
@@ -83,11 +83,11 @@ def asks_of(tables: Sequence[Table], board: BoardFile | None) -> dict[str, Asks]
     }
 
 
-def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[Table]:
+def _tables(dataset: Dataset, board: BoardFile | None) -> Iterator[PullTable]:
     if board is None:
-        yield Table(dataset, dataset.only_split(None), None)
+        yield PullTable(dataset, dataset.only_split(None), None)
         return
     entry = check_pinned(dataset.folder, dataset.manifest, board)  # changed gold would score wrong
     split = dataset.only_split(entry.split)
     for place, sample in enumerate(entry.samples):
-        yield Table(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)
+        yield PullTable(dataset, split, None if sample == WHOLE else sample, run=not place, hidden=entry.hidden_gold)

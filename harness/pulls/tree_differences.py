@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from edu_rag.errors import SubmissionError
-from harness.submission.file_tree import MAX_IN_FOLDER, CrowdedError, Entry, Kind, listing, place, raw
+from harness.submission.file_tree import MAX_IN_FOLDER, CrowdedError, Kind, TreeEntry, listing, place, raw
 
 How = Literal["added", "changed", "removed"]
 MAX_CHANGES = 20_000
@@ -47,11 +47,11 @@ _LEFTOVER_ENDS = (".log", ".partial", ".failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class TreeDifference:
     """One name that is not the same in both trees. `entry` is head's, or base's where it was removed."""
 
     how: How
-    entry: Entry
+    entry: TreeEntry
     what: str
 
     @property
@@ -60,7 +60,7 @@ class Difference:
         return self.entry.name
 
 
-def is_untracked(entry: Entry) -> bool:
+def is_untracked(entry: TreeEntry) -> bool:
     """What our own tools leave in a base, by .gitignore: git does not hold it, so no pull request can remove it."""
     if entry.last in _UNTRACKED or entry.last.endswith(_UNTRACKED_ENDS):
         return True
@@ -69,7 +69,7 @@ def is_untracked(entry: Entry) -> bool:
     return entry.depth == 0 and entry.last in _UNTRACKED_TOP
 
 
-def _by_name(root: Path, folder: str | None, *, is_base: bool) -> dict[str, Entry]:
+def _by_name(root: Path, folder: str | None, *, is_base: bool) -> dict[str, TreeEntry]:
     """The entries of a folder; without `.git` at the top, which is how git keeps the checkout itself."""
     if folder is None:
         return {}
@@ -80,7 +80,7 @@ def _by_name(root: Path, folder: str | None, *, is_base: bool) -> dict[str, Entr
     }
 
 
-def _same_bytes(base: Path, head: Path, entry: Entry) -> bool:
+def _same_bytes(base: Path, head: Path, entry: TreeEntry) -> bool:
     """Whether two regular files of one size hold the same bytes. Raises OSError."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with (
@@ -101,8 +101,8 @@ def _same_bytes(base: Path, head: Path, entry: Entry) -> bool:
     return True
 
 
-def _changed(base: Path, head: Path, old: Entry, new: Entry) -> str | None:
-    """How one name differs between the trees; None where it does not. Folders differ by what they hold."""
+def _changed(base: Path, head: Path, old: TreeEntry, new: TreeEntry) -> str | None:
+    """How one name differs between the trees; None if it does not. Folders differ by what they hold."""
     if old.kind != new.kind:
         return f"was {_A[old.kind]} and is now {_A[new.kind]}"
     if new.kind == "file":
@@ -114,7 +114,7 @@ def _changed(base: Path, head: Path, old: Entry, new: Entry) -> str | None:
     return None if new.kind == "folder" else "cannot be compared"
 
 
-def _file_changed(base: Path, head: Path, old: Entry, new: Entry) -> str | None:
+def _file_changed(base: Path, head: Path, old: TreeEntry, new: TreeEntry) -> str | None:
     if old.size != new.size:
         return "is changed"
     try:
@@ -127,18 +127,18 @@ def _file_changed(base: Path, head: Path, old: Entry, new: Entry) -> str | None:
     return None
 
 
-def _one(base: Path, head: Path, old: Entry | None, new: Entry | None) -> Difference | None:
+def _one(base: Path, head: Path, old: TreeEntry | None, new: TreeEntry | None) -> TreeDifference | None:
     if new is None:
         if old is None:
             raise ValueError("a name that is in neither tree")
-        return Difference(how="removed", entry=old, what="is removed") if old.kind != "folder" else None
+        return TreeDifference(how="removed", entry=old, what="is removed") if old.kind != "folder" else None
     if old is None:
-        return Difference(how="added", entry=new, what="is added") if new.kind != "folder" else None
+        return TreeDifference(how="added", entry=new, what="is added") if new.kind != "folder" else None
     try:
         what = _changed(base, head, old, new)
     except OSError:
         what = "cannot be read"
-    return None if what is None else Difference(how="changed", entry=new, what=what)
+    return None if what is None else TreeDifference(how="changed", entry=new, what=what)
 
 
 class _Sides:
@@ -148,7 +148,7 @@ class _Sides:
         self.base, self.head = base, head
         self.left: list[tuple[str, bool, bool]] = [("", True, True)]
 
-    def step(self) -> Iterator[Difference]:
+    def step(self) -> Iterator[TreeDifference]:
         """What differs within the next folder."""
         folder, in_base, in_head = self.left.pop()
         old = _by_name(self.base, folder if in_base else None, is_base=True)
@@ -178,16 +178,16 @@ class _Sides:
         self.left += reversed(below)
 
 
-def _whole(folder: str, what: str, *, in_base: bool) -> Difference:
-    entry = Entry(name=folder, kind="folder")
-    return Difference(how="changed" if in_base else "added", entry=entry, what=what)
+def _whole(folder: str, what: str, *, in_base: bool) -> TreeDifference:
+    entry = TreeEntry(name=folder, kind="folder")
+    return TreeDifference(how="changed" if in_base else "added", entry=entry, what=what)
 
 
-def differences(base: Path, head: Path) -> tuple[list[Difference], bool]:
+def differences(base: Path, head: Path) -> tuple[list[TreeDifference], bool]:
     """What differs between two checkouts in order of name, and whether that is all; at most MAX_CHANGES.
 
     Nothing is run or imported and no link is followed; files of one size are read, in parts, where both trees have
-    them. Raises SubmissionError where one of the trees is no folder that can be read.
+    them. Raises SubmissionError if one of the trees is not a folder that can be read.
     """
     for root in (base, head):
         try:
@@ -196,7 +196,7 @@ def differences(base: Path, head: Path) -> tuple[list[Difference], bool]:
         except OSError as error:
             raise SubmissionError(root, error.strerror or "cannot be read", "give a checkout's folder") from None
     sides = _Sides(base, head)
-    found: list[Difference] = []
+    found: list[TreeDifference] = []
     while sides.left:
         for one in sides.step():
             if len(found) == MAX_CHANGES:
@@ -206,7 +206,7 @@ def differences(base: Path, head: Path) -> tuple[list[Difference], bool]:
 
 
 def top_folders(root: Path, folder: str) -> list[str]:
-    """The names of the folders within a base's folder, however many; empty where there is none."""
+    """The names of the folders within a base's folder, however many; empty if there is none."""
     try:
         entries = listing(root, folder, _NO_LIMIT)
     except OSError:

@@ -16,7 +16,7 @@ _ALONE = f"change nothing else there; {WITHDRAW}"
 
 
 def layout_fault(base: Path, head: Path, name: str) -> SubmissionError | None:
-    """What changed in a submission's settings file that a reader of its values cannot see; None where nothing did.
+    """What changed in a submission's settings file that a reader of its values cannot see; None if nothing did.
 
     Comments, layout and permissions are the team's words on what was scored: only the line that withdraws is new.
     """

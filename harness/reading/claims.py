@@ -29,7 +29,7 @@ from harness.reading.reading_result import Reading, abstained, named, unparseabl
 
 
 def _with_remark(label: str, remark: str, choices: Mapping[str, str], how: str) -> Reading:
-    """A choice with a remark beside it, on its own line; only `true` and `false` may name the other one there."""
+    """A choice with a remark next to it, on its own line; only `true` and `false` may name the other one there."""
     others = [other for other in names(remark, choices) if other != label]
     if others and fold_punctuation(choices[label]) not in ("true", "false"):
         return unparseable(f"{how} with the text of choice {others[0]}")
@@ -119,7 +119,7 @@ def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None
 
 
 def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
-    """What one line claims, or None where it is prose that is neither a label nor a choice's text."""
+    """What one line claims, or None if it is prose that is neither a label nor a choice's text."""
     written = fold_writing(line)
     stripped = _without_lead(written)
     for text in dict.fromkeys((written, stripped)):

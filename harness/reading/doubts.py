@@ -23,7 +23,7 @@ from harness.reading.patterns import (
 
 _AGAINST = {"true": AGAINST_TRUE, "false": AGAINST_FALSE}
 FEW_WORDS = 10
-"""A line beside the answer that has no more words than this need only name another label to give it as the answer."""
+"""A line next to the answer that has no more words than this need only name another label to give it as the answer."""
 
 
 def _spelled_out(line: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ _LONGEST_MARK = max(map(len, END_MARKS))
 
 
 def without_thought(text: str) -> str | None:
-    """What stands behind the last mark that ends a thought (`</think>`); None where a thought begins and never ends.
+    """What stands behind the last mark that ends a thought (`</think>`); None if a thought begins and never ends.
 
     Some chat templates write the opening mark themselves, so the end alone tells; a text cut inside a thought has
     answered nothing.
@@ -41,7 +41,7 @@ def before_next_question(text: str, q_is_label: bool = False) -> str:
 
 
 def _without_end_marks(text: str) -> str:
-    """`b</s>` is `b`; a mark inside the text stays, so `b</s>c` is no answer."""
+    """`b</s>` is `b`; a mark inside the text stays, so `b</s>c` is not an answer."""
     end = len(text)
     while True:
         while end and text[end - 1].isspace():
@@ -79,7 +79,7 @@ def _json_answers(text: str) -> list[str] | None:
     """The values of the answer keys, where the whole text is one JSON object that has the key `answer`.
 
     `{"answer": "b", "confidence": 0.9}` is `b`. A key given twice, and `final_answer`, `label`, `choice`, `option`,
-    `letter` beside it, must agree. `null` is an abstention. Of lists and objects as values only `["b"]`, a label in
+    `letter` next to it, must agree. `null` is an abstention. Of lists and objects as values only `["b"]`, a label in
     its dress, can be read.
     """
     whole = text.strip()

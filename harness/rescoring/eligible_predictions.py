@@ -14,29 +14,31 @@ from harness.submission.run_record import RunRecord, read_run_record
 from harness.submission.target import Target
 
 
-class Made(NamedTuple):
+class PlacedPredictions(NamedTuple):
     """A predictions file of a submission and the questions that its place says it answers."""
 
     path: Path
     asked: QuestionSet
 
 
-def predictions_of(submission: Submission) -> Iterator[Made]:
+def predictions_of(submission: Submission) -> Iterator[PlacedPredictions]:
     """The predictions files of a submission that lie where one looks for them."""
     for place in present(submission):
         asked = QuestionSet.of_place(place)
         if asked is not None:
-            yield Made(submission.folder / "predictions" / place, asked)
+            yield PlacedPredictions(submission.folder / "predictions" / place, asked)
 
 
-def best_for(dataset: Dataset, made: Iterable[Made], same_questions: Callable[[Made], bool]) -> Iterator[Made]:
+def best_for(
+    dataset: Dataset, made: Iterable[PlacedPredictions], same_questions: Callable[[PlacedPredictions], bool]
+) -> Iterator[PlacedPredictions]:
     """Of each split and sample, the predictions to score on a dataset: its own version's, else the newest older one's.
 
     Never those made for a newer version, and those of an older major only where the questions are known to be the same.
     """
     name, version = dataset.manifest.release
     splits = dataset.splits()
-    newest: dict[tuple[str, str | None], Made] = {}
+    newest: dict[tuple[str, str | None], PlacedPredictions] = {}
     for one in sorted(made, key=lambda one: one.asked.release.version):
         (of, made_for), split, sample = one.asked
         if of != name or made_for > version or split not in splits:
@@ -46,7 +48,7 @@ def best_for(dataset: Dataset, made: Iterable[Made], same_questions: Callable[[M
     yield from (newest[key] for key in sorted(newest, key=lambda key: (key[0], key[1] or "")))
 
 
-def target_of(submission: Submission, made: Made, dataset: Dataset) -> Target:
+def target_of(submission: Submission, made: PlacedPredictions, dataset: Dataset) -> Target:
     """What to score, and for which dataset it was made where that is another. Raises EduRagError."""
     if behind_link(made.path, submission.folder):
         raise SubmissionError(made.path, "is or lies behind a link", "put the file itself there")
@@ -71,7 +73,7 @@ def _release_of(record: RunRecord) -> Release | None:
         return None
 
 
-def on_samples(best: Iterable[Made], tables: Iterable[tuple[str, str]]) -> Iterator[Made]:
+def on_samples(best: Iterable[PlacedPredictions], tables: Iterable[tuple[str, str]]) -> Iterator[PlacedPredictions]:
     """The predictions to score, and on these samples, given as (split, sample), those of whole splits.
 
     A sample's own file goes before the whole split's of the same or an older version.

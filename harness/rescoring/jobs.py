@@ -13,8 +13,8 @@ from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.card_file import FILE_NAME
 from edu_rag.scorecard.results_folder import ResultsFolder, place_of
-from harness.rescoring.eligible_predictions import Made, best_for, on_samples, predictions_of
-from harness.scoring.score import Exam, open_exam, sampled
+from harness.exam.exam import Exam, open_exam, sampled
+from harness.rescoring.eligible_predictions import PlacedPredictions, best_for, on_samples, predictions_of
 from harness.submission.folder import FILE_NAME as SUBMISSION_FILE
 from harness.submission.folder import Submission, open_submission
 
@@ -24,7 +24,7 @@ class Job(NamedTuple):
 
     dataset: Dataset
     submission: Submission
-    made: Made
+    made: PlacedPredictions
     scorecard: Path
 
 
@@ -58,7 +58,7 @@ def _is_older(card: ScoreCard, after: ScoreCard) -> bool:
     return old.name == new.name and old.version < new.version
 
 
-class Exams:
+class OpenExams:
     """Each exam is opened once, whatever the number of submissions."""
 
     def __init__(self, datasets: Sequence[Dataset], results: Results) -> None:
@@ -78,7 +78,7 @@ class Exams:
             self._open[key] = sampled(whole, sample) if sample else whole
         return self._open[key]
 
-    def same_questions(self, dataset: Dataset, made: Made) -> bool:
+    def same_questions(self, dataset: Dataset, made: PlacedPredictions) -> bool:
         """Whether all that is known of another version's questions says that they are this dataset's very questions."""
         known = set(self._prints.get(made.asked, ()))
         for other in self._datasets:
@@ -103,7 +103,7 @@ def submissions_in(folder: Path, faults: list[EduRagError]) -> list[Submission]:
     return found
 
 
-class Plan(NamedTuple):
+class ScoringPlan(NamedTuple):
     """The jobs of one submission on one dataset; or why there are none."""
 
     dataset: Dataset
@@ -112,26 +112,28 @@ class Plan(NamedTuple):
     faults: tuple[EduRagError, ...] = ()
 
 
-def plans(submissions: Sequence[Submission], datasets: Sequence[Dataset], exams: Exams, results: Results) -> list[Plan]:
+def plans(
+    submissions: Sequence[Submission], datasets: Sequence[Dataset], exams: OpenExams, results: Results
+) -> list[ScoringPlan]:
     """What there is to score. Who answered the whole split stands in the tables of its samples too.
 
-    Raises ConfigError where two of the datasets have one name and version.
+    Raises ConfigError if two of the datasets have one name and version.
     """
     versions = [str(dataset.manifest.release) for dataset in datasets]
     if len(set(versions)) < len(versions):
         raise ConfigError("--dataset", f"{max(versions, key=versions.count)} is given twice", "give it once")
-    found: list[Plan] = []
+    found: list[ScoringPlan] = []
     for dataset in datasets:
         chosen = [_chosen(dataset, submission, exams) for submission in submissions]
         handed_in = {(one.asked.split, one.asked.sample) for made, _ in chosen for one in made if one.asked.sample}
         tables = {table for table in results.samples(dataset) | handed_in if _can_be(dataset, table, exams)}
         for submission, (made, faults) in zip(submissions, chosen, strict=True):
             jobs = tuple(_jobs(dataset, submission, on_samples(made, tables), results.folder))
-            found.append(Plan(dataset, submission, jobs, faults))
+            found.append(ScoringPlan(dataset, submission, jobs, faults))
     return sorted(found, key=lambda plan: plan.submission.slug)
 
 
-def _can_be(dataset: Dataset, table: tuple[str, str], exams: Exams) -> bool:
+def _can_be(dataset: Dataset, table: tuple[str, str], exams: OpenExams) -> bool:
     """Whether a sample can be drawn: one that cannot is a fault of whoever handed it in, and of nobody else."""
     try:
         exams.of(dataset, *table)
@@ -140,7 +142,9 @@ def _can_be(dataset: Dataset, table: tuple[str, str], exams: Exams) -> bool:
     return True
 
 
-def _chosen(dataset: Dataset, submission: Submission, exams: Exams) -> tuple[list[Made], tuple[EduRagError, ...]]:
+def _chosen(
+    dataset: Dataset, submission: Submission, exams: OpenExams
+) -> tuple[list[PlacedPredictions], tuple[EduRagError, ...]]:
     """The predictions to score on a dataset; or what is wrong."""
     try:
         same = lambda made: exams.same_questions(dataset, made)  # noqa: E731
@@ -149,7 +153,9 @@ def _chosen(dataset: Dataset, submission: Submission, exams: Exams) -> tuple[lis
         return [], tuple(each_fault(error))
 
 
-def _jobs(dataset: Dataset, submission: Submission, chosen: Iterable[Made], results: Path) -> Iterator[Job]:
+def _jobs(
+    dataset: Dataset, submission: Submission, chosen: Iterable[PlacedPredictions], results: Path
+) -> Iterator[Job]:
     for made in chosen:
         folder = results / dataset.manifest.release.folder / made.asked.table / submission.slug
         yield Job(dataset, submission, made, folder / FILE_NAME)

@@ -1,4 +1,4 @@
-"""A handed-in system run again by maintainers, and what it says now held against the predictions that came with it."""
+"""A submitted system run again by maintainers, and what it says now held against the predictions that came with it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def run_again(
 
 
 def _copied(folder: Path, scratch: Path) -> Path:
-    """A copy of a submission without its predictions: what was handed in must not show to the system."""
+    """A copy of a submission without its predictions: what was submitted must not show to the system."""
     copy = scratch / folder.name
     left_out = shutil.ignore_patterns("__pycache__")
 
@@ -136,9 +136,9 @@ def _agree(before: str, after: str) -> bool:
 
 
 def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
-    """The line that vouches for a target's predictions by the run record beside them.
+    """The line that vouches for a target's predictions by the run record next to them.
 
-    Raises SubmissionError where the record is missing or is not of these bytes, this dataset and this system.
+    Raises SubmissionError if the record is missing or is not of these bytes, this dataset and this system.
     """
     record = read_run_record(target.path)
     if record is None:

@@ -16,8 +16,8 @@ from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.rescoring.eligible_predictions import target_of
-from harness.rescoring.jobs import Exams, Job, Plan, Results, plans, submissions_in
-from harness.rescoring.score_changes import Kept, Move, Rescoring, beside_the_score, move_of
+from harness.rescoring.jobs import Job, OpenExams, Results, ScoringPlan, plans, submissions_in
+from harness.rescoring.score_changes import Kept, Rescoring, ScoreChange, beside_the_score, move_of
 from harness.scoring.score import card_and_trust, score_within, uncollected, write_results
 from harness.submission.target import Target
 from harness.trust.cautions import of_files
@@ -36,12 +36,12 @@ class _Work:
     """What is done while all is scored again."""
 
     def __init__(
-        self, results: Results, exams: Exams, scored_at: datetime, grading: Grading | None, vouched: Vouched
+        self, results: Results, exams: OpenExams, scored_at: datetime, grading: Grading | None, vouched: Vouched
     ) -> None:
         self._results, self._exams, self._scored_at, self._grading = results, exams, scored_at, grading
         self._vouched = vouched
-        self.moves: list[Move] = []
-        self.renewed: list[Move] = []
+        self.moves: list[ScoreChange] = []
+        self.renewed: list[ScoreChange] = []
         self.unvouched: set[str] = set()
         self._told: set[Path] = set()
         self.done: set[Path] = set()
@@ -91,12 +91,12 @@ def rescore(
     """Score every submission's predictions for these datasets again and write what differs under `results`.
 
     A result that is the same keeps its bytes and its time. A faulty file costs its own result alone and is told in
-    `faults`. Results of other datasets and versions stay as they are. Raises ConfigError where there is no folder of
+    `faults`. Results of other datasets and versions stay as they are. Raises ConfigError if there is no folder of
     submissions (one submission is none), or two of the datasets have one name and version.
     """
     faults: list[EduRagError] = []
     there = Results(results)
-    exams = Exams(datasets, there)
+    exams = OpenExams(datasets, there)
     work = _Work(there, exams, scored_at, grading, vouched)
     planned = plans(submissions_in(submissions, faults), datasets, exams, there)
     with Stage("score", total=len(planned), bad="not scored") as stage:
@@ -119,7 +119,7 @@ def rescore(
     )
 
 
-def _score_plan(work: _Work, plan: Plan) -> list[EduRagError]:
+def _score_plan(work: _Work, plan: ScoringPlan) -> list[EduRagError]:
     """Score all that a submission has for a dataset; return what is wrong with it."""
     faults = list(plan.faults)
     for job in plan.jobs:

@@ -13,7 +13,7 @@ import msgspec
 from edu_rag.errors import EduRagError
 from edu_rag.files.jsonl import to_line
 from edu_rag.scorecard.card import ScoreCard
-from harness.scoring.score import Exam
+from harness.exam.exam import Exam
 
 RECORD = "rescoring.json"
 FORMAT = "edu-rag-rescoring-v1"
@@ -23,10 +23,10 @@ _BESIDE = frozenset({"system files changed", "re-run changed", "caps changed", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class ScoreChange:
     """A result that is new or differs from the one before; `question_ids` are those whose outcome changed.
 
-    `before` and `question_ids` are None where there was no result, or where it was on other questions.
+    `before` and `question_ids` are None if there was no result, or where it was on other questions.
     """
 
     system: str
@@ -52,13 +52,13 @@ class Kept:
 class Rescoring:
     """What scoring again found. `n_unchanged` results are the same to the last byte.
 
-    `renewed` were written again, but only what is told beside the score differs: who vouches, under which caps.
+    `renewed` were written again, but only what is told next to the score differs: who vouches, under which caps.
     """
 
     datasets: tuple[str, ...]
     n_unchanged: int
-    moves: tuple[Move, ...]
-    renewed: tuple[Move, ...] = ()
+    moves: tuple[ScoreChange, ...]
+    renewed: tuple[ScoreChange, ...] = ()
     kept: tuple[Kept, ...] = ()
     faults: tuple[EduRagError, ...] = ()
 
@@ -70,7 +70,7 @@ def _as_read_back(card: ScoreCard) -> dict[str, Any]:
 
 
 def causes_of(before: ScoreCard, after: ScoreCard) -> tuple[str, ...]:
-    """Why two results of one system differ, most telling cause first; empty where nothing differs but the time."""
+    """Why two results of one system differ, most telling cause first; empty if nothing differs but the time."""
     was, now = _as_read_back(before), _as_read_back(after)
     if was == now:
         return ()
@@ -106,12 +106,12 @@ def _flipped(before: ScoreCard, after: ScoreCard, exam: Exam) -> tuple[str, ...]
     return tuple(question.question_id for question, was, now in both if was != now)
 
 
-def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> Move | None:
-    """What changed between two results of one system; None where nothing did."""
+def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> ScoreChange | None:
+    """What changed between two results of one system; None if nothing did."""
     causes = (NEW,) if before is None else causes_of(before, after)
     if not causes:
         return None
-    return Move(
+    return ScoreChange(
         system=after.system.slug,
         dataset=after.dataset,
         split=after.split,
@@ -123,8 +123,8 @@ def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> Move | No
     )
 
 
-def beside_the_score(move: Move) -> bool:
-    """Whether all that differs is what is told beside the score, which is no move of it."""
+def beside_the_score(move: ScoreChange) -> bool:
+    """Whether all that differs is what is told next to the score, which is not a move of it."""
     return move.before == move.after and not move.question_ids and _BESIDE.issuperset(move.causes)
 
 

@@ -22,7 +22,7 @@ from edu_rag.scorecard.card_file import scorecard_values
 from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 from harness.judging.grading import Grading
 from harness.rescoring.eligible_predictions import target_of
-from harness.rescoring.jobs import Exams, Job, Results, plans, submissions_in
+from harness.rescoring.jobs import Job, OpenExams, Results, plans, submissions_in
 from harness.rescoring.rescore import GONE, why_kept
 from harness.scoring.score import card_of, score_within
 from harness.trust.rerun_log import NOBODY, Vouched
@@ -73,7 +73,7 @@ def _as_file(card: ScoreCard) -> dict[str, Any]:
 class _Remaking:
     """The scorecards of a results folder, made again one by one."""
 
-    def __init__(self, stored: Results, exams: Exams, grading: Grading | None, vouched: Vouched) -> None:
+    def __init__(self, stored: Results, exams: OpenExams, grading: Grading | None, vouched: Vouched) -> None:
         self._stored, self._exams, self._grading, self._vouched = stored, exams, grading, vouched
 
     def finding(self, path: Path, job: Job) -> Finding:
@@ -108,7 +108,7 @@ class _Remaking:
 
 
 def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:
-    """Whether the copy of the predictions beside a scorecard is of what was scored; it need not be there."""
+    """Whether the copy of the predictions next to a scorecard is of what was scored; it need not be there."""
     copy = path.with_name(PREDICTIONS)
     if copy.is_file() and (found := file_sha256(copy)) != card.predictions_sha256:
         yield Difference(PREDICTIONS, found, card.predictions_sha256)
@@ -129,7 +129,7 @@ def verify(
     """
     faults: list[EduRagError] = []
     stored = Results(results)
-    exams = Exams(datasets, stored)
+    exams = OpenExams(datasets, stored)
     planned = plans(submissions_in(submissions, faults), datasets, exams, stored)
     jobs = {job.scorecard: job for plan in planned for job in plan.jobs}
     broken = {plan.submission.slug: plan.faults[0] for plan in planned if plan.faults}

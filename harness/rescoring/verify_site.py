@@ -20,7 +20,7 @@ SITE_FILE, BOARD_FILE = "site.json", "board.json"
 def verify_site(site: Path, results: Path) -> list[Finding]:
     """What became of a site's files: those that site.json lists, its scorecards, and each row of its board.
 
-    The scorecards themselves are verified by `harness.rescoring.verify`. Raises DataError where there is no site.
+    The scorecards themselves are verified by `harness.rescoring.verify`. Raises DataError if there is no site.
     """
     listed = _listed(site)
     faulty = [*_files(site, listed), *_cards(site, results), *_rows(site)]
@@ -52,7 +52,7 @@ def _files(site: Path, listed: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _cards(site: Path, results: Path) -> Iterator[Finding]:
-    """Each scorecard of the site must be the very file among the results; the predictions beside it that one, too, or,
+    """Each scorecard of the site must be the very file among the results; the predictions next to it that one, too, or,
     where `edu-rag board --submissions` found them elsewhere, the file whose hash the scorecard holds.
     """
     for path in sorted((site / "data").rglob(FILE_NAME)):

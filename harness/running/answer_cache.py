@@ -30,7 +30,7 @@ create index if not exists answers_used on answers (used);
 
 
 def cache_path(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """`answers-v1.sqlite` in $EDU_RAG_CACHE or `~/.cache/edu-rag`; None where there is no home."""
+    """`answers-v1.sqlite` in $EDU_RAG_CACHE or `~/.cache/edu-rag`; None if there is no home."""
     given = environment.get(CACHE_VARIABLE)
     if given:
         return Path(given) / FILE_NAME
@@ -116,7 +116,7 @@ class AnswerCache:
 
 
 def _prediction(question_id: str, key: str, kept: bytes | None) -> Prediction | None:
-    """A kept line as the prediction of a question; None where it is not what was kept under this key."""
+    """A kept line as the prediction of a question; None if it is not what was kept under this key."""
     if not isinstance(kept, bytes) or kept != _signed(key, kept[16:]):
         return None
     try:

@@ -101,7 +101,7 @@ class _CpuWatch:
         self._looked_at = time.monotonic()
 
     def look(self) -> bool:
-        """Raise FaultError where the limit is passed; looks only so often, and says whether it did."""
+        """Raise FaultError if the limit is passed; looks only so often, and says whether it did."""
         if time.monotonic() - self._looked_at < _LOOK_S:
             return False
         self._looked_at = time.monotonic()
@@ -112,7 +112,7 @@ class _CpuWatch:
         return True
 
 
-class System:
+class ChildSystem:
     """One running system, spoken to in lines; a context manager that leaves none of its processes behind.
 
     `cpu_limit_s` is in CPU seconds a question, where its processes are counted; `masked` are keys that it was given.
@@ -144,7 +144,7 @@ class System:
         os.set_blocking(self._stdin.fileno(), False)
         os.set_blocking(self._stdout.fileno(), False)
 
-    def __enter__(self) -> System:
+    def __enter__(self) -> ChildSystem:
         return self
 
     def __exit__(
@@ -254,7 +254,7 @@ class System:
         return FaultError(status, "; ".join(filter(None, [reason, self._process.caps_hit()])), ended=True)
 
     def _require_memory(self) -> None:
-        """Raise FaultError where one of its processes was killed at the memory cap, though others may go on: else it
+        """Raise FaultError if one of its processes was killed at the memory cap, though others may go on: else it
         depends on chance what becomes of it.
         """
         if self._process.is_out_of_memory():

@@ -10,7 +10,7 @@ from edu_rag.errors import SubmissionError
 
 
 def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise SubmissionError where one of these paths is a link or anything but a plain file, or lies behind a link.
+    """Raise SubmissionError if one of these paths is a link or anything but a plain file, or lies behind a link.
 
     Looked at are the parts below `folder`; those above it are the caller's own.
     """

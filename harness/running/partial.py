@@ -23,7 +23,7 @@ class Partial:
     """Answers kept as they come in `<file>.partial`: a first line that names the run, then one prediction a line.
 
     The file is only ever appended to and cut at its end, so that no kill can lose an answer that was kept; it is
-    locked while a run writes it. Raises SubmissionError where another run does. Where `run["limits"]` have changed,
+    locked while a run writes it. Raises SubmissionError if another run does. Where `run["limits"]` have changed,
     answers stay and faults are asked again: more time may be what they wanted.
     """
 

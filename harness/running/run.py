@@ -21,7 +21,7 @@ from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.running.answer_cache import AnswerCache, key_of
-from harness.running.child_system import System, child_environment, is_secret
+from harness.running.child_system import ChildSystem, child_environment, is_secret
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.hints import hint_for
 from harness.running.own_places import require_own_places
@@ -85,7 +85,7 @@ def run_submission(
 ) -> Path:
     """Run a submission's command over a split (or a sample) and write its predictions file; return the path.
 
-    An interrupted run goes on where it stopped. stderr of the system is kept beside the predictions. Raises
+    An interrupted run goes on where it stopped. stderr of the system is kept next to the predictions. Raises
     ConfigError where a variable to pass is not set, and SubmissionError, after writing, where nothing was answered.
     """
     path = submission.predictions_path(dataset.manifest.release.folder, split, sample)
@@ -101,7 +101,7 @@ def hiding(dataset: Dataset, manner: Manner) -> Manner:
 
 
 def require_set(manner: Manner) -> None:
-    """Raise ConfigError where a variable that is to be passed on is not set."""
+    """Raise ConfigError if a variable that is to be passed on is not set."""
     missing = [name for name in manner.passed if name not in manner.environment]
     if missing:
         raise ConfigError("--pass-env", f"not set: {', '.join(missing)}", "export it, or leave the option out")
@@ -124,7 +124,7 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
 
 
 def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
-    """Ask a task, write its predictions to `path` and the finished record beside them; return the path."""
+    """Ask a task, write its predictions to `path` and the finished record next to them; return the path."""
     started, marks, log_path = manner.monotonic(), file_marks(submission.folder), path.with_suffix(".log")
     written_to = (path, partial_path(path), log_path, record_path(path), failed_path(path))
     require_own_places(submission.folder, written_to)
@@ -243,7 +243,7 @@ def _ask(
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
         masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
-        runner = Runner(lambda: System(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
+        runner = Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):
@@ -293,7 +293,7 @@ def _why(prediction: Prediction, log: SystemLog) -> str:
 def _tell(
     folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
 ) -> None:
-    """Say what failed and where the reasons are. Raises SubmissionError where nothing was answered.
+    """Say what failed and where the reasons are. Raises SubmissionError if nothing was answered.
 
     `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not
     named.

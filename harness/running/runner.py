@@ -1,4 +1,4 @@
-"""Asking a system one question after another: it is started anew when it has ended, and a fault costs its question."""
+"""Asking a system one question after another: it is started again when it has ended, and a fault costs its question."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edu_rag.errors import RecordError
 from edu_rag.files.typed import first_line, to_record
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Prediction
-from harness.running.child_system import FaultError, Reply, System
+from harness.running.child_system import ChildSystem, FaultError, Reply
 from harness.running.response_text import without_ids
 from harness.running.task import question_line
 from harness.submission.folder import Limits
@@ -67,7 +67,7 @@ def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
         return Prediction(question_id=question_id, answer=None, status="protocol", response=fault)
 
 
-def _reason(fault: FaultError, reason: str, system: System | None, random_id: str, *, first: bool) -> str:
+def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_id: str, *, first: bool) -> str:
     """The fault's reason; of a process that ended by itself, with what it said last on stderr."""
     if fault.is_known:
         return reason
@@ -82,11 +82,11 @@ def _reason(fault: FaultError, reason: str, system: System | None, random_id: st
 class Runner:
     """Asks one question after another, starting the system anew when it has ended."""
 
-    def __init__(self, start: Callable[[], System], limits: Limits, new_id: Callable[[], str]) -> None:
+    def __init__(self, start: Callable[[], ChildSystem], limits: Limits, new_id: Callable[[], str]) -> None:
         self._start = start
         self._limits = limits
         self._new_id = new_id
-        self._system: System | None = None
+        self._system: ChildSystem | None = None
         self._answered = False
         self._barren = 0
         self._given: set[str] = set()

@@ -1,4 +1,4 @@
-"""What a system writes on stderr, kept beside its predictions up to a size: the end is what explains a fault."""
+"""What a system writes on stderr, kept next to its predictions up to a size: the end is what explains a fault."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _UNWATCHED = (
 
 
 def wanted_caps(caps: Caps | None) -> dict[str, Any]:
-    """What makes one run's caps differ from another's, whatever the machine; None is no sandbox."""
+    """What makes one run's caps differ from another's, whatever the machine; None is not a sandbox."""
     return dict(NONE) if caps is None else {"sandbox": "bubblewrap", **to_plain(caps)}
 
 

@@ -90,7 +90,7 @@ class Cgroups:
 
 
 def _counted(path: Path, name: str) -> int:
-    """A number of a file of `name number` lines; 0 where it is not there."""
+    """A number of a file of `name number` lines; 0 if it is not there."""
     with contextlib.suppress(OSError, ValueError):
         for line in path.read_text().splitlines():
             first, _, value = line.partition(" ")
@@ -196,7 +196,7 @@ def _make_v2(caps: Caps, own: Mapping[str, str], root: Path) -> Cgroups | None:
 
 
 def make_cgroups(caps: Caps, *, root: Path = ROOT, own: str | None = None) -> Cgroups | None:
-    """Groups for a run, or None where this machine has none for us; `own` is the text of /proc/self/cgroup."""
+    """Groups for a run, or None if this machine has none for us; `own` is the text of /proc/self/cgroup."""
     if own is None:
         path = Path("/proc/self/cgroup")
         own = path.read_text() if path.is_file() else ""

@@ -26,8 +26,8 @@ _WAIT_S = 30.0
 _BY_CGROUP = "run as root, or as a user whom systemd has delegated a cgroup with memory and pids"
 
 
-class Check(NamedTuple):
-    """One protection: whether it is in force here, by what, and what to do where it is not."""
+class SandboxCheck(NamedTuple):
+    """One protection: whether it is in force here, by what, and what to do if it is not."""
 
     name: str
     in_force: bool
@@ -49,7 +49,7 @@ def _seen(sandbox: Sandbox) -> Mapping[str, str]:
     return {name: value.strip() for name, _, value in rows}
 
 
-def _looks(seen: Mapping[str, str]) -> Iterator[Check]:
+def _looks(seen: Mapping[str, str]) -> Iterator[SandboxCheck]:
     """Each protection by the value that shows it from inside."""
     for name, key, wanted, detail in (
         ("no rights", "CapEff", "0000000000000000", "no capability"),
@@ -65,25 +65,27 @@ def _looks(seen: Mapping[str, str]) -> Iterator[Check]:
     ):
         found = seen.get(key, "nothing")
         remedy = "" if found == wanted else "report it with the output of `edu-rag sandbox --json`"
-        yield Check(name, found == wanted, detail if found == wanted else f"{key} is {found}", remedy)
+        yield SandboxCheck(name, found == wanted, detail if found == wanted else f"{key} is {found}", remedy)
 
 
-def _caps(sandbox: Sandbox) -> Iterator[Check]:
+def _caps(sandbox: Sandbox) -> Iterator[SandboxCheck]:
     caps, facts = sandbox.caps, sandbox.facts
     whole = sandbox.cgroups is not None or "watched" in facts["memory"]
     memory = f"{caps.memory_bytes / GIB:.3g} GiB ({facts['memory']})"
-    yield Check("memory as a whole", whole, memory, "" if whole else _BY_CGROUP)
-    yield Check("processes", True, f"{caps.n_processes} ({facts['processes']})")
-    yield Check("CPU time a question", True, f"{caps.cpu_limit_s(1):g} s for each second of its limit ({facts['cpu']})")
-    yield Check("room in /tmp and /dev/shm", True, f"{caps.tmp_bytes / GIB:.3g} GiB, {caps.shm_bytes >> 20} MiB")
+    yield SandboxCheck("memory as a whole", whole, memory, "" if whole else _BY_CGROUP)
+    yield SandboxCheck("processes", True, f"{caps.n_processes} ({facts['processes']})")
+    yield SandboxCheck(
+        "CPU time a question", True, f"{caps.cpu_limit_s(1):g} s for each second of its limit ({facts['cpu']})"
+    )
+    yield SandboxCheck("room in /tmp and /dev/shm", True, f"{caps.tmp_bytes / GIB:.3g} GiB, {caps.shm_bytes >> 20} MiB")
 
 
-def examine(caps: Caps, *, search_path: str | None = None) -> list[Check]:
+def examine(caps: Caps, *, search_path: str | None = None) -> list[SandboxCheck]:
     """Every protection of the sandbox on this machine; a single failed check where it cannot be started."""
     with tempfile.TemporaryDirectory(prefix="edu-rag-doctor-") as folder:
         try:
             with open_sandbox(Path(folder), {}, caps, search_path=search_path) as sandbox:
-                started = Check("sandbox", True, f"{sandbox.facts['version']}, user {sandbox.facts['user']}")
+                started = SandboxCheck("sandbox", True, f"{sandbox.facts['version']}, user {sandbox.facts['user']}")
                 return [started, *_looks(_seen(sandbox)), *_caps(sandbox)]
         except SandboxError as error:
-            return [Check("sandbox", False, error.what, error.remedy)]
+            return [SandboxCheck("sandbox", False, error.what, error.remedy)]

@@ -24,7 +24,7 @@ from harness.sandbox.policy import words
 from harness.sandbox.process_guard import Guard, guarded
 from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
 from harness.sandbox.seccomp import program
-from harness.sandbox.staging import NOBODY, Stage, open_to_others, stage_of
+from harness.sandbox.staging import NOBODY, StagedFolder, open_to_others, stage_of
 from harness.sandbox.system_process import Process, own_python
 
 _CPU_S = 86_400
@@ -60,7 +60,7 @@ class Sandbox:
 
     tools: Mapping[str, str]
     runtime: Runtime
-    stage: Stage
+    stage: StagedFolder
     caps: Caps
     cgroups: Cgroups | None
     guard: Guard
@@ -68,7 +68,7 @@ class Sandbox:
     facts: Mapping[str, Any]
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:
-        """Start a command in /app. Raises OSError where the machine has no room for it."""
+        """Start a command in /app. Raises OSError if the machine has no room for it."""
         return self._start(own_python(command), self.runtime.environment, stderr_fd)
 
     def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int) -> BoxedProcess:

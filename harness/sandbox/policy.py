@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.sandbox.caps import Caps
 from harness.sandbox.runtime import APP, Mount, Runtime
-from harness.sandbox.staging import NOBODY, Stage
+from harness.sandbox.staging import NOBODY, StagedFolder
 
 _NAMESPACES = (
     "--unshare-user",
@@ -50,7 +50,7 @@ _COVER_BYTES = 4_096
 
 
 def words(
-    runtime: Runtime, stage: Stage, caps: Caps, environment: Mapping[str, str], *, staged: Mapping[Path, Path]
+    runtime: Runtime, stage: StagedFolder, caps: Caps, environment: Mapping[str, str], *, staged: Mapping[Path, Path]
 ) -> list[str]:
     """Everything that bubblewrap is told but descriptors and the command, in the order in which it is done.
 

@@ -31,7 +31,7 @@ class Guard:
         self._shell = shell
 
     def watch(self, group: int) -> None:
-        """Have a process group killed with us. Raises OSError where the guard itself is gone."""
+        """Have a process group killed with us. Raises OSError if the guard itself is gone."""
         self._say(f"+ {group}\n")
 
     def forget(self, group: int) -> None:

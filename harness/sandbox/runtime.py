@@ -66,7 +66,7 @@ def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
 
 
 def _prefixes() -> Iterator[Mount]:
-    """What Python itself has in its folders: beside it may lie a checkout, a home, or all of the machine (`/`)."""
+    """What Python itself has in its folders: next to it may lie a checkout, a home, or all of the machine (`/`)."""
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
         for name in _OF_PYTHON if Path(prefix) != Path("/") else ():  # there its parts are those of `_top`
             yield from _both(Path(prefix) / name)
@@ -75,7 +75,7 @@ def _prefixes() -> Iterator[Mount]:
 def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, list[Path]]]:
     """The variable that names a folder of models, the folder, and what of it is shown.
 
-    Of the Hub's cache only models: beside them lie datasets, perhaps this one with its gold, and the user's token.
+    Of the Hub's cache only models: next to them lie datasets, perhaps this one with its gold, and the user's token.
     """
     cache = Path(environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "/nonexistent")) / ".cache")
     models = Path(environment.get("EDU_RAG_MODELS") or cache / "edu-rag" / "models")
@@ -146,7 +146,7 @@ def _shows(runtime: Runtime, place: Path) -> bool:
 
 
 def require_hidden(runtime: Runtime, hidden: Iterable[Path], submission: Path | None = None) -> None:
-    """Raise SandboxError where a folder that holds answers would show inside, or in the copy of a submission."""
+    """Raise SandboxError if a folder that holds answers would show inside, or in the copy of a submission."""
     for folder in hidden:
         real = folder.resolve()
         if submission is not None and _within(real, [submission.resolve()]):

@@ -24,7 +24,7 @@ DENIED = (
     "clock_adjtime64", "adjtimex", "stime", "iopl", "ioperm", "sethostname", "setdomainname", "mknod", "mknodat",
     "move_pages", "migrate_pages", "mbind", "set_mempolicy", "ioprio_set",
 )  # fmt: skip
-"""Answered with EPERM. A name that this machine does not know is no call of its."""
+"""Answered with EPERM. A name that this machine does not know is not a call of its."""
 DENIED_NUMBERS = (
     425, 426, 427,  # io_uring
     428, 429, 430, 431, 432, 433, 442,  # open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr
@@ -52,7 +52,7 @@ _FIRST_NEW, _LAST_NEW = 452, 600
 _KNOWN_NEW = frozenset({452, 453, 454, 455, 456, 462})
 """fchmodat2, map_shadow_stack, futex_wake, futex_wait, futex_requeue, mseal; the other new ones answer ENOSYS."""
 UNCOUNTED = ("memfd_create", "memfd_secret", "shmget", "msgget", "semget")
-"""Memory that belongs to no process, so that only a cgroup counts it: denied where there is none."""
+"""Memory that belongs to no process, so that only a cgroup counts it: denied if there is none."""
 _NAMESPACES = (0x00000080, 0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEW: time, mount, cgroup, uts, ipc, user, pid, net."""
 _TERMINAL = (0x5412, 0x541C, 0x5423)
@@ -171,7 +171,7 @@ def program(*, counted: bool, counts_sockets: bool) -> bytes:
 
 
 def _number(library: Any, call: str | int) -> int | None:
-    """A call's number, or None where this machine has no such call (libseccomp's own numbers are below zero)."""
+    """A call's number, or None if this machine has no such call (libseccomp's own numbers are below zero)."""
     if isinstance(call, int):
         return call
     try:

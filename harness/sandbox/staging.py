@@ -32,7 +32,7 @@ _ETC = {
 _ETC_COPIED = ("ld.so.cache", "localtime")
 
 
-class Stage(NamedTuple):
+class StagedFolder(NamedTuple):
     """`app` is the copy of the submission, `etc` the folder for /etc, `empty` a file, `places` for mounts by root."""
 
     folder: Path
@@ -43,12 +43,12 @@ class Stage(NamedTuple):
 
 
 @contextmanager
-def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[Stage]:
+def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[StagedFolder]:
     """Make the folder of a run for a submission; it is removed at the end."""
     root = _reachable_place()
     _sweep(root)
     with _own_folder(root) as folder:
-        stage = Stage(folder, folder / "app", folder / "etc", folder / "empty", folder / "places")
+        stage = StagedFolder(folder, folder / "app", folder / "etc", folder / "empty", folder / "places")
         for made in (stage.app, stage.etc, stage.places):
             made.mkdir(mode=0o755)
             made.chmod(0o755)
@@ -134,8 +134,8 @@ def _copy_plain(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path, room: int) -> int | None:
-    """Copy a plain file, readable to all; return its bytes, None where it is none. A pipe is not waited for, a link
-    not followed. Raises SandboxError where it is larger than the room, or cannot be read.
+    """Copy a plain file, readable to all; return its bytes, None if it is none. A pipe is not waited for, a link
+    not followed. Raises SandboxError if it is larger than the room, or cannot be read.
     """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -30,7 +30,7 @@ class Process(Protocol):
         """Kill it with everything that it started, and reap it."""
 
     def cpu_s(self) -> float | None:
-        """CPU seconds that it and all that it started have taken; None where nobody counts."""
+        """CPU seconds that it and all that it started have taken; None if nobody counts."""
 
     def caps_hit(self) -> str:
         """The caps that it has reached since it was started, in words; '' where none is known."""

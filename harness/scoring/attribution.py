@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, Verdict
-from harness.scoring.support import Support, holds_evidence
+from harness.exam.support import Support, holds_evidence
 
 CAUSES: Mapping[str, str] = {
     "failed": "the system crashed, ran out of time, or left the question out",
@@ -37,7 +37,7 @@ are the same text. `truncated` questions are answerable nearly always, `meta_cho
 
 
 def attribute(question: Question, prediction: Prediction | None, verdict: Verdict, support: Support) -> str | None:
-    """The cause of a question's lost point, one of CAUSES; None where it is correct.
+    """The cause of a question's lost point, one of CAUSES; None if it is correct.
 
     A function of this question alone: what the system did elsewhere does not change it.
     """
@@ -69,7 +69,7 @@ def _cause_in_pages(question_id: str, prediction: Prediction | None, verdict: Ve
 def causes_of(
     questions: Sequence[Question], predictions: Mapping[str, Prediction], verdicts: Sequence[Verdict], support: Support
 ) -> list[str | None]:
-    """The cause of each question, in the order of the verdicts; None where it is correct."""
+    """The cause of each question, in the order of the verdicts; None if it is correct."""
     return [
         attribute(question, predictions.get(question.question_id), verdict, support)
         for question, verdict in zip(questions, verdicts, strict=True)

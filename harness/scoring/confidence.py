@@ -16,7 +16,7 @@ MAX_POINTS = 100
 """Points of the curve that a scorecard keeps; the areas are of the whole curve."""
 
 
-class Step(NamedTuple):
+class CoverageStep(NamedTuple):
     """All answers of one confidence, and all of a higher one: how many were kept, and how many of those were wrong."""
 
     threshold: float
@@ -29,7 +29,7 @@ class Step(NamedTuple):
         return self.n_wrong / self.n_kept
 
 
-def steps_of(stated: Sequence[tuple[float, bool]]) -> list[Step]:
+def steps_of(stated: Sequence[tuple[float, bool]]) -> list[CoverageStep]:
     """The risk-coverage curve of (confidence, correct) pairs, one step for each confidence, from the highest down.
 
     Equal confidence goes together: no order inside a tie is known, so none is assumed.
@@ -42,10 +42,10 @@ def steps_of(stated: Sequence[tuple[float, bool]]) -> list[Step]:
     thresholds = sorted(tally, reverse=True)
     kept = accumulate(tally[threshold][0] for threshold in thresholds)
     wrong = accumulate(tally[threshold][1] for threshold in thresholds)
-    return [Step(*values) for values in zip(thresholds, kept, wrong, strict=True)]
+    return [CoverageStep(*values) for values in zip(thresholds, kept, wrong, strict=True)]
 
 
-def area_of(steps: Sequence[Step]) -> float:
+def area_of(steps: Sequence[CoverageStep]) -> float:
     """AURC: the mean risk over the coverages 1/n, 2/n … 1 (Geifman, Uziel & El-Yaniv 2019, section 3).
 
     The coverages inside a tie have the risk at its end.
@@ -61,7 +61,7 @@ def best_area(n: int, n_wrong: int) -> float:
     return math.fsum((kept - n_correct) / kept for kept in range(n_correct + 1, n + 1)) / n
 
 
-def _thinned(steps: Sequence[Step]) -> Iterator[Step]:
+def _thinned(steps: Sequence[CoverageStep]) -> Iterator[CoverageStep]:
     """All steps, or of more than MAX_POINTS the first that reaches each hundredth of the coverage."""
     if len(steps) <= MAX_POINTS:
         yield from steps
@@ -105,7 +105,7 @@ def calibration_error(stated: Sequence[tuple[float, bool]]) -> float:
     return math.fsum(abs(math.fsum(inside)) for inside in sums.values()) / len(stated)
 
 
-def _best_threshold(steps: Sequence[Step], rest: int, n_questions: int) -> dict[str, Any]:
+def _best_threshold(steps: Sequence[CoverageStep], rest: int, n_questions: int) -> dict[str, Any]:
     """The highest score by giving only answers of at least some confidence; the lowest such threshold among equals.
 
     `rest` are the points of answers without confidence, which no threshold can hold back.

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
-from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
-
-import msgspec
 
 from edu_rag import __version__
 from edu_rag.budget import items_within_budget, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
-from edu_rag.gold import Gold, match_gold
-from edu_rag.names import Sample
-from edu_rag.records import Question
-from edu_rag.sample import choose
-from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, ScoreCard, SystemFacts, Verdict
 from edu_rag.statistics import rate_intervals
+from harness.exam.exam import Exam, lesson_numbers, open_exam, without_pages
+from harness.exam.slices import counts_of, slices_of
 from harness.judging.grading import Grading, answers_rule_of, grade_all
 from harness.judging.judges import is_offline
 from harness.probing.score_probes import probes_of
@@ -34,34 +28,16 @@ from harness.scoring.attribution import attribution_of
 from harness.scoring.confidence import confidence_of
 from harness.scoring.cost import cost_of
 from harness.scoring.retrieval import retrieval_of
-from harness.scoring.support import Support, read_support
 from harness.submission.declared_overlap import marks, read_overlap
 from harness.submission.predictions_file import gathered, packed, read_predictions
 from harness.submission.target import Target
 from harness.trust.rerun_log import OWN_MACHINE, Trust, Vouched
 
 R = TypeVar("R")
-"""The copy of the predictions beside a scorecard."""
-
-
-class Exam(NamedTuple):
-    """What a split asks and what is right: questions in order of id, gold by id, and what the pages support.
-
-    `known` are the ids of the whole split, `prints` the fingerprints of what is asked.
-    """
-
-    dataset: str
-    split: str
-    sample: str | None
-    questions: Sequence[Question]
-    gold: Mapping[str, Gold]
-    support: Support
-    known: frozenset[str]
-    prints: Mapping[str, str]
 
 
 class Scored(NamedTuple):
-    """A scorecard with the verdicts and predictions behind it, and what was believed of what lies beside them."""
+    """A scorecard with the verdicts and predictions behind it, and what was believed of what is next to them."""
 
     card: ScoreCard
     verdicts: Sequence[Verdict]
@@ -69,93 +45,8 @@ class Scored(NamedTuple):
     trust: Trust = Trust()
 
 
-def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
-    """Read questions, gold and support of a split (or a sample of it). Raises DataError or SubmissionError."""
-    questions = dataset.questions(split)
-    gold = match_gold(questions, dataset.records("gold", split, Gold), dataset.folder / "gold")
-    known = frozenset(question.question_id for question in questions)
-    whole = Exam(dataset.id, split, None, questions, gold, read_support(dataset, split), known, {})
-    return sampled(whole, sample)
-
-
-def sampled(whole: Exam, sample: str | None) -> Exam:
-    """The exam of a sample of a split, or of all of it. Raises ConfigError where the sample does not fit."""
-    exam = whole._replace(sample=sample, questions=choose(whole.questions, Sample.parse(sample))) if sample else whole
-    return exam._replace(prints=fingerprints(exam))
-
-
-def without_pages(exam: Exam) -> Exam:
-    """The exam for answers given on other pages than the dataset's: questions and gold alone."""
-    bare = exam._replace(support=Support(with_pages=frozenset(), evidence={}, has_pages=False))
-    return bare._replace(prints=fingerprints(bare))
-
-
-def fingerprints(exam: Exam) -> dict[str, str]:
-    """SHA-256 of what is asked, by part, over JSON with sorted keys: two results with the same ones may be compared.
-
-    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags and what the pages
-    offer: all that only slices, retrieval and attribution depend on).
-    """
-    ids = [question.question_id for question in exam.questions]
-    offered = [_listed(value) for value in exam.support]
-    parts = {
-        "ids": ids,
-        "questions": [(q.question_id, q.text, q.choices, q.kind) for q in exam.questions],
-        "gold": [(question_id, exam.gold[question_id].answer, exam.gold[question_id].texts) for question_id in ids],
-        "support": [*([q.lesson, q.flags] for q in exam.questions), *offered],
-    }
-    return {name: hashlib.sha256(msgspec.json.encode(part, order="sorted")).hexdigest() for name, part in parts.items()}
-
-
-def _listed(value: Any) -> Any:
-    return sorted(value) if isinstance(value, frozenset) else value
-
-
-def lesson_numbers(questions: Iterable[Question]) -> tuple[int, ...]:
-    """Each question's lesson as a number, from 0 in order of first occurrence, -1 for none; empty without lessons."""
-    numbers: dict[str | None, int] = {None: -1}
-    found = tuple(numbers.setdefault(question.lesson, len(numbers) - 1) for question in questions)
-    return found if len(numbers) > 1 else ()
-
-
-def _counts(found: Mapping[Outcome, int]) -> Counts:
-    return Counts(**{str(outcome): n for outcome, n in found.items()})
-
-
-def counts_of(verdicts: Iterable[Verdict]) -> Counts:
-    """The five counts of verdicts."""
-    return _counts(Counter(verdict.outcome for verdict in verdicts))
-
-
-def slice_keys(question: Question, support: Support) -> Iterable[tuple[str, str]]:
-    """The slices a question belongs to, as (attribute, value)."""
-    question_id = question.question_id
-    yield "kind", question.kind
-    yield "n_choices", str(len(question.choices))
-    if question.lesson is not None:
-        yield "lesson", question.lesson
-    for flag in question.flags:
-        yield "flag", flag
-    if support.has_pages:
-        yield "pages", "has pages" if question_id in support.with_pages else "no pages"
-        yield "evidence", "supported" if question_id in support.evidence else "unsupported"
-        if support.leaked is not None:
-            yield "leak", "leaked" if question_id in support.leaked else "clean"
-
-
-def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
-    """Counts by kind, number of choices, lesson, flag, pages, evidence and leak, ordered by attribute and value."""
-    both = zip(exam.questions, verdicts, strict=True)
-    # Counted in one go: a counter of outcomes for each slice, one by one, takes twice the time.
-    found = Counter((key, verdict.outcome) for question, verdict in both for key in slice_keys(question, exam.support))
-    groups: defaultdict[tuple[str, str], dict[Outcome, int]] = defaultdict(dict)
-    for (key, outcome), n in found.items():
-        groups[key][outcome] = n
-    return tuple(Slice(attribute=a, value=v, counts=_counts(groups[a, v])) for a, v in sorted(groups))
-
-
 def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
-    """The present second, or SOURCE_DATE_EPOCH where that is set. Raises SubmissionError where it is no number."""
+    """The present second, or SOURCE_DATE_EPOCH where that is set. Raises SubmissionError if it is not a number."""
     fixed = environment.get("SOURCE_DATE_EPOCH")
     if fixed is None:
         return datetime.now(UTC).replace(microsecond=0)
@@ -168,7 +59,7 @@ class Origin(NamedTuple):
     """Where predictions come from.
 
     The hash of their file, the dataset they were made on where that is another version, what is believed of what lies
-    beside them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
+    next to them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
     """
 
     sha256: str = ""
@@ -381,7 +272,7 @@ def card_of(scored: Scored) -> ScoreCard:
 
 
 def card_and_trust(scored: Scored) -> tuple[ScoreCard, Trust]:
-    """For `score_within`: the scorecard and what was believed of what lies beside the predictions."""
+    """For `score_within`: the scorecard and what was believed of what is next to the predictions."""
     return scored.card, scored.trust
 
 

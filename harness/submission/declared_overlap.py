@@ -67,7 +67,7 @@ def _require_id(path: Path, number: int, line: str) -> None:
 
 
 def marks(declared: frozenset[str], question_ids: Sequence[str]) -> str:
-    """A '1' for each question that is declared, in order; empty where none of these questions is."""
+    """A '1' for each question that is declared, in order; empty if none of these questions is."""
     found = "".join("1" if question_id in declared else "0" for question_id in question_ids)
     return found if "1" in found else ""
 

@@ -22,7 +22,7 @@ _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class TreeEntry:
     """One name of a tree. `name` is relative with '/', bytes that are no UTF-8 as surrogates; `size` in bytes."""
 
     name: str
@@ -79,24 +79,24 @@ def shown(name: str) -> str:
     return "'" + "".join("…" if char == "…" else _escaped(char) for char in cut) + "'"
 
 
-def _entry(name: str, found: os.stat_result) -> Entry:
+def _entry(name: str, found: os.stat_result) -> TreeEntry:
     mode = found.st_mode
     if stat.S_ISLNK(mode):
-        return Entry(name=name, kind="link")
+        return TreeEntry(name=name, kind="link")
     if stat.S_ISDIR(mode):
-        return Entry(name=name, kind="folder")
+        return TreeEntry(name=name, kind="folder")
     if stat.S_ISREG(mode):
-        return Entry(name=name, kind="file", size=found.st_size, executable=bool(mode & stat.S_IXUSR))
-    return Entry(name=name, kind="special")
+        return TreeEntry(name=name, kind="file", size=found.st_size, executable=bool(mode & stat.S_IXUSR))
+    return TreeEntry(name=name, kind="special")
 
 
 class CrowdedError(Exception):
     """A folder has more entries than are read."""
 
 
-def listing(root: Path, folder: str = "", most: int = MAX_IN_FOLDER) -> list[Entry]:
+def listing(root: Path, folder: str = "", most: int = MAX_IN_FOLDER) -> list[TreeEntry]:
     """The entries of one folder of a tree in order of name. Raises OSError, or CrowdedError where they are too many."""
-    entries: list[Entry] = []
+    entries: list[TreeEntry] = []
     with os.scandir(place(root, folder)) as scanned:
         found = list(islice(scanned, most + 1))
     if len(found) > most:
@@ -106,13 +106,13 @@ def listing(root: Path, folder: str = "", most: int = MAX_IN_FOLDER) -> list[Ent
         try:
             entries.append(_entry(name, one.stat(follow_symlinks=False)))
         except OSError:
-            entries.append(Entry(name=name, kind="unreadable"))
+            entries.append(TreeEntry(name=name, kind="unreadable"))
     return sorted(entries, key=lambda entry: entry.name)
 
 
 def walk(
-    root: Path, folder: str = "", *, enter: Callable[[Entry], bool] = lambda entry: True, most: int = MAX_IN_FOLDER
-) -> Iterator[Entry]:
+    root: Path, folder: str = "", *, enter: Callable[[TreeEntry], bool] = lambda entry: True, most: int = MAX_IN_FOLDER
+) -> Iterator[TreeEntry]:
     """Every entry of a tree below `folder`, in order of name within each folder; folders that `enter` refuses unread.
 
     A folder that cannot be read, or has more than `most` entries, comes once more, as unreadable or crowded.
@@ -123,17 +123,17 @@ def walk(
         try:
             entries = listing(root, here, most)
         except OSError:
-            yield Entry(name=here, kind="unreadable")
+            yield TreeEntry(name=here, kind="unreadable")
             continue
         except CrowdedError:
-            yield Entry(name=here, kind="crowded")
+            yield TreeEntry(name=here, kind="crowded")
             continue
         yield from entries
         left += [one.name for one in reversed(entries) if one.kind == "folder" and enter(one)]
 
 
 def start_of(path: bytes, n_bytes: int) -> bytes | None:
-    """The first bytes of a regular file; None where it cannot be read. It waits for no pipe and follows no link."""
+    """The first bytes of a regular file; None if it cannot be read. It waits for no pipe and follows no link."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -196,7 +196,7 @@ def _to_get(submission: Submission, dataset: str, split: str, wanted: Path) -> s
 
 
 def sample_in(predictions: Path) -> Sample | None:
-    """The sample that a predictions file's name states (`SPLIT-SAMPLE.jsonl`); None where it states none."""
+    """The sample that a predictions file's name states (`SPLIT-SAMPLE.jsonl`); None if it states none."""
     _, sample = split_and_sample(predictions.stem) or (None, None)
     return Sample.parse(sample) if sample else None
 

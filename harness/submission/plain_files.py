@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from edu_rag.errors import SubmissionError
 from edu_rag.names import QuestionSet
-from harness.submission.file_tree import Entry, Fault, place, shown, start_of, told, walk
+from harness.submission.file_tree import Fault, TreeEntry, place, shown, start_of, told, walk
 
 MAX_ENTRIES = 2_000
 MAX_DEPTH = 8
@@ -22,7 +22,7 @@ MAX_SETTINGS_BYTES = 100_000
 MAX_RECORD_BYTES = 1_000_000
 PREDICTIONS = "predictions"
 LEFTOVERS = (".log", ".partial", ".failed", ".tmp")
-"""Endings of what a run leaves beside its predictions."""
+"""Endings of what a run leaves next to its predictions."""
 _PROBE = re.compile(r"predictions/[^/]+/probes/[^/]+(?:\.jsonl|\.run\.json)\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
@@ -54,7 +54,7 @@ def in_predictions(name: str) -> bool:
 
 
 def answers_to(name: str) -> QuestionSet | None:
-    """The questions that a file of a submission's tree answers: predictions, or the record beside them; else None."""
+    """The questions that a file of a submission's tree answers: predictions, or the record next to them; else None."""
     for ending in (".jsonl", ".run.json"):
         if in_predictions(name) and name.endswith(ending):
             return QuestionSet.of_place(name.removeprefix(f"{PREDICTIONS}/").removesuffix(ending) + ".jsonl")
@@ -62,11 +62,11 @@ def answers_to(name: str) -> QuestionSet | None:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a run left this beside its predictions: a log, answers of an unfinished or failed run."""
+    """Whether a run left this next to its predictions: a log, answers of an unfinished or failed run."""
     return in_predictions(name) and name.endswith(LEFTOVERS)
 
 
-def is_ignored(entry: Entry) -> bool:
+def is_ignored(entry: TreeEntry) -> bool:
     """What Python and our own commands leave on one's own machine; git ignores it, and so do we there."""
     return entry.last in _CACHES or entry.last.endswith(_COMPILED) or is_leftover(entry.name)
 
@@ -85,7 +85,7 @@ def megabytes(n_bytes: int) -> str:
     return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 100_000 else f"{n_bytes:,} bytes"
 
 
-def _name_fault(entry: Entry) -> Fault | None:
+def _name_fault(entry: TreeEntry) -> Fault | None:
     last = entry.last
     if last.lower() == ".git":
         return Fault("git", entry.name, "is a repository within the repository", "remove it: hand in its files")
@@ -100,7 +100,7 @@ def _name_fault(entry: Entry) -> Fault | None:
     return None
 
 
-def _kind_fault(entry: Entry) -> Fault | None:
+def _kind_fault(entry: TreeEntry) -> Fault | None:
     if entry.kind == "link":
         return Fault("link", entry.name, "is a link", "put the file itself there")
     if entry.kind == "special":
@@ -112,7 +112,7 @@ def _kind_fault(entry: Entry) -> Fault | None:
     return None
 
 
-def _content_fault(root: Path, entry: Entry) -> Fault | None:
+def _content_fault(root: Path, entry: TreeEntry) -> Fault | None:
     """What a file is by its first bytes, whatever its name says."""
     most = most_bytes(entry.name)
     if entry.size > most:
@@ -130,7 +130,7 @@ def _content_fault(root: Path, entry: Entry) -> Fault | None:
     return None
 
 
-def _compiled_fault(entry: Entry) -> Fault | None:
+def _compiled_fault(entry: TreeEntry) -> Fault | None:
     if entry.last in _CACHES or entry.last.endswith(_COMPILED):
         return Fault("compiled", entry.name, "is compiled Python", "hand in its source alone")
     if is_leftover(entry.name):
@@ -138,7 +138,7 @@ def _compiled_fault(entry: Entry) -> Fault | None:
     return None
 
 
-def _stray_fault(entry: Entry) -> Fault | None:
+def _stray_fault(entry: TreeEntry) -> Fault | None:
     """A file among the predictions that is none: nobody would score it, and everybody would wonder."""
     if entry.kind != "file" or not in_predictions(entry.name) or answers_to(entry.name) or _PROBE.match(entry.name):
         return None
@@ -146,7 +146,7 @@ def _stray_fault(entry: Entry) -> Fault | None:
     return Fault("stray", entry.name, "is no predictions file by its name", remedy)
 
 
-def _one(root: Path, entry: Entry, manner: _Manner) -> Fault | None:
+def _one(root: Path, entry: TreeEntry, manner: _Manner) -> Fault | None:
     """The first thing that is wrong with one name."""
     fault = _kind_fault(entry) or _name_fault(entry) or (_compiled_fault(entry) if manner.handed_in else None)
     if fault is None and entry.kind == "file":
@@ -154,7 +154,7 @@ def _one(root: Path, entry: Entry, manner: _Manner) -> Fault | None:
     return fault
 
 
-def _clashes(entries: Iterable[Entry]) -> Iterator[Fault]:
+def _clashes(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
     """Names that are one name where a file system does not tell capitals from small letters."""
     first: dict[str, str] = {}
     for entry in entries:
@@ -164,7 +164,7 @@ def _clashes(entries: Iterable[Entry]) -> Iterator[Fault]:
             yield Fault("case", entry.name, what, "give one of them another name")
 
 
-def _sums(entries: Iterable[Entry]) -> Iterator[Fault]:
+def _sums(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
     own, predicted = 0, 0
     for entry in entries:
         if in_predictions(entry.name):
@@ -178,7 +178,7 @@ def _sums(entries: Iterable[Entry]) -> Iterator[Fault]:
             yield Fault("sum", name, what, "leave out what is not needed")
 
 
-def _empty(entries: Iterable[Entry]) -> Iterator[Fault]:
+def _empty(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
     """Empty folders: git holds none, so in a checkout one is a submodule, whose files lie elsewhere."""
     names = [entry.name for entry in entries if entry.kind == "folder"]
     parents = {entry.name.rpartition("/")[0] for entry in entries}
@@ -188,7 +188,7 @@ def _empty(entries: Iterable[Entry]) -> Iterator[Fault]:
             yield Fault("empty", name, what, "remove it: hand in the files themselves")
 
 
-def _enters(entry: Entry) -> bool:
+def _enters(entry: TreeEntry) -> bool:
     """Folders that are worth reading: neither too deep, nor refused by name, with all that lies in them."""
     return _kind_fault(entry) is None and _name_fault(entry) is None and entry.last not in _CACHES
 
@@ -196,11 +196,11 @@ def _enters(entry: Entry) -> bool:
 def plain_faults(folder: Path, *, handed_in: bool = False) -> list[Fault]:
     """Everything that keeps a submission's folder from being plain; it stops behind MAX_ENTRIES names.
 
-    `handed_in`: as a pull request brings it; on one's own machine what git ignores is no fault.
+    `handed_in`: as a pull request brings it; on one's own machine what git ignores is not a fault.
     """
     if folder.is_symlink():
         return [Fault("link", "", "is a link", "put the folder itself there")]
-    entries: list[Entry] = []
+    entries: list[TreeEntry] = []
     stopped: list[Fault] = []
     manner = _Manner(handed_in)
     for entry in walk(folder, enter=_enters, most=MAX_ENTRIES):

@@ -120,7 +120,7 @@ def _faultless(path: Path, known: Collection[str]) -> Iterator[Prediction]:
 
 
 def predictions_within(path: Path, known: Collection[str]) -> dict[str, Prediction]:
-    """As `read_predictions`, by a child with the budget of `edu_rag.budget` where the file is not small.
+    """As `read_predictions`, by a child with the budget of `edu_rag.budget` if the file is not small.
 
     Raises BudgetError too. How the answers read costs time as well: who reads them does that in a child of its own.
     """

@@ -1,4 +1,4 @@
-"""What a run leaves beside its predictions: on which dataset, by which system, how, and how long it took."""
+"""What a run leaves next to its predictions: on which dataset, by which system, how, and how long it took."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def record_path(predictions: Path) -> Path:
 
 
 def read_run_record(predictions: Path) -> RunRecord | None:
-    """The record of a predictions file, or None where there is none. Raises DataError where it is not one."""
+    """The record of a predictions file, or None if there is none. Raises DataError if it is not one."""
     path = record_path(predictions)
     if not path.is_file():
         return None
@@ -70,7 +70,7 @@ def _record(path: Path) -> RunRecord:
 
 
 def require_made_on(predictions: Path, dataset_id: str) -> None:
-    """Raise SubmissionError where a record says that these predictions answer another dataset's questions.
+    """Raise SubmissionError if a record says that these predictions answer another dataset's questions.
 
     Two datasets may share name and version and so the file's place; predictions without a record pass.
     """
@@ -87,6 +87,6 @@ def same_system(first: RunRecord, second: RunRecord) -> bool:
 
 
 def is_measured(predictions: Path) -> bool:
-    """Whether the harness made these very bytes, so that the latencies are its own: the record beside them says so."""
+    """Whether the harness made these very bytes, so that the latencies are its own: the record next to them says so."""
     record = read_run_record(predictions)
     return record is not None and record.predictions_sha256 == file_sha256(predictions)

@@ -47,7 +47,7 @@ class Wishes:
 
 
 def taken_slugs(into: Path) -> list[str]:
-    """The slugs that there are: of the submissions beside the new one, and of those that come with the package."""
+    """The slugs that there are: of the submissions next to the new one, and of those that come with the package."""
     folders = [folder for folder in (into, submissions_folder()) if folder.is_dir()]
     return sorted({path.parent.name for folder in folders for path in folder.glob(f"*/{FILE_NAME}")})
 

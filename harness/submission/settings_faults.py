@@ -92,7 +92,7 @@ def _account_faults(accounts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def settings_faults(submission: Submission, *, here: bool = True) -> list[ConfigError]:
     """Every value that is still the template's, every word of the command that names nothing there, and every account
-    that is none. Where the system is not to start `here`, a program that only this machine lacks is no fault.
+    that is none. Where the system is not to start `here`, a program that only this machine lacks is not a fault.
     """
     path, said = submission.folder / FILE_NAME, submission.settings
     faults = [setting_fault(path, "command", what, remedy) for what, remedy in _command_faults(submission, here=here)]

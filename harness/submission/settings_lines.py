@@ -18,7 +18,7 @@ _WITHDRAWN = re.compile(
 
 
 def lines_of(path: Path) -> Mapping[str, int]:
-    """The line of each setting of a TOML file by its dotted name; empty where the file cannot be read.
+    """The line of each setting of a TOML file by its dotted name; empty if the file cannot be read.
 
     Inline tables and texts of several lines are not looked into: what is in them has no line of its own.
     """

@@ -18,7 +18,7 @@ from harness.submission.run_record import require_made_on
 class Target(NamedTuple):
     """A predictions file, the facts of the system that made it, and the dataset it was made on if that is another.
 
-    `folder` is the submission that it lies in, None where it belongs to none.
+    `folder` is the submission that it lies in, None if it belongs to none.
     """
 
     path: Path
@@ -42,7 +42,7 @@ def anonymous(path: Path) -> SystemFacts:
 def find_target(path: Path, manifest: Manifest, split: str, sample: str | None) -> Target:
     """The predictions for a dataset that a path stands for.
 
-    Raises SubmissionError, also where a run record beside them names another dataset than this manifest's.
+    Raises SubmissionError, also where a run record next to them names another dataset than this manifest's.
     """
     target = _target(path, manifest.release.folder, split, sample)
     require_made_on(target.path, manifest.id)

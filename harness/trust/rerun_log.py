@@ -79,7 +79,7 @@ def _require(holds: bool, name: str, fault: str) -> None:
 
 class Trust(NamedTuple):
     """What is believed of one predictions file: are its latencies measured, under which caps was it made, are the
-    probes beside it looked at, how did a re-run go.
+    probes next to it looked at, how did a re-run go.
 
     `doubts` say what was found to be wrong; `unvouched` is whether a record or probes lie there without a voucher.
     """
@@ -121,7 +121,7 @@ class Vouched:
 
 
 NOBODY = Vouched()
-"""Nobody vouches: what lies beside predictions may be forged, so only the predictions count."""
+"""Nobody vouches: what is next to predictions may be forged, so only the predictions count."""
 OWN_MACHINE = Vouched(own_machine=True)
 """One's own machine, where one's own run record and probes are believed."""
 
@@ -141,7 +141,7 @@ def _of_rerun(line: Rerun | None, system_sha256: str) -> tuple[dict[str, Any], t
 
 
 def _misfit(predictions: Path, record: RunRecord | None) -> tuple[str, ...]:
-    """What a record beside predictions that it is not of would have one believe; old records name no predictions."""
+    """What a record next to predictions that it is not of would have one believe; old records name no predictions."""
     if record is None or not (record.predictions_sha256 or record.caps):
         return ()
     claims = "its latencies count as declared" + (", its caps as none" if record.caps else "")
@@ -166,12 +166,12 @@ def read_reruns(path: Path) -> list[Rerun]:
 
 
 def vouched_by(path: Path | None) -> Vouched:
-    """Who vouches according to a reruns.jsonl; nobody where there is none. Raises DataError."""
+    """Who vouches according to a reruns.jsonl; nobody if there is none. Raises DataError."""
     return NOBODY if path is None else Vouched(read_reruns(path))
 
 
 def reruns_beside(results: Path) -> Path | None:
-    """The file that lies beside a results folder (`leaderboard/reruns.jsonl`, `leaderboard/results`), if there is one.
+    """The file that is next to a results folder (`leaderboard/reruns.jsonl`, `leaderboard/results`), if there is one.
 
     It is never looked for in a submission.
     """

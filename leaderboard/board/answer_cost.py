@@ -1,4 +1,4 @@
-"""What a question costs a system, from its scorecard: seconds, and US dollars where they are known, else tokens."""
+"""The cost of a question for a system, from its scorecard: seconds, and US dollars if known, else tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_LATENCY_S = 1e6
 
 
 class Cost(NamedTuple):
-    """The mean over the answers that say so: of US dollars a question, or of tokens (input and output) a question."""
+    """The mean over the answers that declare it: US dollars a question, or tokens (input and output)."""
 
     amount: float
     in_dollars: bool
@@ -31,7 +31,7 @@ def dollars(value: float) -> str:
 
 
 def mean_of(cost: Mapping[str, Any], name: str) -> float | None:
-    """The mean of a part of `ScoreCard.cost`; None where the scorecard holds nothing that makes sense there."""
+    """The mean of a part of `ScoreCard.cost`; None if the scorecard holds nothing that makes sense there."""
     part = cost.get(name)
     value = part.get("mean") if isinstance(part, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_AMOUNT:
@@ -40,7 +40,7 @@ def mean_of(cost: Mapping[str, Any], name: str) -> float | None:
 
 
 def cost_of(cost: Mapping[str, Any]) -> Cost | None:
-    """What a question costs; None where neither dollars nor tokens are known."""
+    """The cost of a question; None if neither dollars nor tokens are known."""
     usd = mean_of(cost, "cost_usd")
     if usd is not None:
         return Cost(usd, in_dollars=True)

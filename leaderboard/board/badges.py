@@ -1,4 +1,4 @@
-"""What a row says of a system in a word or two, from its scorecard alone: words and a title, never colour alone."""
+"""Badges of a row, from its scorecard alone: a word or two with a title, never colour alone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SHORT = 16
 """Characters of a declared text in a row's badge."""
 TITLE = 90
 VERIFIED = "verified"
-"""What a row says of answers that a maintainers' run gave too."""
+"""The badge of answers that a maintainers' run confirmed."""
 REPORTED = "reported"
-"""What a row says of answers that nobody but their team vouches for: see `ScoreCard.reported`."""
+"""The badge of answers that only their team vouches for: see `ScoreCard.reported`."""
 REPORTED_RULE = "in a tie group reported results come after the verified ones"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -39,7 +39,7 @@ class Badge(NamedTuple):
 
 
 def count_of(value: object, most: int = MAX_COUNT) -> int | None:
-    """A whole number of 0..most; None for whatever else a file may hold in its place."""
+    """A whole number of 0..most; None for any other value that a file may hold."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         return None
     return value
@@ -141,7 +141,7 @@ def parts_words(clean: Clean) -> str:
 
 
 def _cautions(card: ScoreCard, older: bool, clean: Clean | None) -> Iterator[Badge]:
-    """What a reader should know before the score."""
+    """Warnings that a reader needs before the score."""
     if card.system.withdrawn.strip():
         reason = clip(card.system.withdrawn, TITLE)
         title = f"The team took this system back: {reason}"
@@ -166,7 +166,7 @@ def badges_of(
     resembles: Sequence[str],
     tells_runs: bool = True,
 ) -> list[Badge]:
-    """The badges of a system, what is of most weight first; `tells_runs`: whether its row tells its team's runs."""
+    """The badges of a system, the most important first; `tells_runs`: whether its row shows its team's runs."""
     badges = [*_cautions(card, older, clean)]
     for name in resembles[:1]:
         title = f"Looks like another team's name on this board: {', '.join(clip(other, TITLE) for other in resembles)}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edu_rag.scorecard.card import ScoreCard
-from leaderboard.board.rank import Rank, rank, rank_outcomes
+from leaderboard.board.rank import BoardRank, rank, rank_outcomes
 
 MIN_CLEAN = 100
 MIN_CLEAN_SHARE = 0.3
@@ -27,7 +27,7 @@ class Clean:
     """A system on the `n` questions that it does not declare, and on the `n_declared` that it does.
 
     `rank` is the later, at each end, of its place on the clean questions and its place on all (`is_held`: where the
-    former was the earlier); None where `why_unranked` says why. `is_lower`: the declared part scores lower than the
+    former was the earlier); None if `why_unranked` says why. `is_lower`: the declared part scores lower than the
     rest by more than luck, which is not what having seen a question does.
     """
 
@@ -38,7 +38,7 @@ class Clean:
     declared_score: float
     declared_interval: tuple[float, float]
     is_lower: bool = False
-    rank: Rank | None = None
+    rank: BoardRank | None = None
     is_held: bool = False
     why_unranked: str = ""
 
@@ -51,11 +51,11 @@ def fewest_clean(n: int) -> int:
 class _Ranks:
     """The ranks of all systems of a table on what each declaration leaves of its questions, up to MAX_DECLARATIONS."""
 
-    def __init__(self, cards: Sequence[ScoreCard], lessons: Sequence[int], full: Sequence[Rank]) -> None:
+    def __init__(self, cards: Sequence[ScoreCard], lessons: Sequence[int], full: Sequence[BoardRank]) -> None:
         self._cards, self._lessons, self._full = cards, lessons, full
-        self._found: dict[str, list[Rank]] = {}
+        self._found: dict[str, list[BoardRank]] = {}
 
-    def place(self, at: int) -> tuple[Rank, bool] | None:
+    def place(self, at: int) -> tuple[BoardRank, bool] | None:
         """The place of the system at `at`, never earlier than the full one; whether it is held back by that."""
         from edu_rag.statistics.two_parts import kept
 
@@ -66,18 +66,18 @@ class _Ranks:
             outcomes = [kept(card.outcomes, (), overlap, "0")[0] for card in self._cards]
             self._found[overlap] = rank_outcomes(outcomes, kept("", self._lessons, overlap, "0")[1])
         clean, full = self._found[overlap][at], self._full[at]
-        shown = Rank(max(clean.first, full.first), max(clean.last, full.last))
+        shown = BoardRank(max(clean.first, full.first), max(clean.last, full.last))
         return shown, shown != clean
 
 
 def clean_of(
-    cards: Sequence[ScoreCard], full: Sequence[Rank] | None = None, fewest: int | None = None
+    cards: Sequence[ScoreCard], full: Sequence[BoardRank] | None = None, fewest: int | None = None
 ) -> list[Clean | None]:
     """The two parts of each scorecard that declares overlap, in the order given; None for the others.
 
-    All scorecards must share one set of questions. Each system has a clean part of its own, on which every system of
-    the table is scored and ranked; systems that declare the same questions share the work. `full`: the ranks on all
-    questions, where they are known; `fewest` instead of `fewest_clean`.
+    All scorecards must share one set of questions. For each system's clean part, every system of the table is scored
+    and ranked on it; systems that declare the same questions share the work. `full`: the ranks on all questions, where
+    they are known; `fewest` instead of `fewest_clean`.
     """
     from edu_rag.statistics import shared_lessons
 

@@ -25,7 +25,7 @@ MAX_RULE = 300
 
 
 class TableKey(NamedTuple):
-    """What two results must share to stand in one table."""
+    """The properties that results of one table share."""
 
     name: str
     major: int
@@ -84,7 +84,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ResultGroup:
     """The results that share a table, best score first: one of each system, `earlier` the ones it replaced."""
 
     key: TableKey
@@ -169,13 +169,13 @@ def _table_faults(results: Sequence[Result]) -> Iterable[EduRagError]:
             yield DataError(result.scorecard, f"is a second result beside {twin.scorecard}", "leave one of them out")
 
 
-def _group(key: TableKey, results: Sequence[Result]) -> Group:
+def _group(key: TableKey, results: Sequence[Result]) -> ResultGroup:
     newest: dict[str, Result] = {}
     for result in sorted(results, key=lambda result: result.age):
         newest[result.card.system.slug] = result
     rows = sorted(newest.values(), key=lambda result: (-result.card.counts.score, result.card.system.slug))
     kept = {result.scorecard for result in rows}
-    return Group(
+    return ResultGroup(
         key=key,
         results=tuple(rows),
         earlier=tuple(result for result in results if result.scorecard not in kept),
@@ -187,7 +187,7 @@ def _table_order(key: TableKey, n_most: int) -> tuple[int, str, int, bool, str, 
     return -n_most, key.name, -key.major, key.sample is not None, key.split, key.sample or "", key.answers_rule
 
 
-def collect(results_folder: Path) -> list[Group]:
+def collect(results_folder: Path) -> list[ResultGroup]:
     """All tables of a results folder. Raises FaultsError naming every fault of every file at once."""
     stored = ResultsFolder(results_folder)
     stored.require_some()

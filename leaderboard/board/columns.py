@@ -1,4 +1,4 @@
-"""The columns of the board's tables, in their order: the header, the chooser and the addresses name them alike."""
+"""The columns of the board's tables, in their order: the header, the chooser and the addresses use the same names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """`name` stands in addresses and in `data-column`; `words` in the chooser; `head` and `unit` in the header.
+    """`name` is used in addresses and in `data-column`; `words` in the chooser; `head` and `unit` in the header.
 
     `sort`: '' (not sortable), 'text' or 'number'; `first`: the direction of the first press, the better end first.
     """

@@ -46,13 +46,13 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def time_text(row: Row) -> str:
-    """The time of scoring in UTC, to the second; empty where the scorecard has none."""
+    """The time of scoring in UTC, to the second; empty if the scorecard has none."""
     when = row.result.scored_at
     return "" if when is None else f"{when:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _clean_values(row: Row) -> dict[str, Any]:
-    """The place among all systems on the questions that this one does not declare; empty where it declares none."""
+    """The place among all systems on the questions that this one does not declare; empty if it declares none."""
     clean = row.clean
     first, last = (None, None) if clean is None or clean.rank is None else clean.rank
     low, high = (None, None) if clean is None or clean.interval is None else clean.interval

@@ -1,4 +1,4 @@
-"""What a reader may filter a board by: the kind of a system, the models it names, and whether it is open."""
+"""Filters of a board: the kind of a system, the models it names, and whether it is open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS: Mapping[str, str] = {
 """Kinds of systems as filters and addresses name them, and in words; a system may be of several."""
 OPENNESS: Mapping[str, str] = {"open": "open", "closed": "closed"}
 OPEN_RULE = "A system is open where its team declares a licence and hands it in as a program; any other is closed."
-"""What `is_open` decides, as the page says it."""
+"""The result of `is_open` in the words of the page."""
 MAX_MODELS = 200
 """Models that the page offers as filters, those of most systems first; a system's page names them all."""
 MODELS_OF_ONE = 20
@@ -37,7 +37,7 @@ def kinds_of(system: SystemFacts) -> list[str]:
 
 
 def is_open(system: SystemFacts) -> bool:
-    """Whether a system is open, by OPEN_RULE. A licence that shows nothing is none."""
+    """Whether a system is open, by OPEN_RULE. A licence text without visible characters counts as none."""
     return system.runnable and is_seen(system.licence)
 
 

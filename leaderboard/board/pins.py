@@ -12,10 +12,10 @@ from pathlib import Path
 from edu_rag.errors import DataError, EduRagError, FaultsError
 from edu_rag.files.board_file import BoardFile, check_pinned, read_board_file
 from edu_rag.files.manifest import read_manifest
-from leaderboard.board.collect import Group
+from leaderboard.board.collect import ResultGroup
 
 
-def check_pins(board_file: Path, datasets: Sequence[Path], groups: Sequence[Group]) -> None:
+def check_pins(board_file: Path, datasets: Sequence[Path], groups: Sequence[ResultGroup]) -> None:
     """Raise ConfigError for a dataset folder that is not pinned, FaultsError for scorecards on another content."""
     board = read_board_file(board_file)
     for folder in datasets:
@@ -25,7 +25,7 @@ def check_pins(board_file: Path, datasets: Sequence[Path], groups: Sequence[Grou
         raise FaultsError(faults)
 
 
-def _other_content(board: BoardFile, groups: Sequence[Group]) -> Iterator[EduRagError]:
+def _other_content(board: BoardFile, groups: Sequence[ResultGroup]) -> Iterator[EduRagError]:
     """Scorecards that name a dataset and version of the board with another hash."""
     pinned = {one.release: one.id for one in board.datasets}
     for group in groups:

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from edu_rag.look.bar_geometry import IntervalBar, Part, interval_bar, outcome_parts
+from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
 from edu_rag.names import Sample
 from edu_rag.scorecard.card import Counts, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
 from leaderboard.board.badges import Badge, badges_of
 from leaderboard.board.clean import Clean, clean_of, fewest_clean
-from leaderboard.board.collect import FIRST_RULE, Group, Result, TableKey
+from leaderboard.board.collect import FIRST_RULE, Result, ResultGroup, TableKey
 from leaderboard.board.facets import is_open, kinds_of, models_of
-from leaderboard.board.rank import Rank, detectable_sentence, rank
+from leaderboard.board.rank import BoardRank, detectable_sentence, rank
 from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 
 FEW_VALUES = 12
@@ -31,12 +31,12 @@ class SliceRow:
 
     slice: Slice
     bar: IntervalBar
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceGroup:
-    """Slices of one table: of the many-valued `attribute`, or of all few-valued ones where it is None."""
+    """Slices of one table: of the many-valued `attribute`, or of all few-valued attributes."""
 
     attribute: str | None
     rows: Sequence[SliceRow]
@@ -55,7 +55,7 @@ class Row:
     """One system of a table. `page`, `badge`, `scorecard` and `predictions` are paths inside the site."""
 
     result: Result
-    rank: Rank
+    rank: BoardRank
     clean: Clean | None
     badges: Sequence[Badge]
     badge: str
@@ -65,7 +65,7 @@ class Row:
     n_results: int
     runs: Sequence[Run]
     bar: IntervalBar
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
     older: bool
     page: str
     scorecard: str
@@ -108,7 +108,7 @@ class Row:
 
     @property
     def cost(self) -> Cost | None:
-        """What a question costs, where that is known."""
+        """The cost of a question, if it is known."""
         return cost_of(self.result.card.cost)
 
     @property
@@ -130,7 +130,7 @@ class Table:
 
     @property
     def rule(self) -> str:
-        """The rules by which answers were read, where they are not the first ones."""
+        """The rules by which answers were read, if they are not the first ones."""
         return "" if self.key.answers_rule == FIRST_RULE else self.key.answers_rule
 
     @property
@@ -150,7 +150,7 @@ class Table:
 
     @property
     def has_tries(self) -> bool:
-        """Whether a row tells that its team has more than one run."""
+        """Whether a row shows that its team has more than one run."""
         return any(row.tells_runs for row in self.rows)
 
     @property
@@ -170,7 +170,7 @@ class Board:
 
 
 def sample_text(key: TableKey, n: int) -> str:
-    """What part of the split was asked, in words."""
+    """The part of the split that was asked, in words."""
     questions = f"{n:,} question{'' if n == 1 else 's'}"
     if key.sample is None:
         return f"the whole split, {questions}"
@@ -185,7 +185,7 @@ def _slice_row(part: Slice) -> SliceRow:
 
 
 def _slices(slices: Sequence[Slice]) -> list[SliceGroup]:
-    """Few-valued attributes together in one group; each many-valued one, such as lesson, in a group of its own."""
+    """Few-valued attributes together in one group; each many-valued one, such as lesson, in its own group."""
     shown = [part for part in slices if part.counts.n]
     sizes = Counter(part.attribute for part in shown)
     few = [_slice_row(part) for part in shown if sizes[part.attribute] <= FEW_VALUES]
@@ -198,19 +198,19 @@ def _slices(slices: Sequence[Slice]) -> list[SliceGroup]:
 
 
 def page_of(key: TableKey, slug: str) -> str:
-    """Where a system's page lies inside the site."""
+    """The path of a system's page in the site."""
     return f"systems/{key.id}/{slug}.html"
 
 
 def earlier_scorecard(result: Result) -> str:
-    """Where the scorecard of a result that was replaced lies inside the site; its dataset version tells it apart."""
+    """The path of a replaced result's scorecard in the site; it has the dataset version."""
     return f"data/{result.key.id}/{result.card.system.slug}/earlier/{result.dataset.version}/scorecard.json"
 
 
 class _Whole:
-    """What a row says that only the whole board knows."""
+    """Facts of a row that need the whole board."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[ResultGroup]) -> None:
         results = [result for group in groups for result in (*group.results, *group.earlier)]
         self._tries = tries_of(results)
         self._lookalikes = Lookalikes(result.card.system for result in results)
@@ -232,7 +232,7 @@ class _Whole:
         return Run(result=result, page=page_of(result.key, result.card.system.slug))
 
 
-def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: _Whole) -> Row:
+def _row(result: Result, place: BoardRank, clean: Clean | None, group: ResultGroup, whole: _Whole) -> Row:
     card, table, slug = result.card, group.key.id, result.card.system.slug
     older = result.dataset.version != max(other.dataset.version for other in group.results) or bool(card.made_on)
     data = f"data/{table}/{slug}"
@@ -264,13 +264,13 @@ def _row(result: Result, place: Rank, clean: Clean | None, group: Group, whole: 
     )
 
 
-def _class_in_group(place: tuple[Result, Rank, Clean | None]) -> tuple[int, bool]:
+def _class_in_group(place: tuple[Result, BoardRank, Clean | None]) -> tuple[int, bool]:
     """Orders rows: by tie group, and in each the reported results last; a stable sort keeps the order by score."""
     result, rank_of_it, _ = place
     return rank_of_it.first, result.card.reported
 
 
-def _table(group: Group, whole: _Whole) -> Table:
+def _table(group: ResultGroup, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
     ranks = rank(cards)
@@ -285,7 +285,7 @@ def _table(group: Group, whole: _Whole) -> Table:
     )
 
 
-def present(groups: Sequence[Group]) -> Board:
+def present(groups: Sequence[ResultGroup]) -> Board:
     """Everything the pages and files of a site say. Its time is that of the newest scorecard, not the clock's."""
     results = [result for group in groups for result in group.results]
     times = [result.scored_at for result in results if result.scored_at is not None]

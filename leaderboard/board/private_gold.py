@@ -1,4 +1,4 @@
-"""Splits whose gold is not public: what systems said there, beside how it was counted, would tell it.
+"""Splits whose gold is not public: answers together with their outcomes would reveal it.
 
 A dataset's manifest names them (`sources["hidden_splits"]`), or the board's file does (`hidden_gold`). A rule holds for
 all versions of a dataset: they share their questions.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from edu_rag.files.board_file import read_board_file
 from edu_rag.files.manifest import Manifest, read_manifest
-from leaderboard.board.collect import Group, TableKey
+from leaderboard.board.collect import ResultGroup, TableKey
 
 BOARD_FILE = Path(__file__).resolve().parents[1] / "board.toml"
 
@@ -32,7 +32,7 @@ def is_hidden(key: TableKey, hidden: Collection[tuple[str, str]]) -> bool:
     return (key.name, key.split) in hidden
 
 
-def without_predictions(groups: Sequence[Group], hidden: Collection[tuple[str, str]]) -> list[Group]:
+def without_predictions(groups: Sequence[ResultGroup], hidden: Collection[tuple[str, str]]) -> list[ResultGroup]:
     """The groups, those of hidden splits without predictions."""
     return [
         replace(group, results=tuple(replace(result, predictions=None) for result in group.results))

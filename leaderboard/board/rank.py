@@ -9,7 +9,7 @@ from typing import NamedTuple
 from edu_rag.scorecard.card import ScoreCard
 
 
-class Rank(NamedTuple):
+class BoardRank(NamedTuple):
     """The places that a tie group takes, both ends included: 1 and 3 where three systems share the top."""
 
     first: int
@@ -21,7 +21,7 @@ class Rank(NamedTuple):
         return f"{self.first}" if self.first == self.last else f"{self.first}–{self.last}"
 
 
-def rank(cards: Sequence[ScoreCard]) -> list[Rank]:
+def rank(cards: Sequence[ScoreCard]) -> list[BoardRank]:
     """The tie group of each scorecard, in the order given; all must share one set of questions.
 
     Holm-corrected exact paired tests over all pairs: see `edu_rag.statistics.rank_groups`.
@@ -31,13 +31,13 @@ def rank(cards: Sequence[ScoreCard]) -> list[Rank]:
     return rank_outcomes([card.outcomes for card in cards], shared_lessons([card.lessons for card in cards]))
 
 
-def rank_outcomes(outcomes: Sequence[str], lessons: Sequence[int]) -> list[Rank]:
-    """The tie group of each system from its outcome letters; `lessons` is empty where none is known."""
+def rank_outcomes(outcomes: Sequence[str], lessons: Sequence[int]) -> list[BoardRank]:
+    """The tie group of each system from its outcome letters; `lessons` is empty if none is known."""
     from edu_rag.statistics import rank_groups
 
     firsts = rank_groups(outcomes, lessons=lessons)
     sizes = Counter(firsts)
-    return [Rank(first, first + sizes[first] - 1) for first in firsts]
+    return [BoardRank(first, first + sizes[first] - 1) for first in firsts]
 
 
 def _places(difference: float) -> str:
@@ -56,7 +56,7 @@ def detectable_difference(cards: Sequence[ScoreCard]) -> float | None:
 
 
 def detectable_sentence(cards: Sequence[ScoreCard]) -> str:
-    """What the table can and cannot tell apart, in one sentence."""
+    """The smallest difference that the table can detect, in one sentence."""
     n = cards[0].counts.n
     difference = detectable_difference(cards)
     questions = f"{n:,} question{'' if n == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""All runs of a team, counted, and names that look like somebody else's: from the declared names of a whole board."""
+"""All runs of a team, counted, and names that resemble another team's: from the declared names of a whole board."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from edu_rag.scorecard.card import SystemFacts
 from leaderboard.board.collect import Result
 
 MAX_SHOWN = 3
-"""Names that a system is told to resemble; more say no more."""
+"""The most look-alike names that a row shows."""
 
 Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tries:
-    """What a team has handed in for one dataset: every result, newest first, and how many different runs they are."""
+    """A team's submissions for one dataset: every result, newest first, and the number of different runs."""
 
     results: Sequence[Result]
     n_runs: int
 
 
 def _team_key(system: SystemFacts) -> str:
-    """Who handed a system in; a system without a team's name is a team of its own."""
+    """The team of a system; a system without a team's name is its own team."""
     return name_key(system.team) or f"\n{system.slug}"
 
 
@@ -59,15 +59,15 @@ def tries_of(results: Iterable[Result]) -> Mapping[Key, Tries]:
 
 @cache
 def _baselines_key() -> str:
-    """The team under which the project's own systems stand, as the maintainers' file says."""
+    """The team name of the project's own systems, from the maintainers' file."""
     return name_key(read_board_file(Path(__file__).resolve().parents[1] / "board.toml").baselines_team)
 
 
 def tellers(results: Iterable[Result]) -> set[Path]:
     """The scorecards, best first, whose rows tell how many runs their team has: each team's best one.
 
-    There the luck of many runs lies; said on every row it would say no more. The project's own baselines are no
-    contestants, and tell nothing.
+    Many runs raise the best score by luck; the same note on every row would add nothing. The project's own baselines do
+    not compete, so their rows have no note.
     """
     best: dict[str, Path] = {}
     for result in results:
@@ -77,7 +77,7 @@ def tellers(results: Iterable[Result]) -> set[Path]:
 
 
 def tries_by(found: Mapping[Key, Tries], result: Result) -> Tries:
-    """What the team of a result has handed in."""
+    """The submissions of a result's team."""
     return found[_key(result)]
 
 

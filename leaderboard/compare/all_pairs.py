@@ -134,7 +134,7 @@ def pair_values(cards: Sequence[ScoreCard], pairs: TablePairs, at: int) -> dict[
 
 
 def caveats(cards: Sequence[ScoreCard], pairs: TablePairs) -> list[str]:
-    """What a reader of all comparisons of a table must know before believing them."""
+    """Caveats that hold for all comparisons of a table."""
     n, (n_units, _) = cards[0].counts.n, pairs.units
     found = []
     if len({card.lessons for card in cards if card.lessons}) > 1:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from edu_rag.records import Question
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 
 FORMAT = "edu-rag-slices-v1"
 NONE = "-"
@@ -24,7 +24,7 @@ class Attribute(NamedTuple):
 
 
 def _attribute(name: str, found: Sequence[str | None]) -> Attribute | None:
-    """None where the value is the same for all, which says nothing new."""
+    """None if the value is the same for all, which says nothing new."""
     values = sorted({value for value in found if value is not None})
     if set(found) == set(values[:1]):
         return None
@@ -40,19 +40,19 @@ def _flagged(flag: str, question: Question) -> str | None:
     return flag if flag in question.flags else None
 
 
-def _with_pages(exam: Exam) -> set[str]:
+def _with_pages(exam: SiteExam) -> set[str]:
     return {one for one, hits in exam.hits.items() if any(hit.page_id is not None for hit in hits)}
 
 
-def _leaked(exam: Exam) -> set[str] | None:
-    """Questions that a page of the split holds; None where the builder did not look for them."""
+def _leaked(exam: SiteExam) -> set[str] | None:
+    """Questions that a page of the split holds; None if the builder did not look for them."""
     if "leaks" not in exam.dataset.manifest.sources:
         return None
     table = exam.dataset.columns("leaks", exam.split, ("question_id",))
     return set() if table is None else set(table.column("question_id").to_pylist())
 
 
-def _readers(exam: Exam) -> Iterator[tuple[str, Callable[[Question], str | None]]]:
+def _readers(exam: SiteExam) -> Iterator[tuple[str, Callable[[Question], str | None]]]:
     """The attributes of a scorecard in their order, lessons apart, and how a question's value is found."""
     with_pages, leaked = _with_pages(exam), _leaked(exam)
     if with_pages:
@@ -67,7 +67,7 @@ def _readers(exam: Exam) -> Iterator[tuple[str, Callable[[Question], str | None]
         yield "pages", _either(with_pages, "has pages", "no pages")
 
 
-def attributes_of(exam: Exam, ids: Sequence[str]) -> list[Attribute]:
+def attributes_of(exam: SiteExam, ids: Sequence[str]) -> list[Attribute]:
     """The attributes by which these questions of an exam differ, ordered as the slices of a scorecard are."""
     by_id = {question.question_id: question for question in exam.questions}
     questions = [by_id[one] for one in ids]
@@ -75,6 +75,6 @@ def attributes_of(exam: Exam, ids: Sequence[str]) -> list[Attribute]:
     return [attribute for attribute in found if attribute is not None]
 
 
-def slices_values(exam: Exam, ids: Sequence[str]) -> dict[str, Any]:
+def slices_values(exam: SiteExam, ids: Sequence[str]) -> dict[str, Any]:
     """A table's file: {format, attributes: [{attribute, values, at}]}."""
     return {"format": FORMAT, "attributes": [one._asdict() for one in attributes_of(exam, ids)]}

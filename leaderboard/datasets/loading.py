@@ -1,10 +1,10 @@
-"""How to get a dataset and load it: code that runs as it stands, from the folder in which datasets/ lies."""
+"""How to get a dataset and load it: code that runs unchanged, from the folder that holds datasets/."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from leaderboard.datasets.versions import Version
+from leaderboard.datasets.versions import ShownVersion
 
 
 class Code(NamedTuple):
@@ -15,12 +15,12 @@ class Code(NamedTuple):
     text: str
 
 
-def folder_name(version: Version) -> str:
+def folder_name(version: ShownVersion) -> str:
     """Where `edu-rag dataset fetch --out datasets` puts it."""
     return f"datasets/{version.id.name}-{version.version}"
 
 
-def _fetch(version: Version) -> Code:
+def _fetch(version: ShownVersion) -> Code:
     text = (
         f"edu-rag dataset fetch --board leaderboard/board.toml --only {version.id.name} --out datasets\n"
         f"edu-rag dataset check {folder_name(version)}"
@@ -33,7 +33,7 @@ def _fetch(version: Version) -> Code:
     )
 
 
-def _check(version: Version) -> Code:
+def _check(version: ShownVersion) -> Code:
     # `dataset fetch` gets the one version that board.toml names, which an older one is not.
     about = (
         "Whoever has the folder can check it. It is this version if the content_sha256 in its manifest.json begins "
@@ -42,13 +42,13 @@ def _check(version: Version) -> Code:
     return Code(about, "sh", f"edu-rag dataset check {folder_name(version)}")
 
 
-def _with_datasets(version: Version, configs: list[str]) -> Code:
+def _with_datasets(version: ShownVersion, configs: list[str]) -> Code:
     lines = [f'{config} = load_dataset("{folder_name(version)}", "{config}")' for config in configs]
     text = "\n".join(["from datasets import load_dataset", "", *lines])
     return Code("Load it with Hugging Face datasets (pip install datasets), one configuration a table.", "python", text)
 
 
-def _with_records(version: Version, split: str) -> Code:
+def _with_records(version: ShownVersion, split: str) -> Code:
     text = f"""\
 from pathlib import Path
 
@@ -61,7 +61,7 @@ pages = dataset.pages("{split}")  # by page id"""
     return Code("Or as checked records, with edu-rag-bench alone.", "python", text)
 
 
-def codes_of(version: Version) -> list[Code]:
+def codes_of(version: ShownVersion) -> list[Code]:
     """The commands and programs of a page; those that need the tables' names only where the folder was given."""
     facts = version.facts
     if facts is None:

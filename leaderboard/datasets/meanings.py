@@ -1,4 +1,4 @@
-"""What the words in a dataset's tables mean, in a few words each."""
+"""The meanings of the words in a dataset's tables, in a few words each."""
 
 from __future__ import annotations
 

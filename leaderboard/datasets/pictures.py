@@ -9,7 +9,7 @@ from edu_rag.look.texts import percent
 from leaderboard.datasets.meanings import FATES
 from leaderboard.datasets.table_figures import CHARACTER_BINS, Facts
 from leaderboard.plots.bar_charts import Bar, lying, standing
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn
 from leaderboard.plots.plot_sentences import shown
 from leaderboard.plots.scales import amount_words
 
@@ -54,7 +54,7 @@ def _lying(counts: Sequence[Count], total: int, dim: frozenset[str] = frozenset(
 
 
 def fates_plot(facts: Facts) -> Plot | None:
-    """What became of the search results."""
+    """Search results by their outcome."""
     total = facts.fates.total()
     if not total:
         return None
@@ -72,10 +72,10 @@ def fates_plot(facts: Facts) -> Plot | None:
         stands_out=(words.strip(),),
         shows="Every result that the search engine gave is on record with its fate, also where its page was dropped.",
         columns=(
-            Column("Fate", is_number=False),
-            Column("Search results"),
-            Column("Share"),
-            Column("What it means", is_number=False),
+            PlotColumn("Fate", is_number=False),
+            PlotColumn("Search results"),
+            PlotColumn("Share"),
+            PlotColumn("What it means", is_number=False),
         ),
         rows=[(Cell(one.name), _n(one.n), _share(one.n, total), Cell(FATES.get(one.name, ""))) for one in counts],
         drawing=_lying(counts, total, frozenset(one.name for one in dropped)),
@@ -99,7 +99,7 @@ def rank_plot(facts: Facts) -> Plot | None:
             ", the fewest of any rank." if low == ranks[0] else ".",
         ),
         shows="How many in a hundred search results of a rank have their page in the dataset.",
-        columns=(Column("Rank"), Column("Search results"), Column("Kept"), Column("Share")),
+        columns=(PlotColumn("Rank"), PlotColumn("Search results"), PlotColumn("Kept"), PlotColumn("Share")),
         rows=[
             (
                 _n(rank),
@@ -131,7 +131,7 @@ def pages_plot(facts: Facts) -> Plot | None:
             else f"Every one of the {total:,} questions has a page or more.",
         ),
         shows="A system gets the pages of its question, as many as were kept.",
-        columns=(Column("Pages"), Column("Questions"), Column("Share")),
+        columns=(PlotColumn("Pages"), PlotColumn("Questions"), PlotColumn("Share")),
         rows=[(_n(n), _n(facts.pages_per_question[n]), _share(facts.pages_per_question[n], total)) for n in numbers],
         drawing=standing(
             [Bar(str(at), facts.pages_per_question[at], f"{facts.pages_per_question[at]:,}") for at in numbers],
@@ -161,7 +161,7 @@ def characters_plot(facts: Facts) -> Plot | None:
             f"{facts.n_pages:,} pages.",
         ),
         shows="A step holds the pages from its number of characters up to the next one.",
-        columns=(Column("From characters"), Column("Pages"), Column("Share")),
+        columns=(PlotColumn("From characters"), PlotColumn("Pages"), PlotColumn("Share")),
         rows=[(_n(b), _n(facts.characters[b]), _share(facts.characters[b], facts.n_pages)) for b in CHARACTER_BINS],
         drawing=standing(
             [Bar(_bin(bound), facts.characters[bound], f"{facts.characters[bound]:,}") for bound in CHARACTER_BINS],
@@ -186,14 +186,14 @@ def hosts_plot(facts: Facts) -> Plot | None:
             f"({share_of(counts[0].n, facts.n_pages)}).",
         ),
         shows="The hosts with the most pages.",
-        columns=(Column("Host", is_number=False), Column("Pages"), Column("Share")),
+        columns=(PlotColumn("Host", is_number=False), PlotColumn("Pages"), PlotColumn("Share")),
         rows=[(Cell(one.name), _n(one.n), _share(one.n, facts.n_pages)) for one in counts],
         drawing=_lying(counts, facts.n_pages),
     )
 
 
 def kinds_plot(facts: Facts) -> Plot:
-    """What kinds of questions there are."""
+    """Questions by kind."""
     total = facts.n_questions
     order = sorted(facts.kinds, key=lambda kind: (-facts.kinds[kind], kind))
     names = {kind: f"{kind[0].replace('_', ' ')}, {kind[1]} choices" for kind in order}
@@ -204,7 +204,12 @@ def kinds_plot(facts: Facts) -> Plot:
         kind="bar chart",
         stands_out=(f"Most common: {names[first]} ({share_of(facts.kinds[first], total)} of {total:,} questions).",),
         shows="Questions by their kind and their number of choices.",
-        columns=(Column("Kind", is_number=False), Column("Choices"), Column("Questions"), Column("Share")),
+        columns=(
+            PlotColumn("Kind", is_number=False),
+            PlotColumn("Choices"),
+            PlotColumn("Questions"),
+            PlotColumn("Share"),
+        ),
         rows=[
             (Cell(k.replace("_", " ")), _n(c), _n(facts.kinds[k, c]), _share(facts.kinds[k, c], total))
             for k, c in order
@@ -222,7 +227,7 @@ class Rate(NamedTuple):
 
 
 def label_rates(facts: Facts) -> list[Rate]:
-    """Evidence by any method and by each, and leaks: of all questions whose gold is there, and by kind."""
+    """Evidence by any method and by each, and leaks: over all questions with gold, and by kind."""
     total = facts.told.total()
     kinds = sorted(facts.told, key=lambda kind: (-facts.told[kind], kind))
     found = [Rate("with evidence", facts.with_evidence.total(), total)]
@@ -233,7 +238,7 @@ def label_rates(facts: Facts) -> list[Rate]:
 
 
 def labels_plot(facts: Facts) -> Plot | None:
-    """Which questions have evidence on their pages, and which stand on one."""
+    """Questions with evidence on their pages, and questions that a page repeats."""
     total = facts.told.total()
     if not facts.n_pages or not total:
         return None
@@ -265,7 +270,7 @@ def labels_plot(facts: Facts) -> Plot | None:
             "always right. A leaked question is one that a page shows as a quiz does, alone or with its answer; "
             "scorecards tell leaked and clean questions apart."
         ),
-        columns=(Column("Questions", is_number=False), Column("Number"), Column("Of"), Column("Share")),
+        columns=(PlotColumn("Questions", is_number=False), PlotColumn("Number"), PlotColumn("Of"), PlotColumn("Share")),
         rows=[(Cell(shown(r.name)), _n(r.n), _n(r.total), _share(r.n, r.total)) for r in rates],
         drawing=lying(bars, max((bar.value for bar in bars), default=0) or 1),
     )

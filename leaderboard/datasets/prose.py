@@ -12,13 +12,13 @@ from typing import Literal, NamedTuple
 
 Mark = Literal["", "strong", "em", "code"]
 MAX_CHARACTERS = 40_000
-"""Of one section."""
+"""The limit of one section."""
 _TOKEN = re.compile(r"\\([!-/:-@\[-`{-~])|(&lt;)|(\*\*|\*|`)")
 _ITEM = re.compile(r"( *)- (.*)")
 _MARKS: dict[str, Mark] = {"**": "strong", "*": "em", "`": "code"}
 
 
-class Span(NamedTuple):
+class ProseSpan(NamedTuple):
     """Words in one way of writing."""
 
     text: str
@@ -28,44 +28,44 @@ class Span(NamedTuple):
 class Block(NamedTuple):
     """A paragraph (`depth` 0) or an item of a list (1, and 2 for one inside another)."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[ProseSpan, ...]
     depth: int = 0
 
 
 class Section(NamedTuple):
-    """What stands under a heading of the second level."""
+    """The text under a heading of the second level."""
 
     title: str
     blocks: Sequence[Block]
 
 
-def spans_of(text: str) -> tuple[Span, ...]:
+def spans_of(text: str) -> tuple[ProseSpan, ...]:
     """A line with its marks taken out; a mark that is never closed runs to the end."""
-    found: list[Span] = []
+    found: list[ProseSpan] = []
     mark: Mark = ""
     done = 0
     for token in _TOKEN.finditer(text):
         escaped, less, turned = token.groups()
         if mark == "code" and turned != "`":
             continue  # inside code a mark is a character
-        found.append(Span(text[done : token.start()], mark))
+        found.append(ProseSpan(text[done : token.start()], mark))
         done = token.end()
         if turned:
             mark = "" if _MARKS[turned] == mark else _MARKS[turned]
         else:
-            found.append(Span("<" if less else escaped, mark))
-    found.append(Span(text[done:], mark))
+            found.append(ProseSpan("<" if less else escaped, mark))
+    found.append(ProseSpan(text[done:], mark))
     return tuple(_joined(found))
 
 
-def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+def _joined(spans: Iterable[ProseSpan]) -> Iterator[ProseSpan]:
     """Neighbours of one mark as one span, empty ones left out."""
-    held: Span | None = None
+    held: ProseSpan | None = None
     for span in spans:
         if not span.text:
             continue
         if held is not None and held.mark == span.mark:
-            held = Span(held.text + span.text, held.mark)
+            held = ProseSpan(held.text + span.text, held.mark)
             continue
         if held is not None:
             yield held
@@ -94,7 +94,9 @@ def blocks_of(lines: Iterable[str]) -> list[Block]:
 
 
 def sections_of(text: str, most: int = 100) -> list[Section]:
-    """The first `most` sections under `## ` headings, each cut at MAX_CHARACTERS; what stands before is left out."""
+    """The first `most` sections under `## ` headings, each cut at MAX_CHARACTERS; text before the first heading is left
+    out.
+    """
     parts = re.split(r"^## ", text, maxsplit=most + 1, flags=re.MULTILINE)[1 : most + 1]
     found = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""A dataset's tables in numbers, column by column and never the gold: what its card says, counted anew."""
+"""A dataset's tables in numbers, column by column and never the gold: the figures of its card, counted again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Facts:
     """Search results by rank and whether they were kept."""
     pages_per_question: Counter[int] = field(default_factory=Counter)
     n_pages: int = 0
-    """Distinct pages: one may stand in two splits."""
+    """Distinct pages: a page may be in two splits."""
     hosts: Counter[str] = field(default_factory=Counter)
     characters: Counter[int] = field(default_factory=Counter)
     """Pages by the lower bound of their bin of characters."""
@@ -49,7 +49,7 @@ class Facts:
     leaks: Counter[str] = field(default_factory=Counter)
     """Spans of pages that leak, by kind of leak."""
     leaked: Counter[str] = field(default_factory=Counter)
-    """Questions that stand on a page of the dataset, by kind of question."""
+    """Questions that a page of the dataset repeats, by kind of question."""
 
     @property
     def n_questions(self) -> int:
@@ -108,7 +108,7 @@ def _of_hits(facts: Facts, dataset: Dataset, split: str, n_questions: int) -> No
 
 
 def host_of(url: str) -> str:
-    """The host of an address, in small letters; empty where there is none."""
+    """The host of an address, in small letters; empty if there is none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -158,7 +158,7 @@ def _of_labels(facts: Facts, dataset: Dataset, split: str, kinds: Mapping[str, s
 
 
 def facts_of(dataset: Dataset) -> Facts:
-    """Count every table but the gold. Raises DataError where a file is no Parquet."""
+    """Count every table but the gold. Raises DataError if a file is not Parquet."""
     facts = Facts(rows_of(dataset))
     golds = facts.rows.get("gold", {})
     seen: set[str] = set()

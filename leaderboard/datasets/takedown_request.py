@@ -8,7 +8,7 @@ from edu_rag.look.links import safe_link
 
 
 def takedown_link(repository: str, dataset_id: str) -> str | None:
-    """`<repository>/issues/new?title=…&body=…`; None where there is no repository that a page may link to."""
+    """`<repository>/issues/new?title=…&body=…`; None if there is no repository that a page may link to."""
     if not repository.startswith(("https://", "http://")) or safe_link(repository) is None:
         return None
     body = (

@@ -16,7 +16,7 @@ from leaderboard.board.present import FEW_VALUES, Table
 from leaderboard.datasets.prose import Section, sections_of
 from leaderboard.datasets.table_figures import Facts, facts_of
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 
 CARD, CHANGES, CROISSANT, MANIFEST = "README.md", "CHANGES.md", "croissant.json", "manifest.json"
 MAX_BYTES = 5_000_000
@@ -26,8 +26,10 @@ MOST_CHANGES = 30
 TOP = "datasets.html"
 
 
-class Asked(NamedTuple):
-    """A table of the board with results on a version: how many systems stand in it by them, and how many moved on."""
+class VersionTable(NamedTuple):
+    """A table of the board with results on a version: how many systems are in it with them, and how many have newer
+    results.
+    """
 
     table: Table
     n_systems: int
@@ -35,13 +37,13 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Version:
-    """One version of a dataset. `dataset` is None where its folder was not given."""
+class ShownVersion:
+    """One version of a dataset. `dataset` is None if its folder was not given."""
 
     id: DatasetId
     dataset: Dataset | None = None
-    exams: Sequence[Exam] = ()
-    asked: Sequence[Asked] = ()
+    exams: Sequence[SiteExam] = ()
+    asked: Sequence[VersionTable] = ()
     results: Sequence[Result] = field(default=(), repr=False)
 
     @property
@@ -51,12 +53,12 @@ class Version:
 
     @property
     def text(self) -> str:
-        """What results name: `name@version#hash8`."""
+        """The id that results name: `name@version#hash8`."""
         return str(self.id)
 
     @property
     def folder(self) -> str:
-        """Where its pictures and files lie inside the site."""
+        """The folder of its pictures and files in the site."""
         return f"datasets/{self.id.release.folder}-{self.id.hash8}"
 
     @property
@@ -76,7 +78,7 @@ class Version:
 
     @cached_property
     def changes(self) -> list[Section]:
-        """What changed, the newest version first."""
+        """Changes, the newest version first."""
         return self._sections(CHANGES)[:MOST_CHANGES]
 
     def _sections(self, name: str) -> list[Section]:
@@ -84,7 +86,7 @@ class Version:
         return sections_of(path.read_text(encoding="utf-8", errors="replace")) if path else []
 
     def files(self) -> dict[str, Path]:
-        """Its files that are no tables and not too large, as far as the manifest lists them; and the manifest."""
+        """Its listed files that are not tables and not too large; and the manifest."""
         if self.dataset is None:
             return {}
         listed = [name for name in (CARD, CROISSANT, CHANGES) if name in self.dataset.manifest.files]
@@ -93,7 +95,7 @@ class Version:
 
     @property
     def slices(self) -> list[Slice]:
-        """What the largest scorecard tells of the questions: the parts of its few-valued attributes."""
+        """The slices of the largest scorecard, of its few-valued attributes."""
         cards = sorted((result.card for result in self.results), key=lambda card: (-card.counts.n, card.system.slug))
         if not cards:
             return []
@@ -108,7 +110,7 @@ class Version:
         return max((result.card.counts.n for result in self.results), default=0)
 
 
-def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: Sequence[Exam]) -> Version:
+def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: Sequence[SiteExam]) -> ShownVersion:
     asked, results = [], []
     for table, group in zip(edition.board.tables, edition.groups, strict=True):
         now = [result for result in group.results if result.dataset == one]
@@ -116,13 +118,13 @@ def _version(edition: Edition, one: DatasetId, dataset: Dataset | None, exams: S
         results += [*now, *before]
         if now or before:
             slugs = {result.card.system.slug for result in before} - {result.card.system.slug for result in now}
-            asked.append(Asked(table, len(now), len(slugs)))
-    return Version(one, dataset, exams, asked, results)
+            asked.append(VersionTable(table, len(now), len(slugs)))
+    return ShownVersion(one, dataset, exams, asked, results)
 
 
-def versions_of(edition: Edition) -> list[Version]:
+def versions_of(edition: Edition) -> list[ShownVersion]:
     """Every version, by name, the newest first."""
-    exams: dict[DatasetId, list[Exam]] = {}
+    exams: dict[DatasetId, list[SiteExam]] = {}
     for exam in edition.exams.values():
         exams.setdefault(DatasetId.parse(exam.dataset.id), []).append(exam)
     named = {result.dataset for group in edition.groups for result in (*group.results, *group.earlier)}

@@ -1,1 +1,1 @@
-"""What changed over time: dataset versions, events and corrections."""
+"""Changes over time: dataset versions, events and corrections."""

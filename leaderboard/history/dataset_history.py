@@ -1,4 +1,4 @@
-"""What the board has said over time: versions of the datasets, scores that moved between them, systems taken back."""
+"""The board over time: versions of the datasets, scores that moved between them, withdrawn systems."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.names import DatasetId
-from leaderboard.board.collect import Group, Result, TableKey
+from leaderboard.board.collect import Result, ResultGroup, TableKey
 from leaderboard.board.present import Board, Row, Table, earlier_scorecard, present
 
 STEPS = ("questions or gold changed", "pages, evidence or extraction changed", "only metadata changed")
-"""What a step of a version's three numbers means."""
+"""The meaning of each of a version's three numbers."""
 
 
 def version_page(dataset: DatasetId) -> str:
-    """Where the board of a dataset version lies inside the site; it stays there when the version is superseded."""
+    """The path of the board of a dataset version in the site; it stays when the version is superseded."""
     return f"history/{dataset.release.folder}.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class VersionOnBoard:
     """One dataset version that has results: `groups` hold these alone, best score first, in the board's order.
 
     `newest` is the newest version of the dataset that has results, `before` the next older one.
@@ -34,7 +34,7 @@ class Version:
     dataset_id: str
     newest: DatasetId
     before: DatasetId | None
-    groups: Sequence[Group]
+    groups: Sequence[ResultGroup]
 
     @property
     def text(self) -> str:
@@ -53,7 +53,7 @@ class Version:
 
     @property
     def step(self) -> str:
-        """What changed against the version before, by the numbers; empty for the first."""
+        """The change against the version before, by the numbers; empty for the first."""
         if self.before is None:
             return ""
         pairs = zip(self.dataset.version, self.before.version, strict=True)
@@ -87,7 +87,7 @@ class Move(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What may have moved it, in words."""
+        """The possible causes, in words."""
         if self.new.key.major != self.old.key.major:
             return "other questions or gold"
         if self.new.card.made_on:
@@ -100,22 +100,22 @@ class Move(NamedTuple):
         return "answered again" if is_patch else "answered again, on other pages"
 
 
-def all_results(groups: Iterable[Group]) -> list[Result]:
+def all_results(groups: Iterable[ResultGroup]) -> list[Result]:
     """Every result of the groups, those that were replaced too."""
     return [result for group in groups for result in (*group.results, *group.earlier)]
 
 
-def _groups_on(dataset: DatasetId, groups: Sequence[Group]) -> list[Group]:
+def _groups_on(dataset: DatasetId, groups: Sequence[ResultGroup]) -> list[ResultGroup]:
     found = []
     for group in groups:
         own = [result for result in all_results([group]) if result.dataset == dataset]
         own.sort(key=lambda result: (-result.card.counts.score, result.card.system.slug))
         if own:
-            found.append(Group(key=group.key, results=tuple(own)))
+            found.append(ResultGroup(key=group.key, results=tuple(own)))
     return found
 
 
-def versions_of(groups: Sequence[Group]) -> list[Version]:
+def versions_of(groups: Sequence[ResultGroup]) -> list[VersionOnBoard]:
     """Every dataset version that has results: datasets in the board's order, their newest version first."""
     by_name: dict[str, dict[DatasetId, str]] = defaultdict(dict)
     for result in all_results(groups):
@@ -125,7 +125,7 @@ def versions_of(groups: Sequence[Group]) -> list[Version]:
         ordered = sorted(known, reverse=True)
         for dataset, before in zip(ordered, [*ordered[1:], None], strict=True):
             found.append(
-                Version(
+                VersionOnBoard(
                     dataset=dataset,
                     dataset_id=known[dataset],
                     newest=ordered[0],
@@ -137,7 +137,7 @@ def versions_of(groups: Sequence[Group]) -> list[Version]:
 
 
 def _chain_key(result: Result) -> tuple[str, str, str, str, str]:
-    """What stays the same over the versions of a dataset."""
+    """The properties that stay the same over the versions of a dataset."""
     key = result.key
     return key.name, key.split, key.sample or "", key.answers_rule, result.card.system.slug
 
@@ -149,7 +149,7 @@ def _n_other(old: Result, new: Result) -> int | None:
     return sum(one != other for one, other in zip(before, after, strict=True))
 
 
-def moves_of(groups: Sequence[Group]) -> list[Move]:
+def moves_of(groups: Sequence[ResultGroup]) -> list[Move]:
     """Systems whose score differs between two versions that follow one another, in the board's order, newest first."""
     chains: dict[tuple[str, str, str, str, str], list[Result]] = defaultdict(list)
     for result in all_results(groups):
@@ -169,15 +169,15 @@ def withdrawn_of(board: Board) -> list[tuple[Table, Row]]:
 
 
 def _kept_row(row: Row, replaced: set[Path]) -> Row:
-    """A row whose downloads are those of its own result, not of the newer one that has its page."""
+    """A row with the downloads of this result, not of the newer one that has its page."""
     if row.result.scorecard not in replaced:
         return row
     return replace(row, scorecard=earlier_scorecard(row.result), predictions=None)
 
 
-def tables_on(version: Version, groups: Sequence[Group], board: Board) -> list[Table]:
+def tables_on(version: VersionOnBoard, groups: Sequence[ResultGroup], board: Board) -> list[Table]:
     """The board as it is on one version alone: ranks are tested among the results on it."""
-    standing: Mapping[TableKey, tuple[Group, Table]] = {
+    standing: Mapping[TableKey, tuple[ResultGroup, Table]] = {
         group.key: (group, table) for group, table in zip(groups, board.tables, strict=True)
     }
     # A table without results on other versions is the board's own: its ranks need no second test.

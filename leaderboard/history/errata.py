@@ -77,7 +77,7 @@ class Erratum:
         return _INSIDE.match(self.link) is not None and ".." not in self.link.split("/")
 
     def address(self, repository: str) -> str | None:
-        """Where the link leads; None where there is none, or nobody said where the repository is."""
+        """The target of the link; None without a link, or if the repository's address was not given."""
         if not self.link or self.is_web:
             return self.link or None
         address = f"{repository.rstrip('/')}/blob/HEAD/{self.link}"
@@ -87,7 +87,7 @@ class Erratum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """The file: its entries in any order. Invariant: no id stands twice."""
+    """The file: its entries in any order. Invariant: ids are unique."""
 
     errata: list[Erratum]
 
@@ -104,14 +104,14 @@ def _lines(text: str) -> list[int]:
 
 
 def _field_line(lines: Sequence[str], first: int, last: int, field: str | None) -> int:
-    """The line of a field of the entry that takes these lines, from 1; its first line where the field is not there."""
+    """The line of a field of the entry that takes these lines, from 1; its first line if the field is not there."""
     wanted = re.compile(rf"[ \t]*[\"']?{re.escape(field)}[\"']?[ \t]*=") if field else None
     found = (n for n in range(first + 1, last + 1) if wanted and wanted.match(lines[n - 1]))
     return next(found, first)
 
 
 def _with_line(fault: EduRagError, text: str) -> EduRagError:
-    """The fault at FILE:LINE, as far as its line can be told."""
+    """The fault at FILE:LINE, if its line is known."""
     syntax = _SYNTAX.search(fault.what)
     if syntax:
         return ConfigError(f"{fault.where}:{syntax[1]}", fault.what, fault.remedy)
@@ -140,6 +140,6 @@ def read_errata(path: Path) -> tuple[Erratum, ...]:
 
 
 def errata_beside(results: Path) -> tuple[Erratum, ...]:
-    """The entries of the file beside a results folder (`leaderboard/errata.toml`, `leaderboard/results`), if any."""
+    """The entries of the file next to a results folder (`leaderboard/errata.toml`, `leaderboard/results`), if any."""
     path = results.absolute().parent / FILE_NAME
     return read_errata(path) if path.is_file() else ()

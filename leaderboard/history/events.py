@@ -1,4 +1,4 @@
-"""What happened on the board, newest first: results, dataset versions, corrections; for the feed and the history."""
+"""Events of the board, newest first: results, dataset versions, corrections; for the feed and the history."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from edu_rag.look.texts import clip, one_line, signed
-from leaderboard.board.collect import Group, Result
-from leaderboard.history.dataset_history import Version, versions_of
+from leaderboard.board.collect import Result, ResultGroup
+from leaderboard.history.dataset_history import VersionOnBoard, versions_of
 from leaderboard.history.errata import Erratum
 
 MAX_EVENTS = 100
@@ -41,7 +41,7 @@ def _systems(results: Sequence[Result]) -> str:
     return f"Scores, best first: {', '.join(shown + more)}."
 
 
-def _result_events(version: Version, group: Group) -> Iterator[Event]:
+def _result_events(version: VersionOnBoard, group: ResultGroup) -> Iterator[Event]:
     """The results of one table that were scored on one day."""
     by_day: dict[str, list[Result]] = defaultdict(list)
     for result in group.results:
@@ -61,7 +61,7 @@ def _result_events(version: Version, group: Group) -> Iterator[Event]:
         )
 
 
-def _version_event(version: Version) -> Iterator[Event]:
+def _version_event(version: VersionOnBoard) -> Iterator[Event]:
     if not version.times:
         return
     step = f" Against {version.before.version}: {version.step}." if version.before else ""
@@ -76,7 +76,7 @@ def _version_event(version: Version) -> Iterator[Event]:
 
 
 def about(erratum: Erratum) -> str:
-    """What an entry of the ledger is about, in words."""
+    """The subject of an entry of the ledger, in words."""
     named = (("", erratum.dataset), ("system ", erratum.system), ("question ", erratum.question), ("", erratum.page))
     return ", ".join(f"{word}{clip(one_line(value), 80)}" for word, value in named if value)
 
@@ -92,8 +92,8 @@ def _erratum_event(erratum: Erratum) -> Event:
     )
 
 
-def events_of(groups: Sequence[Group], errata: Sequence[Erratum]) -> list[Event]:
-    """The newest MAX_EVENTS events. Results without a time are no event."""
+def events_of(groups: Sequence[ResultGroup], errata: Sequence[Erratum]) -> list[Event]:
+    """The newest MAX_EVENTS events. Results without a time are not events."""
     found = [_erratum_event(erratum) for erratum in errata]
     for version in versions_of(groups):
         found += _version_event(version)

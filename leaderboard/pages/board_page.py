@@ -20,7 +20,7 @@ from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
 
 EMBEDDED = ("rank", "system", "team", "score", "axis", "outcomes")
-"""The columns of a table that stands in somebody else's page."""
+"""The columns of a table that is embedded in another page."""
 SUFFIXES = ("csv", "json", "parquet")
 
 
@@ -34,7 +34,7 @@ class TableLinks(NamedTuple):
 
 
 def embed_of(table: Table) -> str:
-    """Where a table alone lies inside the site."""
+    """The path of a table alone in the site."""
     return f"embed/{table.key.id}.html"
 
 

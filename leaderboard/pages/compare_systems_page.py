@@ -18,7 +18,7 @@ from leaderboard.board.present import Row, Table
 from leaderboard.compare.all_pairs import TablePairs, Tested, caveats, pair_values, pairs_of
 from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 from leaderboard.questions.page_addresses import folder_of
 from leaderboard.render import frame_of
 from leaderboard.site_parts import SitePart, key_of
@@ -27,7 +27,7 @@ FORMAT = "edu-rag-compare-v1"
 PAGE = "compare.html"
 INDEX = "data/compare.json"
 BEST = 10
-"""Systems of a table whose pairs all stand on the page itself."""
+"""The most systems whose pairs are all on the page itself."""
 ALPHA = 0.05
 MAX_NAME = 80
 MAX_TEAM = 60
@@ -37,11 +37,11 @@ MAX_TEAM = 60
 class Ring:
     """A table with two systems at least, and its pairs, tested when first asked for.
 
-    `exam` and `ids` are the questions behind its outcome letters, None and empty where the site does not show them.
+    `exam` and `ids` are the questions behind its outcome letters, None and empty if the site does not show them.
     """
 
     table: Table
-    exam: Exam | None = None
+    exam: SiteExam | None = None
     ids: Sequence[str] = ()
 
     @property
@@ -61,12 +61,12 @@ class Ring:
 
     @property
     def made_from(self) -> list[object]:
-        """What its pairs depend on."""
+        """The inputs that its pairs depend on."""
         return [self.table.key, [row.result.sha256 for row in self.rows]]
 
     @property
     def questions(self) -> str | None:
-        """Where the index of its questions lies in the site: see leaderboard/questions/__init__.py."""
+        """The path of the index of its questions in the site: see leaderboard/questions/__init__.py."""
         return None if self.exam is None else f"{folder_of(self.exam)}/index.json"
 
     @property
@@ -176,7 +176,7 @@ def _pair_files(ring: Ring) -> Iterator[tuple[str, bytes]]:
         yield name, msgspec.json.encode(pair_values(cards, ring.pairs, at))
 
 
-def _slice_files(ring: Ring, exam: Exam) -> Iterator[tuple[str, bytes]]:
+def _slice_files(ring: Ring, exam: SiteExam) -> Iterator[tuple[str, bytes]]:
     yield str(ring.slices), msgspec.json.encode(slices_values(exam, ring.ids))
 
 
@@ -191,7 +191,7 @@ def _ring(edition: Edition, table: Table) -> Ring:
 
 
 def _seen(ring: Ring) -> list[object]:
-    """What its part of the page shows beside scorecards."""
+    """The parts of the page that need more than scorecards."""
     rows = [(row.name, row.rank, row.page, row.withdrawn, row.result.predictions is not None) for row in ring.rows]
     return [*ring.made_from, ring.questions, ring.table.sample_text, rows]
 

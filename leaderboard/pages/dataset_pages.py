@@ -16,7 +16,7 @@ from leaderboard.datasets.loading import codes_of
 from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
 from leaderboard.datasets.table_figures import Facts
 from leaderboard.datasets.takedown_request import takedown_link
-from leaderboard.datasets.versions import CARD, CHANGES, CROISSANT, MANIFEST, TOP, Version, versions_of
+from leaderboard.datasets.versions import CARD, CHANGES, CROISSANT, MANIFEST, TOP, ShownVersion, versions_of
 from leaderboard.edition import Edition
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
@@ -45,13 +45,13 @@ TOOLS = {
 }
 
 
-def picture_of(version: Version, plot: Plot, sheet: Sheet) -> str:
-    """Where a picture lies inside the site."""
+def picture_of(version: ShownVersion, plot: Plot, sheet: Sheet) -> str:
+    """The path of a picture in the site."""
     return f"{version.folder}/{plot.name}{sheet.suffix}.svg"
 
 
 class CountTable(NamedTuple):
-    """A small table: `head` stands over the names, `means` says what they mean where they are flags of ours."""
+    """A small table: `head` is the heading of the names, `means` explains those that are our flags."""
 
     title: str
     head: str
@@ -74,7 +74,7 @@ def _tables(facts: Facts) -> list[CountTable]:
     return [table for table in found if table.counts]
 
 
-def _page(pages: jinja2.Environment, version: Version, others: Sequence[Version], repository: str) -> bytes:
+def _page(pages: jinja2.Environment, version: ShownVersion, others: Sequence[ShownVersion], repository: str) -> bytes:
     facts = version.facts
     template = pages.get_template("dataset.html.j2" if version.dataset else "dataset_known.html.j2")
     text = template.render(
@@ -94,7 +94,7 @@ def _page(pages: jinja2.Environment, version: Version, others: Sequence[Version]
     return text.encode()
 
 
-def _files(pages: jinja2.Environment, version: Version, others: Sequence[Version], repository: str) -> Files:
+def _files(pages: jinja2.Environment, version: ShownVersion, others: Sequence[ShownVersion], repository: str) -> Files:
     yield version.page, _page(pages, version, others, repository)
     for name, path in version.files().items():
         yield f"{version.folder}/{name}", path
@@ -103,11 +103,11 @@ def _files(pages: jinja2.Environment, version: Version, others: Sequence[Version
             yield picture_of(version, plot, sheet), plot.svg(sheet, f"{plot.title}: {version.text}")
 
 
-def _list(pages: jinja2.Environment, versions: Sequence[Version]) -> Files:
+def _list(pages: jinja2.Environment, versions: Sequence[ShownVersion]) -> Files:
     yield TOP, pages.get_template("datasets.html.j2").render(versions=versions, root="", here=TOP, **TOOLS).encode()
 
 
-def _made_from(version: Version) -> list[object]:
+def _made_from(version: ShownVersion) -> list[object]:
     asked = [(one.table.key, one.table.sample_text, one.n_systems, one.n_earlier) for one in version.asked]
     results = sorted(result.sha256 for result in version.results)
     # The manifest has the hash of every other file.

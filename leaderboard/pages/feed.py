@@ -1,4 +1,4 @@
-"""What readers, crawlers and models take instead of pages: feed.xml (Atom), llms.txt, and the picture of previews."""
+"""Files for feed readers, crawlers and models: feed.xml (Atom), llms.txt, and the picture of previews."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leaderboard.social import PICTURE, picture_of
 FEED = "feed.xml"
 SUMMARY = "llms.txt"
 MAX_ROWS = 10
-"""Rows of each table that the plain summary tells."""
+"""Rows of each table in the plain summary."""
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKS = re.compile(r"([\\`*_\[\]<>|#])")
 
@@ -81,7 +81,7 @@ def _nav_keys(edition: Edition) -> Sequence[object]:
 
 
 def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """llms.txt; the picture where matplotlib is there; the feed where somebody said where the site will stand."""
+    """llms.txt; the picture if matplotlib is installed; the feed if the address of the site is given."""
     made_from = _made_from(edition)
     yield SitePart("summary", key_of(made_from, _nav_keys(edition)), lambda: _summary(edition, pages))
     if can_draw():

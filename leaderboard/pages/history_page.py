@@ -10,7 +10,14 @@ import jinja2
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.present import page_of
 from leaderboard.edition import Edition
-from leaderboard.history.dataset_history import Version, moves_of, tables_on, version_page, versions_of, withdrawn_of
+from leaderboard.history.dataset_history import (
+    VersionOnBoard,
+    moves_of,
+    tables_on,
+    version_page,
+    versions_of,
+    withdrawn_of,
+)
 from leaderboard.history.errata import Erratum
 from leaderboard.history.events import ERRATA_PAGE, about, events_of
 from leaderboard.render import frame_of
@@ -18,10 +25,12 @@ from leaderboard.site_parts import SitePart, key_of
 
 PAGE = "history.html"
 MAX_MOVES = 500
-"""Moved scores that the page tells; all are in the scorecards."""
+"""The most moved scores on the page; all are in the scorecards."""
 
 
-def _history(edition: Edition, pages: jinja2.Environment, versions: Sequence[Version]) -> Iterator[tuple[str, bytes]]:
+def _history(
+    edition: Edition, pages: jinja2.Environment, versions: Sequence[VersionOnBoard]
+) -> Iterator[tuple[str, bytes]]:
     moves = moves_of(edition.groups)
     shown = pages.get_template("history.html.j2").render(
         root="",
@@ -39,7 +48,7 @@ def _history(edition: Edition, pages: jinja2.Environment, versions: Sequence[Ver
     yield PAGE, shown.encode()
 
 
-def _version(edition: Edition, pages: jinja2.Environment, version: Version) -> Iterator[tuple[str, bytes]]:
+def _version(edition: Edition, pages: jinja2.Environment, version: VersionOnBoard) -> Iterator[tuple[str, bytes]]:
     shown = pages.get_template("version.html.j2").render(
         root="../",
         here="",
@@ -54,7 +63,7 @@ def _version(edition: Edition, pages: jinja2.Environment, version: Version) -> I
 
 
 def _pages_about(edition: Edition, erratum: Erratum) -> list[tuple[str, str]]:
-    """Pages of the site that an entry is about: their words and where they lie."""
+    """Pages of the site that an entry is about: their words and paths."""
     found = [
         (f"the board of {erratum.dataset}", version.page)
         for version in versions_of(edition.groups)
@@ -76,7 +85,7 @@ def _errata(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, 
     yield ERRATA_PAGE, shown.encode()
 
 
-def _made_from(versions: Sequence[Version]) -> list[object]:
+def _made_from(versions: Sequence[VersionOnBoard]) -> list[object]:
     return [
         (version.dataset_id, version.newest, version.before, group.key, result.sha256, result.predictions is not None)
         for version in versions
@@ -85,8 +94,8 @@ def _made_from(versions: Sequence[Version]) -> list[object]:
     ]
 
 
-def _standing(edition: Edition, version: Version) -> Sequence[object]:
-    """What the whole board decides of its rows: which of them stand, and their badges."""
+def _standing(edition: Edition, version: VersionOnBoard) -> Sequence[object]:
+    """Properties of rows that depend on the whole board: whether they are current, and their badges."""
     rows = (row for table in edition.board.tables for row in table.rows if row.result.dataset == version.dataset)
     return sorted(((row.result.sha256, row.badges) for row in rows), key=lambda pair: pair[0])
 

@@ -21,12 +21,12 @@ PREVIEW = "outcomes"
 
 
 def picture_of(table: Table, plot: Plot, sheet: Sheet) -> str:
-    """Where a picture lies inside the site."""
+    """The path of a picture in the site."""
     return f"plots/{table.key.id}/{plot.name}{sheet.suffix}.svg"
 
 
 def alt_of(plot: Plot) -> str:
-    """A picture in words, for those who cannot see it: what it is, and what stands out in it."""
+    """The alternative text of a picture: its subject and its main finding."""
     return f"{plot.title}, {plot.kind}. {spoken(plot.stands_out)}".strip()
 
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from edu_rag.look.bar_geometry import outcome_parts
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 from leaderboard.questions.exam_pages import Room, key_text
 from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
 from leaderboard.questions.search_index import can_search, search_files
@@ -61,12 +61,12 @@ def _search_files(room: Room) -> Files:
         yield f"{room.folder}/search/{name}", data
 
 
-def _top_files(pages: jinja2.Environment, exams: Sequence[Exam]) -> Files:
+def _top_files(pages: jinja2.Environment, exams: Sequence[SiteExam]) -> Files:
     shown = [(explorer_of(exam), exam) for exam in exams]
     yield TOP, pages.get_template("questions_list.html.j2").render(root="../", here=TOP, exams=shown).encode()
 
 
-def _exam_parts(edition: Edition, pages: jinja2.Environment, exam: Exam) -> Iterator[SitePart]:
+def _exam_parts(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> Iterator[SitePart]:
     room, frame = Room(edition, exam), frame_of(edition)
     here = first_page(edition) or ""
     whole = key_text([frame, room.made_from, here])

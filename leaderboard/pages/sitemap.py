@@ -19,7 +19,7 @@ NOT_LISTED = ("embed.html", "embed/")
 
 
 def address_of(base_url: str, name: str) -> str:
-    """Where a file of the site will stand; the front page has the site's own address."""
+    """The address of a file of the site; the front page has the site's own address."""
     return base_url + ("" if name == "index.html" else quote(name))
 
 
@@ -39,7 +39,7 @@ def _files(edition: Edition, pages: jinja2.Environment, names: Sequence[str]) ->
 
 
 def parts(edition: Edition, pages: jinja2.Environment, written: Sequence[str]) -> Iterator[SitePart]:
-    """The map of the pages among the `written` files; nothing where nobody said where the site will stand."""
+    """The map of the pages among the `written` files; empty if the address of the site was not given."""
     if not edition.base_url:
         return
     names = sorted(name for name in written if name.endswith(".html") and not name.startswith(NOT_LISTED))

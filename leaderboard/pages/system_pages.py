@@ -47,7 +47,7 @@ class SystemLinks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sheet:
-    """What a system's page is made from."""
+    """The inputs of a system's page."""
 
     table: Table
     row: Row

@@ -1,4 +1,4 @@
-"""Bars of numbers that belong to names: lying ones for names, standing ones for what has an order."""
+"""Bar charts: horizontal bars for names, vertical bars for ordered values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = 10
 
 
 class Bar(NamedTuple):
-    """A number of things, zero or more, with its name; `said` stands at the bar's end."""
+    """A count, zero or more, with its name; `said` is written at the bar's end."""
 
     name: str
     value: float
@@ -59,7 +59,7 @@ def lying(bars: Sequence[Bar], most: float | None = None) -> Drawing:
 
 
 def _every(bars: Sequence[Bar], each: float) -> int:
-    """Every how many standing bars a name finds room."""
+    """The step between vertical bars that have room for a name."""
     widest = max((width_of(bar.name, SMALL) for bar in bars), default=0) + 3
     return max(1, math.ceil(widest / each))
 

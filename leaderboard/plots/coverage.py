@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from edu_rag.look.texts import percent, signed
 from leaderboard.plots.colours import CURVES
-from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, fit, of_all
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System
 from leaderboard.plots.scales import linear, score_words
@@ -53,7 +53,7 @@ def _number(value: object, low: float = 0.0, high: float = 1.0) -> float | None:
 
 
 def _points(values: object) -> list[tuple[float, float]] | None:
-    """(coverage, risk) of each stored point; None where what is stored is no curve."""
+    """(coverage, risk) of each stored point; None if the stored value is not a curve."""
     found: list[tuple[float, float]] = []
     for part in values if isinstance(values, list | tuple) else ():
         told = (part.get("coverage"), part.get("risk")) if isinstance(part, Mapping) else (None, None)
@@ -72,7 +72,7 @@ def _best(values: object, n: int) -> Best | None:
 
 
 def curve_of(system: System) -> Curve | None:
-    """The curve that a scorecard holds; None where it holds none, or something else in its place."""
+    """The curve that a scorecard holds; None if it holds none, or something else in its place."""
     told = system.card.confidence
     points, aurc = _points(told.get("curve")), _number(told.get("aurc"))
     n = _number(told.get("n"), 1, system.card.counts.n)
@@ -82,16 +82,16 @@ def curve_of(system: System) -> Curve | None:
     return Curve(system, int(n), shares, risks, aurc, _best(told.get("best"), int(n)))
 
 
-def _entries(named: Sequence[Curve], n_more: int, sheet: Sheet) -> list[Entry]:
+def _entries(named: Sequence[Curve], n_more: int, sheet: Sheet) -> list[KeyEntry]:
     width = (sheet.width - 60) if sheet.is_narrow else 330
     entries = [
-        Entry(fit(curve.system.mark, SIZE, width), line="-", tone=tone)
+        KeyEntry(fit(curve.system.mark, SIZE, width), line="-", tone=tone)
         for curve, tone in zip(named, CURVES, strict=False)
     ]
-    entries.append(Entry("best by abstaining", Mark("o", "ink", is_filled=False)))
+    entries.append(KeyEntry("best by abstaining", Mark("o", "ink", is_filled=False)))
     if n_more:
-        entries.append(Entry(f"{n_more} more", line="-", tone="crowd"))
-    return [*entries, Entry("equal score", line="--", tone="zero")]
+        entries.append(KeyEntry(f"{n_more} more", line="-", tone="crowd"))
+    return [*entries, KeyEntry("equal score", line="--", tone="zero")]
 
 
 def _drawing(curves: Sequence[Curve]) -> Drawing:
@@ -200,11 +200,14 @@ def coverage_plot(systems: Sequence[System]) -> Plot:
         stands_out=_stands_out(systems, curves) if curves else empty,
         columns=(
             *FIRST_COLUMNS,
-            Column("Answers with a confidence"),
-            Column("Area (AURC)"),
-            *(Column(f"Wrong % of surest {100 * share:.0f} %" if share < 1 else "Wrong % of all") for share in SHARES),
-            Column("Best score by abstaining"),
-            Column("Answers kept for it"),
+            PlotColumn("Answers with a confidence"),
+            PlotColumn("Area (AURC)"),
+            *(
+                PlotColumn(f"Wrong % of surest {100 * share:.0f} %" if share < 1 else "Wrong % of all")
+                for share in SHARES
+            ),
+            PlotColumn("Best score by abstaining"),
+            PlotColumn("Answers kept for it"),
         ),
         rows=[_row(curve) for curve in curves],
         drawing=_drawing(curves) if curves else None,

@@ -8,8 +8,8 @@ from typing import Any
 
 from edu_rag.look.texts import signed
 from leaderboard.plots.colours import light
-from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, fit, of_all
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, few, too_few
 from leaderboard.plots.scales import Scale, linear
@@ -24,7 +24,7 @@ def _interval(system: System) -> tuple[float, float] | None:
 
 
 def interval_words(interval: tuple[float, float] | None) -> str:
-    """`[0.080, 0.228]`, or a dash where there is none."""
+    """`[0.080, 0.228]`, or a dash if there is none."""
     return f"[{signed(interval[0])}, {signed(interval[1])}]" if interval else "–"
 
 
@@ -33,11 +33,14 @@ def _x_scale(systems: Sequence[System], most: int) -> Scale:
     return linear([0.0, *ends], most)
 
 
-def _entries(systems: Sequence[System]) -> list[Entry]:
-    entries = [Entry("score and 95 % interval", Mark("o", "system"))]
+def _entries(systems: Sequence[System]) -> list[KeyEntry]:
+    entries = [KeyEntry("score and 95 % interval", Mark("o", "system"))]
     if best_blind(systems) is not None:
-        entries += [Entry("blind", Mark("D", "blind", size=7)), Entry("the best blind score", line=":", tone="blind")]
-    return [*entries, Entry("a band: one tie group", Mark("s", "axis", size=9))]
+        entries += [
+            KeyEntry("blind", Mark("D", "blind", size=7)),
+            KeyEntry("the best blind score", line=":", tone="blind"),
+        ]
+    return [*entries, KeyEntry("a band: one tie group", Mark("s", "axis", size=9))]
 
 
 def _drawing(drawn: Sequence[System]) -> Drawing:
@@ -135,7 +138,7 @@ def forest_plot(systems: Sequence[System]) -> Plot:
             "Systems in one band are a tie group: their order may be luck."
         ),
         stands_out=empty or _stands_out(systems, len(drawn)),
-        columns=(*FIRST_COLUMNS, Column("Score"), Column("From"), Column("To"), Column("Rank")),
+        columns=(*FIRST_COLUMNS, PlotColumn("Score"), PlotColumn("From"), PlotColumn("To"), PlotColumn("Rank")),
         rows=[_row(system) for system in systems],
         drawing=None if empty else _drawing(drawn),
     )

@@ -16,7 +16,7 @@ from leaderboard.plots.slice_heatmap import slice_plot
 
 
 def plots_from(systems: Sequence[System]) -> list[Plot]:
-    """Sentences and numbers of every plot; drawing is left to whoever asks for the picture."""
+    """Sentences and numbers of every plot; the caller draws the picture."""
     prices = [price_plot(systems, price) for price in PRICES]
     return [
         forest_plot(systems),

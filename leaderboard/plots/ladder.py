@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from edu_rag.look.texts import signed
 from leaderboard.plots.colours import light
-from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, fit, of_all
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System
 from leaderboard.plots.scales import Scale, linear
@@ -45,7 +45,7 @@ def _n(values: object) -> int | None:
 
 
 def _with_evidence(evidence: Mapping[str, Any], bare: object) -> tuple[int | None, Mapping[str, float | None]]:
-    """All four rungs on the questions with evidence, where a ceiling can be told."""
+    """All four rungs on the questions with evidence, if there is a ceiling."""
     n = _n(evidence)
     counts = evidence.get("counts")
     correct = _number(counts, "correct", 0, n or 0)
@@ -60,7 +60,7 @@ def _with_evidence(evidence: Mapping[str, Any], bare: object) -> tuple[int | Non
 
 
 def ladder_of(system: System) -> Ladder | None:
-    """What the probes of a scorecard say; None where they say too little for two rungs."""
+    """The rungs from the probes of a scorecard; None if there are fewer than two."""
     probes = system.card.probes
     evidence, bare = probes.get("evidence-only"), probes.get("no-context")
     if isinstance(evidence, Mapping):
@@ -73,7 +73,7 @@ def ladder_of(system: System) -> Ladder | None:
 
 def _drawing(ladders: Sequence[Ladder]) -> Drawing:
     drawn = ladders[:MOST]
-    entries = [Entry(rung, MARKS[rung]) for rung in RUNGS if any(rung in ladder.scores for ladder in drawn)]
+    entries = [KeyEntry(rung, MARKS[rung]) for rung in RUNGS if any(rung in ladder.scores for ladder in drawn)]
 
     def height(sheet: Sheet) -> float:
         return 18 * len(key_lines(entries, sheet.width - 8)) + ROW * len(drawn) + 72
@@ -138,7 +138,7 @@ def _row(ladder: Ladder) -> tuple[Cell, ...]:
 
 
 def ladder_plot(systems: Sequence[System]) -> Plot:
-    """What the pages are worth to each system, and what better ones would be."""
+    """How much the pages add to each system's score, and how much better pages would."""
     ladders = [ladder for system in systems if (ladder := ladder_of(system)) is not None]
     empty: Words = (
         "Nothing to draw: no system of this table was probed without its pages or with the evidence alone "
@@ -156,7 +156,7 @@ def ladder_plot(systems: Sequence[System]) -> Plot:
             "evidence was tried, all rungs are on the questions that have some."
         ),
         stands_out=_stands_out(systems, ladders) if ladders else empty,
-        columns=(*FIRST_COLUMNS, Column("Questions"), *(Column(rung.capitalize()) for rung in RUNGS)),
+        columns=(*FIRST_COLUMNS, PlotColumn("Questions"), *(PlotColumn(rung.capitalize()) for rung in RUNGS)),
         rows=[_row(ladder) for ladder in ladders],
         drawing=_drawing(ladders) if ladders else None,
     )

@@ -1,4 +1,4 @@
-"""Names beside marks without one over another: the first free place of a few, in the order of weight; else none."""
+"""Names next to marks without overlaps: the first free place of a few, in the order of weight; else none."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _AROUND = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 
 
 class Text(NamedTuple):
-    """What may stand for a mark; one that may stray is put further away where there is no room beside the mark."""
+    """The text of a mark; one that may move is put further away if there is no room next to the mark."""
 
     words: str
     may_stray: bool = True
 
 
 class Want(NamedTuple):
-    """A mark at a place in pixels and the texts that may stand for it, the dearest first; none is a mark alone."""
+    """A mark at a place in pixels and its possible texts, the preferred one first; there may be none."""
 
     x: float
     y: float
@@ -44,7 +44,7 @@ class Label(NamedTuple):
 
 
 class Area(NamedTuple):
-    """Where labels may stand, in pixels."""
+    """The area for labels, in pixels."""
 
     left: float
     top: float
@@ -77,7 +77,7 @@ def _is_free(box: Box, taken: Boxes, area: Area) -> bool:
 
 
 def place(wants: Sequence[Want], area: Area, size: float, lines: Sequence[Box] = (), radius: float = 5) -> list[Label]:
-    """The labels that find room, for marks in order of weight. None lies over another, over a mark or over `lines`."""
+    """The labels that find room, for marks in order of weight. Labels do not overlap each other, marks or `lines`."""
     marks = [(want.x - radius, want.y - radius, want.x + radius, want.y + radius) for want in wants]
     taken = np.array([*marks, *lines], dtype=np.float64).reshape(-1, 4)
     found: list[Label] = []

@@ -11,7 +11,7 @@ from leaderboard.plots.plot_sentences import fit
 from leaderboard.plots.plotted_systems import System
 
 LEADERS = 3
-"""Systems that are named in any case, beside those that the plot is about."""
+"""Systems that are always named, in addition to those that the plot is about."""
 
 
 def _few(sheet: Sheet) -> int:
@@ -20,7 +20,7 @@ def _few(sheet: Sheet) -> int:
 
 
 def _numbered(sheet: Sheet) -> int:
-    """Systems of a crowd, the best ones, that are numbered where the number finds room beside the mark."""
+    """The best systems of a crowd that get a number if it has room next to the mark."""
     return 12 if sheet.is_narrow else 60
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from edu_rag.look.texts import percent, signed
 from leaderboard.plots.mark_labels import place
 from leaderboard.plots.marks import mark_of, wanted
-from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, of_all
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, too_few
 from leaderboard.plots.scales import Scale, linear, score_words
@@ -58,11 +58,15 @@ def _paint_iso(panel: Panel, score: float) -> None:
     )
 
 
-def _entries(systems: Sequence[System]) -> list[Entry]:
-    entries = [Entry("system", Mark("o", "system", size=8.5))]
+def _entries(systems: Sequence[System]) -> list[KeyEntry]:
+    entries = [KeyEntry("system", Mark("o", "system", size=8.5))]
     if best_blind(systems) is not None:
-        entries.append(Entry("never looks at the pages (blind)", Mark("D", "blind", size=7)))
-    return [*entries, Entry("equal score", line="--", tone="zero"), Entry("nothing missing", line=":", tone="front")]
+        entries.append(KeyEntry("never looks at the pages (blind)", Mark("D", "blind", size=7)))
+    return [
+        *entries,
+        KeyEntry("equal score", line="--", tone="zero"),
+        KeyEntry("nothing missing", line=":", tone="front"),
+    ]
 
 
 def _drawing(systems: Sequence[System]) -> Drawing:
@@ -140,7 +144,13 @@ def outcome_plot(systems: Sequence[System]) -> Plot:
             "leaves out."
         ),
         stands_out=empty or _stands_out(systems),
-        columns=(*FIRST_COLUMNS, Column("Score"), Column("Accuracy %"), Column("Hallucination %"), Column("Missing %")),
+        columns=(
+            *FIRST_COLUMNS,
+            PlotColumn("Score"),
+            PlotColumn("Accuracy %"),
+            PlotColumn("Hallucination %"),
+            PlotColumn("Missing %"),
+        ),
         rows=[_row(system) for system in systems],
         drawing=None if empty else _drawing(systems),
     )

@@ -1,4 +1,4 @@
-"""Axes on a sheet: limits and ticks of our own scales, texts at pixels from the top left, and the key of the marks."""
+"""Axes on a sheet: limits and ticks of our scales, texts at pixels from the top left, and the key of the marks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Margins(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What a mark looks like: matplotlib's shape, a tone, and whether it is filled."""
+    """The look of a mark: matplotlib's shape, a tone, and whether it is filled."""
 
     shape: str
     tone: str
@@ -37,7 +37,7 @@ class Mark(NamedTuple):
     size: float = 8
 
 
-class Entry(NamedTuple):
+class KeyEntry(NamedTuple):
     """A line of the key: a mark or a dash pattern, and its words."""
 
     words: str
@@ -131,12 +131,14 @@ class Panel:
         text_at(self.figure, x, y, words, tone=tone, anchor=anchor, **more)
 
     def names(self, x: str, y: str) -> None:
-        """What the axes are: the upright one above its ticks, the flat one below them, each with its better end."""
+        """The titles of the axes: the vertical one above its ticks, the horizontal one below them, each with its better
+        end.
+        """
         self.text(4, self.area.top - 15, y, tone="quiet")
         self.text(self.area.right, self.area.bottom + 36, x, tone="quiet", anchor="end")
 
     def labels(self, labels: Iterable[Label], size: float = SIZE) -> None:
-        """Placed labels, those that stand off their mark with a hair between."""
+        """Placed labels; a thin line joins a distant label to its mark."""
         for number, label in enumerate(labels):
             self.text(label.x, label.y, label.text, anchor=label.anchor, size=size, name=f"label{number}")
             if abs(label.y - label.of.y) > 1.5 * size:
@@ -152,13 +154,13 @@ class Panel:
         self.figure.add_artist(Line2D(xs, ys, color=light("zero"), linewidth=0.7))
 
 
-def _entry_width(entry: Entry) -> float:
+def _entry_width(entry: KeyEntry) -> float:
     return 22 + width_of(entry.words, SIZE) + 16
 
 
-def key_lines(entries: Sequence[Entry], width: float) -> list[list[Entry]]:
+def key_lines(entries: Sequence[KeyEntry], width: float) -> list[list[KeyEntry]]:
     """The key's entries in as many lines as the width needs."""
-    lines: list[list[Entry]] = [[]]
+    lines: list[list[KeyEntry]] = [[]]
     left = width
     for entry in entries:
         if lines[-1] and _entry_width(entry) > left:
@@ -169,7 +171,7 @@ def key_lines(entries: Sequence[Entry], width: float) -> list[list[Entry]]:
     return lines
 
 
-def paint_key(figure: Any, entries: Sequence[Entry], top: float = 10) -> float:
+def paint_key(figure: Any, entries: Sequence[KeyEntry], top: float = 10) -> float:
     """Draw the key from the top of the sheet; return the pixels that it takes."""
     from matplotlib.lines import Line2D
 

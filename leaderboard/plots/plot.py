@@ -1,4 +1,4 @@
-"""What a plot is: its sentences, its numbers, and how to draw it on sheets of two widths."""
+"""A plot: its sentences, its numbers, and how to draw it on sheets of two widths."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Sheet(NamedTuple):
 WIDE, NARROW = Sheet(800, ""), Sheet(360, "-narrow")
 
 
-class Column(NamedTuple):
+class PlotColumn(NamedTuple):
     """A column of a plot's table."""
 
     words: str
@@ -65,7 +65,7 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a plot's table: what is read, and the value that it is sorted by, None where there is none."""
+    """A cell of a plot's table: what is read, and the value that it is sorted by, None if there is none."""
 
     text: str | Named
     value: float | str | None = None
@@ -80,7 +80,7 @@ class Drawing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """One plot of a table. `drawing` is None where there is nothing to draw: `stands_out` then says why.
+    """One plot of a table. `drawing` is None if there is nothing to draw; `stands_out` then says why.
 
     `name` names its files and its place on the page; `kind` says in two or three words what sort of picture it is.
     """
@@ -90,12 +90,12 @@ class Plot:
     kind: str
     shows: str
     stands_out: Words
-    columns: Sequence[Column] = ()
+    columns: Sequence[PlotColumn] = ()
     rows: Sequence[Sequence[Cell]] = ()
     drawing: Drawing | None = None
 
     def svg(self, sheet: Sheet, title: str) -> bytes:
-        """The picture on one sheet, under a title for whoever opens the file alone. Raises ValueError without one."""
+        """The picture on one sheet, with a title for readers who open only the file. Raises ValueError without one."""
         drawing = self.drawing
         if drawing is None:
             raise ValueError(f"{self.name} has nothing to draw")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from edu_rag.look.texts import signed
 from edu_rag.scorecard.card import ScoreCard
 from leaderboard.board.present import Row, Table
-from leaderboard.board.rank import Rank
-from leaderboard.plots.plot import Cell, Column
+from leaderboard.board.rank import BoardRank
+from leaderboard.plots.plot import Cell, PlotColumn
 from leaderboard.plots.plot_sentences import Named, Words, shown
 
-FIRST_COLUMNS = (Column("No."), Column("System", is_number=False))
+FIRST_COLUMNS = (PlotColumn("No."), PlotColumn("System", is_number=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class System:
     name: str
     page: str
     card: ScoreCard
-    rank: Rank
+    rank: BoardRank
 
     @property
     def is_blind(self) -> bool:
@@ -68,7 +68,7 @@ def best_blind(systems: Sequence[System]) -> System | None:
 
 
 def few(systems: Sequence[System], most: int) -> list[System]:
-    """The best `most` systems, the last place for the best blind one where it is not among them."""
+    """The best `most` systems, the last place for the best blind one if it is not among them."""
     kept, blind = list(systems[:most]), best_blind(systems)
     if blind is not None and blind not in kept:
         kept[-1] = blind
@@ -76,7 +76,7 @@ def few(systems: Sequence[System], most: int) -> list[System]:
 
 
 def too_few(systems: Sequence[System], what: str) -> Words | None:
-    """Why nothing is drawn, where fewer than two systems have `what`; None where there are enough."""
+    """Why nothing is drawn, where fewer than two systems have `what`; None if there are enough."""
     if len(systems) > 1:
         return None
     if not systems:

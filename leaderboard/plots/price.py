@@ -12,8 +12,8 @@ from leaderboard.plots.colours import light
 from leaderboard.plots.fronts import Spot, front_of
 from leaderboard.plots.mark_labels import Box, place
 from leaderboard.plots.marks import mark_of, wanted
-from leaderboard.plots.panel import SIZE, Entry, Margins, Mark, Panel, key_lines, paint_key
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, and_so_on, of_all
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, too_few
 from leaderboard.plots.scales import amount_words, dollars_words, linear, logarithmic, seconds_words
@@ -86,12 +86,12 @@ def spots_of(systems: Sequence[System], price: Price) -> list[Spot]:
     return [Spot(system, cost, measured) for system, cost, measured in found if cost is not None]
 
 
-def _entries(spots: Sequence[Spot], has_measured: bool) -> list[Entry]:
-    entries = [Entry("on the front", Mark("o", "front")), Entry("system", Mark("o", "system", size=8.5))]
+def _entries(spots: Sequence[Spot], has_measured: bool) -> list[KeyEntry]:
+    entries = [KeyEntry("on the front", Mark("o", "front")), KeyEntry("system", Mark("o", "system", size=8.5))]
     if any(spot.system.is_blind for spot in spots):
-        entries.append(Entry("never looks at the pages (blind)", Mark("D", "blind", size=7)))
+        entries.append(KeyEntry("never looks at the pages (blind)", Mark("D", "blind", size=7)))
     if has_measured and not all(spot.is_measured for spot in spots):
-        entries.append(Entry("hollow: time declared, not measured", Mark("o", "system", is_filled=False)))
+        entries.append(KeyEntry("hollow: time declared, not measured", Mark("o", "system", is_filled=False)))
     return entries
 
 
@@ -125,7 +125,7 @@ def _drawing(spots: Sequence[Spot], price: Price) -> Drawing:
 
 
 def _paint_front(panel: Panel, front: Sequence[Spot]) -> list[Box]:
-    """A staircase: between two of the front, the dearer score has not been reached yet. Return where it runs."""
+    """A staircase: between two points of the front, the next score is not reached yet. Return where it runs."""
     xs = [panel.x.place(spot.cost) for spot in front] + [panel.x.high]
     ys = [spot.system.score for spot in front] + [front[-1].system.score]
     panel.axes.step(xs, ys, where="post", color=light("front"), linewidth=1.5, zorder=2)
@@ -187,10 +187,10 @@ def price_plot(systems: Sequence[System], price: Price) -> Plot:
         stands_out=empty or _stands_out(systems, spots, price),
         columns=(
             *FIRST_COLUMNS,
-            Column("Score"),
-            Column(price.column),
-            Column("By", is_number=False),
-            Column("On the front", is_number=False),
+            PlotColumn("Score"),
+            PlotColumn(price.column),
+            PlotColumn("By", is_number=False),
+            PlotColumn("On the front", is_number=False),
         ),
         rows=_rows(spots, price),
         drawing=None if empty else _drawing(spots, price),

@@ -58,7 +58,7 @@ def _fine_ticks(low: int, high: int) -> list[float]:
 
 
 def logarithmic(values: Sequence[float], words: Callable[[float], str], floor: float, most: int = 6) -> Scale:
-    """An axis of amounts over many powers of ten; what is not above `floor` stands at its start."""
+    """An axis of amounts over many powers of ten; values up to `floor` are at its start."""
     known = [max(value, floor) for value in values]
     fine = _fine_ticks(math.floor(math.log10(min(known))) - 1, math.ceil(math.log10(max(known))) + 1)
     low = max(tick for tick in fine if tick <= min(known) * 1.000001)

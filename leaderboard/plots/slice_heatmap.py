@@ -13,7 +13,7 @@ from edu_rag.scorecard.card import Counts
 from leaderboard.board.present import FEW_VALUES
 from leaderboard.plots.colours import light
 from leaderboard.plots.panel import SIZE, text_at
-from leaderboard.plots.plot import Cell, Column, Drawing, Plot, Sheet
+from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, fit, shown, width_of
 from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, few, too_few
 from leaderboard.plots.scales import score_words
@@ -30,7 +30,7 @@ HEAD = 140
 """Pixels of a value turned upright."""
 
 
-class Part(NamedTuple):
+class SlicePart(NamedTuple):
     """A value of an attribute, and each system's counts there by the system's number."""
 
     attribute: str
@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What its questions share."""
+        """The value that its questions share."""
         return f"{_plain(self.attribute)}: {_plain(self.value)}"
 
 
@@ -48,7 +48,7 @@ def _plain(name: str) -> str:
     return shown(name).replace("_", " ")
 
 
-def parts_of(systems: Sequence[System]) -> list[Part]:
+def parts_of(systems: Sequence[System]) -> list[SlicePart]:
     """The slices by attribute, values in the scorecards' order; those that hold all questions say nothing new."""
     found: dict[tuple[str, str], dict[int, Counts]] = {}
     for system in systems:
@@ -58,7 +58,7 @@ def parts_of(systems: Sequence[System]) -> list[Part]:
     sizes = Counter(attribute for attribute, _ in found)
     n_all = systems[0].card.counts.n if systems else 0
     parts = [
-        Part(attribute, value, max(counts.n for counts in held.values()), held)
+        SlicePart(attribute, value, max(counts.n for counts in held.values()), held)
         for (attribute, value), held in found.items()
         if sizes[attribute] <= FEW_VALUES and 2 * len(held) > len(systems)
     ]
@@ -77,7 +77,7 @@ def _cell_words(score: float, sheet: Sheet) -> str:
 
 
 class _Grid(NamedTuple):
-    """Where rows and columns lie, in pixels."""
+    """The positions of rows and columns, in pixels."""
 
     sheet: Sheet
     left: float
@@ -88,7 +88,7 @@ class _Grid(NamedTuple):
         return self.left + place * self.cell
 
 
-def _grid(parts: Sequence[Part], sheet: Sheet) -> _Grid:
+def _grid(parts: Sequence[SlicePart], sheet: Sheet) -> _Grid:
     left = 118.0 if sheet.is_narrow else 250.0
     longest = max((width_of(words, SIZE) for words in _heads(parts, sheet)), default=0)
     return _Grid(
@@ -99,18 +99,18 @@ def _grid(parts: Sequence[Part], sheet: Sheet) -> _Grid:
     )
 
 
-def _kept(parts: Sequence[Part], sheet: Sheet) -> list[Part]:
+def _kept(parts: Sequence[SlicePart], sheet: Sheet) -> list[SlicePart]:
     most = 7 if sheet.is_narrow else MOST_SLICES
     big = sorted((part for part in parts if part.n >= MIN_N), key=lambda part: -part.n)[:most]
     return [part for part in parts if part in big]
 
 
-def _heads(parts: Sequence[Part], sheet: Sheet) -> list[str]:
-    """What stands over the columns: on a narrow sheet, which has no room for attributes above, with these."""
+def _heads(parts: Sequence[SlicePart], sheet: Sheet) -> list[str]:
+    """The headings of the columns: on a narrow sheet, which has no room for attributes above, with these."""
     return [part.words if sheet.is_narrow else _plain(part.value) for part in parts]
 
 
-def _paint_attributes(figure: Any, grid: _Grid, parts: Sequence[Part]) -> None:
+def _paint_attributes(figure: Any, grid: _Grid, parts: Sequence[SlicePart]) -> None:
     from matplotlib.lines import Line2D
 
     width, height = (float(side) for side in figure.get_size_inches() * 72)
@@ -124,7 +124,7 @@ def _paint_attributes(figure: Any, grid: _Grid, parts: Sequence[Part]) -> None:
         place += size
 
 
-def _paint_head(figure: Any, grid: _Grid, parts: Sequence[Part]) -> None:
+def _paint_head(figure: Any, grid: _Grid, parts: Sequence[SlicePart]) -> None:
     """Attributes, and under them the values turned upright."""
     if not grid.sheet.is_narrow:
         _paint_attributes(figure, grid, parts)
@@ -196,7 +196,7 @@ def _paint_levels(figure: Any, y: float, sheet: Sheet) -> None:
         )
 
 
-def _drawing(systems: Sequence[System], parts: Sequence[Part]) -> Drawing:
+def _drawing(systems: Sequence[System], parts: Sequence[SlicePart]) -> Drawing:
     def height(sheet: Sheet) -> float:
         return _grid(_kept(parts, sheet), sheet).top + ROW * len(systems) + 44
 
@@ -216,7 +216,7 @@ def _drawing(systems: Sequence[System], parts: Sequence[Part]) -> Drawing:
     return Drawing(paint, height)
 
 
-def _stands_out(systems: Sequence[System], parts: Sequence[Part], n_drawn: int) -> Words:
+def _stands_out(systems: Sequence[System], parts: Sequence[SlicePart], n_drawn: int) -> Words:
     big = [part for part in parts if part.n >= MIN_N]
     seeing = [system for system in systems if not system.is_blind] or list(systems)
     means = [(_mean(part, seeing), part) for part in big]
@@ -236,19 +236,19 @@ def _stands_out(systems: Sequence[System], parts: Sequence[Part], n_drawn: int) 
     return (*words, f"{n_drawn} of {len(systems)} systems are drawn.") if n_drawn < len(systems) else words
 
 
-def _mean(part: Part, systems: Sequence[System]) -> float:
+def _mean(part: SlicePart, systems: Sequence[System]) -> float:
     scores = [part.counts[system.number].score for system in systems if system.number in part.counts]
     return sum(scores) / len(scores) if scores else 0.0
 
 
-def _row(system: System, parts: Sequence[Part]) -> tuple[Cell, ...]:
+def _row(system: System, parts: Sequence[SlicePart]) -> tuple[Cell, ...]:
     held = [part.counts.get(system.number) for part in parts]
     scores = (None if counts is None else counts.score for counts in (system.card.counts, *held))
     return (*system.cells, *(Cell("–" if score is None else signed(score), score) for score in scores))
 
 
 def slice_plot(systems: Sequence[System]) -> Plot:
-    """Who is good at what."""
+    """The scores of each system by slice."""
     parts = parts_of(systems)
     big = any(part.n >= MIN_N for part in parts)
     empty = too_few(systems, "slices and was not withdrawn")
@@ -266,7 +266,11 @@ def slice_plot(systems: Sequence[System]) -> Plot:
             f"those under {MIN_N} questions are in the table only."
         ),
         stands_out=empty or _stands_out(systems, parts, len(drawn)),
-        columns=(*FIRST_COLUMNS, Column(f"All ({n_all:,})"), *(Column(f"{part.words} ({part.n:,})") for part in parts)),
+        columns=(
+            *FIRST_COLUMNS,
+            PlotColumn(f"All ({n_all:,})"),
+            *(PlotColumn(f"{part.words} ({part.n:,})") for part in parts),
+        ),
         rows=[_row(system, parts) for system in systems],
         drawing=None if empty else _drawing(drawn, parts),
     )

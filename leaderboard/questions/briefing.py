@@ -1,4 +1,4 @@
-"""What every process that makes pages of an exam is told, once: questions, lesson pages, systems and their outcomes."""
+"""The data that every process needs to make pages of an exam: questions, lesson pages, systems and their outcomes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Place = tuple[str, int, int]
 """A span of a page: page id, start, end."""
 _BITS = 21
 MAX_END = (1 << _BITS) - 1
-"""Characters of a page that passages may lie in to be quoted; no page of a dataset is as long."""
+"""Passages are quoted from this many first characters of a page; no page of a dataset is as long."""
 
 
 class Seat(NamedTuple):
-    """Where a question stands: its number in the exam, its lesson page, and its row there."""
+    """The place of a question: its number in the exam, its lesson page, and its row there."""
 
     number: int
     page: int
@@ -58,8 +58,8 @@ class Briefing:
         return {page_id: number for number, page_id in enumerate(self.page_ids)}
 
     def packed(self, places: Iterable[Place]) -> tuple[int, ...]:
-        """Spans as whole numbers, each once, in the same order as they: systems cite millions. What lies in no page is
-        left out.
+        """Spans as whole numbers, each once, in the same order as they: systems cite millions. Questions without a page
+        are left out.
         """
         numbers = self._page_numbers
         return tuple(

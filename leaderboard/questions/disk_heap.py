@@ -1,4 +1,4 @@
-"""A heap of bytes by lesson page that outgrows memory: one temporary file, and where each page's pieces lie in it."""
+"""Bytes by lesson page that do not fit into memory: one temporary file, and the positions of each page's pieces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One exam of an edition: everything that its pages are made from; what is dear is made when first asked for."""
+"""One exam of an edition: everything that its pages are made from; expensive parts are made on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edu_rag.records import Question
 from leaderboard.edition import Edition
-from leaderboard.exams import Exam
+from leaderboard.exams import SiteExam
 from leaderboard.questions.briefing import Briefing
 from leaderboard.questions.disk_heap import Spill
 from leaderboard.questions.lesson_markup import Desk, Lesson, make_lesson
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class Room:
     """The questions, lesson pages and systems of one exam."""
 
-    def __init__(self, edition: Edition, exam: Exam) -> None:
+    def __init__(self, edition: Edition, exam: SiteExam) -> None:
         self.exam = exam
         self.folder = folder_of(exam)
         self.questions: Sequence[Question] = exam.questions
@@ -56,7 +56,7 @@ class Room:
 
     @property
     def made_from(self) -> list[object]:
-        """What the files depend on beside the frame of a page, in short."""
+        """The inputs of the files in addition to the frame of a page, in short."""
         rows = [(one.table, one.slug, one.row.name, one.row.page, one.row.result.sha256) for one in self.asked]
         return [self.exam.dataset.id, self.exam.split, rows, [one.row.result.predictions_print for one in self.asked]]
 
@@ -87,7 +87,7 @@ class Room:
 
     @cached_property
     def _sheets(self) -> Spill:
-        """What every system said, by lesson page; reads every file of predictions once."""
+        """The answers of all systems by lesson page; reads every file of predictions once."""
         systems: dict[tuple[Path, bool], list[int]] = defaultdict(list)
         for system, one in enumerate(self.asked):
             if one.predictions is not None:
@@ -101,7 +101,7 @@ class Room:
 
     @cached_property
     def _quotes(self) -> Mapping[int, Sequence[Quote]]:
-        """What is quoted, by question number."""
+        """The quotes, by question number."""
         piles = (Pile(at, self._sheets.read(at)) for at in range(len(self.pages)))
         quotes: dict[int, Sequence[Quote]] = {}
         for page, cited in zip(self.pages, self._crew.each(most_cited, piles), strict=True):
@@ -127,11 +127,11 @@ class Room:
         return Desk(at, self._sheets.read(at), sources, known)
 
     def _read_all(self) -> None:
-        """What lesson pages need, before the first of them is made: see Crew.each."""
+        """The data that lesson pages need, before the first of them is made: see Crew.each."""
         _ = self._facts, self.exam.hits
 
     def lesson(self, at: int) -> Lesson:
-        """A lesson page; whoever asks for one is expected to ask for the next ones soon: they are begun."""
+        """A lesson page. The next pages are begun too, because callers ask for them in order."""
         if self._coming is None or not 0 <= at - self._next <= 2:
             self._stop()
             self._read_all()
@@ -147,12 +147,12 @@ class Room:
             self._coming = None
 
     def leave(self) -> None:
-        """Let go of other processes, and of pages that nobody asked for."""
+        """Release other processes, and pages that were never requested."""
         self._stop()
         if "_crew" in self.__dict__:
             self._crew.dismiss()
 
 
 def key_text(made_from: object) -> str:
-    """What a key is made from, encoded once for the many parts that share it."""
+    """The inputs of a key, encoded once for the many parts that share it."""
     return msgspec.json.encode(made_from, order="deterministic").decode()

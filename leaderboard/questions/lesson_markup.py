@@ -26,7 +26,7 @@ MAX_LESSON = 160
 
 
 class Desk(NamedTuple):
-    """All that a lesson page is made from beside the briefing: encoded sheets of answers, the sources of each of its
+    """The inputs of a lesson page in addition to the briefing: encoded sheets of answers, the sources of each of its
     questions, and the facts of their pages.
     """
 

@@ -19,7 +19,7 @@ MOST_ALONE = 25
 MAX_SLUG = 60
 NO_LESSON = "Without a lesson"
 _TAKEN = ("index",)
-"""File names beside the lesson pages."""
+"""File names next to the lesson pages."""
 _OURS = ("main",)
 """Element ids that the layout of a page has already."""
 _PLAIN_ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,99}\Z")

@@ -1,4 +1,4 @@
-"""Where the pages of questions stand in the site."""
+"""The paths of question pages in the site."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from leaderboard.edition import Edition
-    from leaderboard.exams import Exam
+    from leaderboard.exams import SiteExam
 
 TOP = "questions/index.html"
 """The list of explorers, where there are several."""
 
 
-def folder_of(exam: Exam) -> str:
-    """Where an exam's pages stand; a split's name holds no '-', so that no two exams share a folder."""
+def folder_of(exam: SiteExam) -> str:
+    """The folder of an exam's pages; a split's name holds no '-', so that no two exams share a folder."""
     name, major, split = exam.key
     return f"questions/{name}-v{major}-{split}"
 
 
-def explorer_of(exam: Exam) -> str:
+def explorer_of(exam: SiteExam) -> str:
     """The page of an exam's explorer."""
     return f"{folder_of(exam)}/index.html"
 
 
 def first_page(edition: Edition) -> str | None:
-    """Where the navigation leads: the only explorer, or the list of several; None where no questions are shown."""
+    """Where the navigation leads: the only explorer, or the list of several; None if no questions are shown."""
     exams = list(edition.exams.values())
     if not exams:
         return None

@@ -44,7 +44,7 @@ class KnownQuote(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """What is shown of a page: title, safe address or None, flags, and the texts of the quoted spans."""
+    """The shown parts of a page: title, safe address or None, flags, and the texts of the quoted spans."""
 
     title: str
     address: str | None
@@ -108,7 +108,7 @@ def page_ids(dataset: Dataset, split: str) -> list[str]:
 
 
 def _cut(text: str, spans: Sequence[tuple[int, int]]) -> dict[tuple[int, int], str]:
-    """The texts of the spans that lie inside; a team may cite what no page holds."""
+    """The texts of the spans inside the page; a team may cite a span that no page holds."""
     inside = [(start, end) for start, end in spans if 0 <= start < end <= len(text)]
     return {
         (start, end): str(plain(clip(text[start : min(end, start + 4 * MAX_TEXT)], MAX_TEXT))) for start, end in inside

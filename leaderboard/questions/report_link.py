@@ -14,9 +14,9 @@ MAX_ADDRESS = 300
 
 
 def report_link(repository: str, dataset_id: str, question: Question, address: str) -> str | None:
-    """`<repository>/issues/new?title=…&body=…`, bounded; None where there is no repository that a page may link to.
+    """`<repository>/issues/new?title=…&body=…`, bounded; None if there is no repository that a page may link to.
 
-    `address` is where the question stands, or empty where nobody said where the site will be.
+    `address` is the address of the question, or empty if the address of the site was not given.
     """
     if not repository.startswith(("https://", "http://")) or safe_link(repository) is None:
         return None

@@ -1,8 +1,8 @@
 """The index of the texts, built ahead by pagefind (MIT): chunks of words that a page loads as it needs them.
 
 pagefind's command reads one small page a question and writes a WebAssembly searcher, its script and the chunks. Its
-fragments (a file a question) are not kept: all that our page needs of them is which question a result is, and that
-stands in numbers.json. Without the package `pagefind_bin` there is no search by text, and the rest works.
+fragments (a file a question) are not kept: our page only needs the question of a result, which is in numbers.json.
+Without the package `pagefind_bin` there is no search by text, and the rest works.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def can_search() -> bool:
 
 
 def text_of(question: Question) -> str:
-    """What of a question is searched."""
+    """The searched texts of a question."""
     return str(plain("\n".join((question.text, *question.choices.values()))[:MAX_TEXT]))
 
 

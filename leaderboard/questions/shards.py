@@ -21,7 +21,7 @@ MAX_LISTED = 200
 """Characters of a question in a list."""
 MAX_NAME = 80
 FILTERED = ("flag", "kind")
-"""Attributes that the index holds already, and that have controls of their own."""
+"""Attributes that are already in the index, with separate controls."""
 
 
 def cleaned(text: str, length: int) -> str:
@@ -30,7 +30,7 @@ def cleaned(text: str, length: int) -> str:
 
 
 def outcomes_file(room: Room, system: int) -> str:
-    """Where a system's outcomes lie inside the site."""
+    """The path of a system's outcomes in the site."""
     return f"{room.folder}/outcomes/{room.asked[system].table}/{room.asked[system].slug}.txt"
 
 
@@ -65,7 +65,7 @@ def _counts(room: Room) -> dict[str, list[int]]:
 
 
 def index_values(room: Room, *, search: bool) -> dict[str, Any]:
-    """What index.json holds; `search` says whether there is an index of the texts."""
+    """The contents of index.json; `search` says whether there is an index of the texts."""
     ids = [question.question_id for question in room.questions]
     return {
         "format": INDEX_FORMAT,

@@ -1,4 +1,4 @@
-"""What systems said: each file of predictions is read once, and its answers are laid down by lesson page."""
+"""The answers of systems: each file of predictions is read once, and its answers are stored by lesson page."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ class Line(msgspec.Struct, gc=False):
     passages: tuple[Place, ...] = ()
 
 
-class Sheet(msgspec.Struct, array_like=True, gc=False):
-    """What one file of predictions says to the questions of a lesson page, an entry a question in the page's order.
+class AnswerSheet(msgspec.Struct, array_like=True, gc=False):
+    """The answers of one file of predictions to the questions of a lesson page, one entry per question in the page's
+    order.
 
-    `systems` are the numbers of those whose file it is: a system may stand in the table of a split and in those of
-    samples of it. `said` is a label, other words, or None; `cited` are spans as Briefing.packed numbers them.
+    `systems` are the numbers of its systems: a system may be in the table of a split and in those of its samples.
+    `said` is a label, other words, or None; `cited` are spans as Briefing.packed numbers them.
     """
 
     systems: Sequence[int]
@@ -59,7 +60,7 @@ class HandedIn(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one system said to one question, and the letter of its outcome."""
+    """The answer of one system to one question, and the letter of its outcome."""
 
     system: int
     letter: str
@@ -69,7 +70,7 @@ class Answer(NamedTuple):
 
 
 _ENCODER = msgspec.msgpack.Encoder()
-_SHEETS = msgspec.msgpack.Decoder(Sheet)
+_SHEETS = msgspec.msgpack.Decoder(AnswerSheet)
 
 
 def said_by(line: Line, question: Question) -> str | None:
@@ -102,7 +103,7 @@ def _lines(path: Path) -> Iterator[Line]:
 
 
 def _asked_of(briefing: Briefing, systems: Sequence[int]) -> Sequence[bool] | None:
-    """Whether any of these systems was asked each question; None where one was asked them all."""
+    """Whether any of these systems was asked each question; None if one was asked them all."""
     lines = [briefing.outcomes[system] for system in systems]
     if not all(NOT_ASKED in line for line in lines):
         return None
@@ -116,7 +117,7 @@ def read_sheets(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
     """
     path, systems, on_these_pages = handed_in
     sizes = [len(page.numbers) for page in briefing.pages]
-    sheets = [Sheet(systems, [None] * n, [None] * n, [()] * n) for n in sizes]
+    sheets = [AnswerSheet(systems, [None] * n, [None] * n, [()] * n) for n in sizes]
     asked, seats, questions = _asked_of(briefing, systems), briefing.seats, briefing.questions
     for line in _lines(path):
         seat = seats.get(line.question_id)
@@ -131,7 +132,7 @@ def read_sheets(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
 
 
 def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
-    """As `read_sheets`, by a child with the budget of `edu_rag.budget` where the file is not small.
+    """As `read_sheets`, by a child with the budget of `edu_rag.budget` if the file is not small.
 
     Raises BudgetError too.
     """
@@ -140,14 +141,14 @@ def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
     return within_budget(read_sheets, briefing, handed_in, what=handed_in.path)
 
 
-def decoded(sheets: Sequence[bytes]) -> list[Sheet]:
-    """What `read_sheets` encoded."""
+def decoded(sheets: Sequence[bytes]) -> list[AnswerSheet]:
+    """The value that `read_sheets` encoded."""
     return [_SHEETS.decode(sheet) for sheet in sheets]
 
 
-def answers_at(briefing: Briefing, at: int, sheets: Sequence[Sheet]) -> Iterator[list[Answer]]:
+def answers_at(briefing: Briefing, at: int, sheets: Sequence[AnswerSheet]) -> Iterator[list[Answer]]:
     """The answers to each question of a lesson page, systems in order: all that were asked it."""
-    of_system: list[Sheet | None] = [None] * len(briefing.outcomes)
+    of_system: list[AnswerSheet | None] = [None] * len(briefing.outcomes)
     for sheet in sheets:
         for system in sheet.systems:
             of_system[system] = sheet

@@ -1,4 +1,4 @@
-"""Who was asked what: the rows of an exam's tables with their outcomes in the order of the exam."""
+"""The systems that were asked: the rows of an exam's tables with their outcomes in the order of the exam."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from leaderboard.exams import ids_sha256
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leaderboard.board.collect import Group
+    from leaderboard.board.collect import ResultGroup
     from leaderboard.board.present import Row
     from leaderboard.edition import Edition
-    from leaderboard.exams import Exam
+    from leaderboard.exams import SiteExam
 
 NOT_ASKED = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One row of a table. Both texts hold a letter a question of the exam, '-' where there is none.
+    """One row of a table. Both texts hold a letter a question of the exam, '-' if there is none.
 
-    `counted` leaves out the questions that the same slug was asked in an earlier table: a system that stands in the
-    table of the split and in that of a sample is one voice on a question's page.
+    `counted` leaves out the questions that the same slug was asked in an earlier table: a system in the table of the
+    split and in that of a sample counts once on a question's page.
     """
 
     table: str
@@ -47,17 +47,17 @@ class Asked:
         """The file that was scored, where it is at hand."""
         return self.row.result.predictions
 
-    def is_on_pages_of(self, exam: Exam) -> bool:
+    def is_on_pages_of(self, exam: SiteExam) -> bool:
         """Whether its passages are of this dataset's pages: another version has other texts under the same ids."""
         card, here = self.row.result.card, exam.dataset.id
         # Where nobody kept the hash, `made_on` is name and version alone.
         return (card.made_on or card.dataset) in (here, str(exam.dataset.manifest.release))
 
 
-def _places(exam: Exam, group: Group) -> list[int] | None:
+def _places(exam: SiteExam, group: ResultGroup) -> list[int] | None:
     """The exam's number of each question of a table; None for a sample of more questions than it has.
 
-    Raises DataError where the table's scorecards have another number of questions, or other ones.
+    Raises DataError if the table's scorecards have another number of questions, or other ones.
     """
     try:
         ids = exam.ids(group.key.sample)
@@ -90,7 +90,7 @@ def _less(letters: str, others: Sequence[str]) -> str:
     return letters
 
 
-def asked_of(edition: Edition, exam: Exam) -> Iterator[Asked]:
+def asked_of(edition: Edition, exam: SiteExam) -> Iterator[Asked]:
     """Every row of every table of an exam, tables in the board's order: whole splits before samples."""
     before: dict[str, list[str]] = {}
     for table, group in zip(edition.board.tables, edition.groups, strict=True):
@@ -114,6 +114,6 @@ def tally(asked: Sequence[Asked], n: int) -> NDArray[np.int32]:
 
 
 def counts_at(tallied: NDArray[np.int32], numbers: Sequence[int]) -> Counts | None:
-    """The outcomes of some questions together; None where nobody was asked."""
+    """The outcomes of some questions together; None if no system was asked."""
     sums = tallied[:, list(numbers)].sum(axis=1).tolist()
     return Counts(**dict(zip(OUTCOMES, sums, strict=True))) if any(sums) else None

@@ -1,4 +1,6 @@
-"""What a lesson page says about a question: its choices with who named them, other answers, pages and quotes."""
+"""The view of a question on its lesson page: its choices with the systems that chose them, other answers, pages and
+quotes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from edu_rag.look.bar_geometry import Part, outcome_parts
+from edu_rag.look.bar_geometry import BarPart, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
@@ -21,7 +23,7 @@ from leaderboard.questions.system_answers import Answer
 from leaderboard.questions.system_rows import NOT_ASKED
 
 FEW = 5
-"""So many names stand in the open; more are folded."""
+"""This many names are shown; more are folded."""
 MAX_NAME = 40
 ABSTAINED = OUTCOME_LETTERS["abstained"]
 NAMED = (OUTCOME_LETTERS["correct"], OUTCOME_LETTERS["incorrect"])
@@ -30,7 +32,7 @@ LETTER_OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items(
 
 
 class Said(NamedTuple):
-    """One answer and who gave it: a choice with its label, or an outcome of answers beside no choice.
+    """One answer and the systems that gave it: a choice with its label, or an outcome without a choice.
 
     `outcomes` says how it was counted, `names` is a list's items as markup, `share` is in per cent of those asked.
     """
@@ -51,7 +53,7 @@ class ShownQuote(NamedTuple):
 
 
 class ShownPage(NamedTuple):
-    """A page of a question: its rank among the hits, or None where it holds evidence without being a hit."""
+    """A page of a question: its rank among the hits, or None if it holds evidence without being a hit."""
 
     rank: int | None
     title: str
@@ -62,15 +64,15 @@ class ShownPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionView:
-    """A question as its page shows it; `counts` is None where no system was asked.
+    """A question as its page shows it; `counts` is None if no system was asked.
 
-    `all_known` says whether every answer is at hand that named a choice: only then did nobody else name one.
+    `all_known` says whether all answers that named a choice are available: only then is the list complete.
     """
 
     question: Question
     anchor: str
     counts: Counts | None
-    parts: Sequence[Part]
+    parts: Sequence[BarPart]
     choices: Sequence[Said]
     others: Sequence[Said]
     pages: Sequence[ShownPage]
@@ -88,7 +90,7 @@ def name_markup(name: str) -> Markup:
 
 @dataclass(slots=True)
 class _Heard:
-    """Who gave an answer, as a list's items, and the letters of their outcomes."""
+    """The systems that gave an answer, as list items, and the letters of their outcomes."""
 
     items: list[str] = field(default_factory=list)
     letters: Counter[str] = field(default_factory=Counter)
@@ -105,7 +107,7 @@ def _said(label: str | None, text: str, heard: _Heard, n: int) -> Said:
 def _sorted_out(
     briefing: Briefing, number: int, answers: Sequence[Answer]
 ) -> tuple[Mapping[str, _Heard], Mapping[str, _Heard]]:
-    """Who named each choice, and by outcome letter who named none, with their words."""
+    """The systems that named each choice; and by outcome letter those that named none, with their words."""
     named: dict[str, _Heard] = {label: _Heard() for label in briefing.questions[number].choices}
     others: dict[str, _Heard] = defaultdict(_Heard)
     for system, letter, said, _, _ in answers:
@@ -123,7 +125,7 @@ def _sorted_out(
 
 
 def _in_words(letter: str, question: Question) -> str:
-    """An outcome of answers beside no choice: one that was right or wrong named a choice, which we do not know."""
+    """An outcome without a known choice: a right or wrong answer named a choice that we do not know."""
     outcome = LETTER_OUTCOMES[letter]
     if not question.choices:
         return outcome
@@ -138,7 +140,7 @@ def _counts(heard: Sequence[_Heard]) -> Counts | None:
 
 
 class Sources(NamedTuple):
-    """What the dataset holds for a question: rank, page id and outcome of each hit, and what is quoted."""
+    """The dataset's data for a question: rank, page id and outcome of each hit, and the quotes."""
 
     hits: Sequence[tuple[int, str | None, str]]
     quotes: Sequence[KnownQuote]

@@ -1,4 +1,4 @@
-"""The processes that read predictions and make lesson pages: told once what they need, then one job at a time.
+"""The processes that read predictions and make lesson pages: each gets the shared data once, then one job at a time.
 
 A job and what is made of it are plain values, and come back in the order in which they were given: no byte of a page
 depends on the number of processes. With one process all of it happens here.
@@ -76,7 +76,7 @@ class Crew:
         return self._pool
 
     def each(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Generator[Made, None, None]:
-        """What a task (a function of a module) makes of each job, in their order; raises what it raises."""
+        """The result of a task (a function of a module) for each job, in order; raises what the task raises."""
         gc.freeze()  # what stands already would be walked again and again: a third of the time with many questions
         try:
             yield from self._shared_out(task, jobs) if self._workers > 1 else self._alone(task, jobs)

@@ -34,7 +34,7 @@ def _with_board_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _board_arguments(given: Mapping[str, Any]) -> list[str]:
-    """The options of `edu-rag board` that somebody gave, as its command line takes them."""
+    """The given options of `edu-rag board`, as its command line takes them."""
     words: list[str] = []
     source = click.get_current_context().get_parameter_source
     for option in _board_options():

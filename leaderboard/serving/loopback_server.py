@@ -18,7 +18,7 @@ from leaderboard.site import FORMAT, MARKER
 HOST = "127.0.0.1"
 FIRST_PORT = 8000
 N_PORTS = 100
-"""Ports that are tried, from FIRST_PORT on, where nobody named one."""
+"""Ports that are tried, from FIRST_PORT on, if none is given."""
 OTHER_TYPE = "application/octet-stream"
 TYPES: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
@@ -34,7 +34,7 @@ TYPES: Mapping[str, str] = {
     ".wasm": "application/wasm",
     ".parquet": "application/vnd.apache.parquet",
 }
-"""By the end of a name, the same on every machine; whatever else there is (pagefind's chunks) is bytes."""
+"""By the end of a name, the same on every machine; other files (pagefind's chunks) are bytes."""
 _NAMES = ("localhost", "127.0.0.1")
 
 
@@ -88,17 +88,17 @@ class SiteHandler(SimpleHTTPRequestHandler):
             say(f"not found: {said}")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name is the standard library's
-        """Nothing: a visit is no news."""
+        """Nothing: visits are not logged."""
 
 
 class SiteServer(ThreadingHTTPServer):
-    """One thread a request; a port that somebody else has is never shared."""
+    """One thread a request; a port that another process uses is never shared."""
 
     allow_reuse_port = False
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that left before its answer is no fault."""
+        """A browser that disconnects early is not an error."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]  # typeshed names sockets
 

@@ -42,7 +42,7 @@ class Builds:
         return self._n
 
     def ended(self, fault: str) -> None:
-        """Count a build; `fault` is empty where it went well."""
+        """Count a build; `fault` is empty if it went well."""
         with self._changed:
             self._n += 1
             self._fault = fault
@@ -111,7 +111,7 @@ def _own_code_first() -> dict[str, str]:
 
 
 class Builder:
-    """Builds a site in a process of its own, which has the newest code; `stop` ends one that runs."""
+    """Builds a site in a separate process, which has the newest code; `stop` ends one that runs."""
 
     def __init__(self, arguments: Sequence[str], site: Path) -> None:
         self._command = [sys.executable, "-P", "-m", "edu_rag", "board", *arguments, "--out", str(site)]
@@ -140,7 +140,7 @@ class Builder:
 
 
 def watched(results: Path, given: Sequence[Path]) -> list[Path]:
-    """What a site is made from: results with their ledger, the folders `given` beside them, code, the shared look."""
+    """The inputs of a site: results with their ledger, the folders `given` next to them, code, the shared look."""
     look = _CODE.parent / "edu_rag"
     beside = results.absolute().parent / "errata.toml"
     return [path for path in (results, *given, beside, _CODE, look) if path.exists()]

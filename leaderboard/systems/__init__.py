@@ -1,1 +1,1 @@
-"""What the page of a system shows."""
+"""The parts of a system's page."""

@@ -1,4 +1,4 @@
-"""What a scorecard says beyond its outcomes, as plain tables under names that a reader understands."""
+"""The parts of a scorecard beyond its outcomes, as plain tables under names that a reader understands."""
 
 from __future__ import annotations
 
@@ -122,5 +122,5 @@ def details_of(card: ScoreCard) -> list[Detail]:
 
 
 def unknown_of(card: ScoreCard) -> list[str]:
-    """What this scorecard does not say, in words."""
+    """The missing parts of this scorecard, in words."""
     return [words for name, words in UNKNOWN.items() if not getattr(card, name)]

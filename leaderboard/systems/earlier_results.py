@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from leaderboard.board.collect import Group, Result
+from leaderboard.board.collect import Result, ResultGroup
 from leaderboard.board.present import earlier_scorecard, page_of
 from leaderboard.history.dataset_history import Move, version_page
 
@@ -28,7 +28,7 @@ class PastResult(NamedTuple):
 
 
 def _chain(result: Result) -> tuple[str, str, str | None, str]:
-    """What stays the same over the versions of a dataset."""
+    """The properties that stay the same over the versions of a dataset."""
     return result.key.name, result.key.split, result.key.sample, result.key.answers_rule
 
 
@@ -49,7 +49,7 @@ def _entry(results: Sequence[Result], at: int, replaced: set[str]) -> PastResult
     return PastResult(result, page, is_replaced, version_page(result.dataset), _before(results, at))
 
 
-def past_of(groups: Sequence[Group]) -> Mapping[str, list[PastResult]]:
+def past_of(groups: Sequence[ResultGroup]) -> Mapping[str, list[PastResult]]:
     """The results of every system by its slug, newest first, over all tables and dataset versions."""
     by_slug: dict[str, list[Result]] = defaultdict(list)
     for group in groups:

@@ -48,7 +48,7 @@ def points_lost(counts: Counts) -> int:
 
 
 def losses_of(card: ScoreCard) -> Losses | None:
-    """What the scorecard's attribution says; None where it has none."""
+    """The scorecard's attribution; None if it has none."""
     if not card.attribution:
         return None
     most = max(*card.attribution.values(), 1)

@@ -21,7 +21,7 @@ _TABLED = frozenset(("n", "score", "interval", "main_score", "difference", "diff
 
 
 class Probe(NamedTuple):
-    """A probe of n questions beside the main run on the same ones; `difference` is probe - main run."""
+    """A probe of n questions and the main run on the same ones; `difference` is probe - main run."""
 
     name: str
     asked: str

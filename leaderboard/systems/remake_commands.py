@@ -16,7 +16,7 @@ FOLDER = "DATASET"
 DEMO = "demo/dataset"
 
 
-class Step(NamedTuple):
+class RemakeStep(NamedTuple):
     """A command, and what it does, as half a sentence."""
 
     command: str
@@ -47,28 +47,30 @@ def options_of(card: ScoreCard) -> str:
     return asked if sample is None else f"{asked} --sample {sample.n} --seed {sample.seed}"
 
 
-def _steps(card: ScoreCard) -> Iterator[Step]:
+def _steps(card: ScoreCard) -> Iterator[RemakeStep]:
     system, asked = f"submissions/{card.system.slug}", options_of(card)
     if is_bundled(card):
-        yield Step("edu-rag demo --light --out demo", f"builds the dataset, in {DEMO}")
+        yield RemakeStep("edu-rag demo --light --out demo", f"builds the dataset, in {DEMO}")
     if card.system.runnable:
-        yield Step(f"edu-rag run     {system} {asked} --no-cache", "makes the answers, and measures the time of each")
+        yield RemakeStep(
+            f"edu-rag run     {system} {asked} --no-cache", "makes the answers, and measures the time of each"
+        )
     if card.probes:
-        yield Step(f"edu-rag probe   {system} {asked}", "makes the answers to the probes")
-    yield Step(
+        yield RemakeStep(f"edu-rag probe   {system} {asked}", "makes the answers to the probes")
+    yield RemakeStep(
         f"edu-rag score   {system} {asked} --out results",
         "makes the scorecard from the answers: counts, rates, intervals, slices, causes, retrieval, confidence, cost",
     )
-    yield Step(f"edu-rag explain {system} {asked}", "tells the causes again, with the questions behind each")
-    yield Step(
+    yield RemakeStep(f"edu-rag explain {system} {asked}", "tells the causes again, with the questions behind each")
+    yield RemakeStep(
         "edu-rag board   results --out site", "makes the ranks and every page, this one too, from all scorecards"
     )
     folder = DEMO if is_bundled(card) else FOLDER
-    yield Step(
+    yield RemakeStep(
         f"edu-rag verify  --dataset {folder}", "makes every committed scorecard again and says which numbers differ"
     )
 
 
-def steps_of(card: ScoreCard) -> list[Step]:
+def steps_of(card: ScoreCard) -> list[RemakeStep]:
     """The commands, in the order in which they are typed; names in them are plain, by `leaderboard.board.collect`."""
     return list(_steps(card))

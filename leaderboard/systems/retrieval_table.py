@@ -1,4 +1,4 @@
-"""What a system cites against the evidence, as a table of metrics by how many passages are looked at."""
+"""A system's citations against the evidence, as a table of metrics by the number of passages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Measured(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A row: a metric, what it means, and its values by depth; None where one is missing."""
+    """A row: a metric, what it means, and its values by depth; None if one is missing."""
 
     words: str
     meaning: str
@@ -50,7 +50,7 @@ class Retrieved(NamedTuple):
 
 
 def number_of(value: object, low: float, high: float) -> float | None:
-    """A number within the bounds; None for whatever else a file may hold in its place."""
+    """A number within the bounds; None for any other value that a file may hold."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         return None
     return float(value)
@@ -65,7 +65,7 @@ def interval_of(value: object, low: float, high: float) -> tuple[float, float] |
 
 
 def _place(name: str) -> tuple[str, int] | None:
-    """A metric and its depth, from `NDCG@10`; None where we do not know it."""
+    """A metric and its depth, from `NDCG@10`; None if we do not know it."""
     if name == "MRR":
         return name, 0
     match = _NAME.match(name)

@@ -1,4 +1,4 @@
-"""Predictions of scorecards that have none beside them: found among submissions by the hash that a scorecard holds.
+"""Predictions of scorecards that have none next to them: found among submissions by the hash that a scorecard holds.
 
 The harness decides which file of a submission is scored on which dataset (docs/scoring-spec.md, section 11). Here
 nothing is decided: a file is a scorecard's if and only if its SHA-256 is the one that the scorecard names.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from edu_rag.errors import ConfigError
 from edu_rag.files.manifest import file_sha256
-from leaderboard.board.collect import Group, Result
+from leaderboard.board.collect import Result, ResultGroup
 
 FOLDER = "predictions"
 MAX_FILES = 1_000
@@ -23,7 +23,7 @@ MAX_FILES = 1_000
 class Found(NamedTuple):
     """The groups with what was found; how many ranked results lacked predictions, and for how many there are some."""
 
-    groups: list[Group]
+    groups: list[ResultGroup]
     n_lacking: int
     n_found: int
 
@@ -71,10 +71,10 @@ class _Shelves:
         return result if path is None else replace(result, predictions=path)
 
 
-def with_predictions(groups: Sequence[Group], folders: Sequence[Path]) -> Found:
-    """Give ranked results the predictions that stand in folders of submissions; those they replaced show none.
+def with_predictions(groups: Sequence[ResultGroup], folders: Sequence[Path]) -> Found:
+    """Give ranked results the predictions from folders of submissions; replaced results show none.
 
-    Raises ConfigError where one is no folder.
+    Raises ConfigError if one is not a folder.
     """
     for folder in folders:
         if not folder.is_dir():

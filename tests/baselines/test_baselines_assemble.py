@@ -11,8 +11,8 @@ from baselines.assemble import assemble, system
 from baselines.classify.adapt import THREE_CLASSES, TWO_CLASSES
 from baselines.fuse import rrf
 from baselines.generate import Generated, Likelihoods
-from baselines.parts import NAMES, Check, Scored, make
-from baselines.passages import Passage
+from baselines.parts import NAMES, Check, ScoredPassage, make
+from baselines.passages import PagePassage
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompt import FilledPrompt
 from baselines.recipe import ModelChoice, read_recipe, recipe_of
@@ -47,16 +47,16 @@ class Reader:
         return Likelihoods([[share - 1] for share in held], len(prefix.split()))
 
 
-def first_k(query: str, texts: Sequence[str], k: int) -> list[Scored]:
-    return [Scored(place, 1.0 - place) for place in range(len(texts))][:k]
+def first_k(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
+    return [ScoredPassage(place, 1.0 - place) for place in range(len(texts))][:k]
 
 
-def last_k(query: str, texts: Sequence[str], k: int) -> list[Scored]:
-    return [Scored(place, float(place)) for place in reversed(range(len(texts)))][:k]
+def last_k(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
+    return [ScoredPassage(place, float(place)) for place in reversed(range(len(texts)))][:k]
 
 
-def chunk(question: SystemQuestion) -> list[Passage]:
-    return [Passage("p", n, n + 1, word) for n, word in enumerate("abcdef") if question.pages]
+def chunk(question: SystemQuestion) -> list[PagePassage]:
+    return [PagePassage("p", n, n + 1, word) for n, word in enumerate("abcdef") if question.pages]
 
 
 def test_a_submission_of_three_lines_is_a_system_that_cites_what_it_read(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_every_name_leads_to_a_factory_with_defaults() -> None:
 
 def test_what_a_system_has_is_given_to_parts_that_ask_for_it_and_settings_win() -> None:
     made = make("fuse", "rrf", {"constant": 1.0}, given={"constant": 7.0, "model": object()})
-    assert made("q", ["x"], [[Scored(0, 1.0)]], 1) == [Scored(0, 0.5)]
+    assert made("q", ["x"], [[ScoredPassage(0, 1.0)]], 1) == [ScoredPassage(0, 0.5)]
 
 
 def test_rankings_of_several_retrievers_are_fused_and_those_of_several_queries_once_more() -> None:
@@ -150,7 +150,7 @@ def test_rankings_of_several_retrievers_are_fused_and_those_of_several_queries_o
 def test_a_reranker_sees_its_number_of_passages_and_gives_places_of_all() -> None:
     seen: list[Sequence[str]] = []
 
-    def rerank(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def rerank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         seen.append(texts)
         return last_k(query, texts, k)
 
@@ -170,8 +170,10 @@ def test_the_class_of_a_query_says_how_much_is_retrieved() -> None:
 
 
 def test_triplets_follow_the_passages_and_a_question_without_pages_has_neither() -> None:
-    def graph(question: SystemQuestion, passages: Sequence[Passage], n_keywords: int, depth: int) -> list[Passage]:
-        return [Passage("p", 0, 1, f"{len(passages)} {n_keywords} {depth}")]
+    def graph(
+        question: SystemQuestion, passages: Sequence[PagePassage], n_keywords: int, depth: int
+    ) -> list[PagePassage]:
+        return [PagePassage("p", 0, 1, f"{len(passages)} {n_keywords} {depth}")]
 
     pipeline = Pipeline(
         chunk=chunk, retrieve=[first_k], fuse=rrf(), graph=graph, numbers=[Numbers(top_k=1, n_keywords=3, depth=4)]
@@ -186,7 +188,7 @@ def test_a_guard_turns_what_is_not_borne_out_into_an_abstention_and_adds_the_cos
         return SystemAnswer(answer="b", response="r", passages=[("p1", 0, 16)], input_tokens=10, output_tokens=1)
 
     def no(question: SystemQuestion, answer: str) -> Check:
-        return Check("no", Passage("p1", 17, 50, "…"), n_input=5, n_output=1)
+        return Check("no", PagePassage("p1", 17, 50, "…"), n_input=5, n_output=1)
 
     said = guarded(answer, no)(QUESTION)
     assert (said.answer, said.input_tokens, said.output_tokens) == (None, 15, 2)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.classify import augment
+from baselines.classify import augmented_questions as augment
 from baselines.classify.adapt import numbers_of_classes
 from baselines.classify.distilbert import Training, distilbert, fine_tuned
 from baselines.classify.templates import JOINS, TEMPLATES

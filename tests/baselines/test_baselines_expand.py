@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.expand import lexicon
-from baselines.expand.augment import MAX_CHARS, with_answer
+from baselines.expand.answer_expansion import MAX_CHARS, with_answer
 from baselines.expand.rewrite import MOST, rewrites_in
 from baselines.expand.wordnet import synonyms, wordnet
 from baselines.fuse import weighted_rrf
 from baselines.generate import Generated, Likelihoods, NextToken
-from baselines.parts import Scored, make
-from baselines.passages import Passage
+from baselines.parts import ScoredPassage, make
+from baselines.passages import PagePassage
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompt import FilledPrompt
 from baselines.recipe import name_and_settings, read_recipe
@@ -205,17 +205,19 @@ def test_both_retrievers_and_the_weights_get_the_expanded_query() -> None:
     # "automobile", never "car": only the expanded query finds it by words.
     asked: list[str] = []
 
-    def dense(query: str, texts: Sequence[str], k: int) -> list[Scored]:
+    def dense(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         asked.append(query)
-        return [Scored(place, -float(place)) for place in range(min(k, len(texts)))]
+        return [ScoredPassage(place, -float(place)) for place in range(min(k, len(texts)))]
 
-    def chunk(question: SystemQuestion) -> list[Passage]:
+    def chunk(question: SystemQuestion) -> list[PagePassage]:
         texts = ("the sun shines", "the rain falls", "an automobile burns fuel")
-        return [Passage("p1", 100 * at, 100 * at + len(text), text) for at, text in enumerate(texts)]
+        return [PagePassage("p1", 100 * at, 100 * at + len(text), text) for at, text in enumerate(texts)]
 
     fuse, weighed = weighted_rrf(), []
 
-    def remembering(query: str, texts: Sequence[str], lists: Sequence[Sequence[Scored]], k: int) -> list[Scored]:
+    def remembering(
+        query: str, texts: Sequence[str], lists: Sequence[Sequence[ScoredPassage]], k: int
+    ) -> list[ScoredPassage]:
         weighed.append(query)
         return fuse(query, texts, lists, k)
 

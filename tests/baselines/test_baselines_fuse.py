@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.fuse import rrf, specificity, weighted_rrf
-from baselines.parts import Scored, make
+from baselines.parts import ScoredPassage, make
 from baselines.token_ids import tokenise
 from edu_rag.errors import ConfigError
 
 TEXTS = ("rain falls", "rain and snow", "the sun", "the moon")
 
 
-def ranking(*places: int) -> list[Scored]:
-    return [Scored(place, 10.0 - rank) for rank, place in enumerate(places)]
+def ranking(*places: int) -> list[ScoredPassage]:
+    return [ScoredPassage(place, 10.0 - rank) for rank, place in enumerate(places)]
 
 
-def places(found: list[Scored]) -> list[int]:
+def places(found: list[ScoredPassage]) -> list[int]:
     return [item.place for item in found]
 
 

@@ -16,13 +16,13 @@ from baselines.graph.english import english
 from baselines.graph.extract_llm import MAX_NEW_TOKENS, parse_reply, reader
 from baselines.graph.keywords import Keyword, keywords
 from baselines.graph.part import Remembering, cited, graph_part, llm, rules
-from baselines.graph.reading import MAX_CHARS, Reading
 from baselines.graph.rules import read_sentences, triplets_of
 from baselines.graph.search import entries, nearest, steps_from
+from baselines.graph.sentences_to_parse import MAX_CHARS, SentenceReading
 from baselines.graph.store import graph_of, load, save, triplets_in
 from baselines.graph.triplets import MAX_PER_SENTENCE, CitedTriplet, Entity, Triplet, sound
 from baselines.parts import make
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from baselines.prompt import FilledPrompt
 from baselines.recipe import recipe_of
 from edu_rag.errors import ConfigError, DataError
@@ -136,7 +136,7 @@ def test_a_phrase_that_no_sentence_holds_falls_apart_into_its_words() -> None:
 def test_sentences_with_most_keywords_are_read_first_and_in_page_order() -> None:
     first = page("Rocks sink.", "Water flows.", "Ice is cold water.", "Birds sing.", page_id="a")
     second = page("Ice floats on water.", "Water flows.", page_id="b")
-    reading = Reading(asked("?", first, second))
+    reading = SentenceReading(asked("?", first, second))
     found = reading.sentences([word("ice"), word("water")], [], 0, 2)
     assert [one.text for one in found] == ["Ice is cold water.", "Ice floats on water."]
     every = reading.sentences([word("ice"), word("water")], [], 0, 9)
@@ -146,9 +146,9 @@ def test_sentences_with_most_keywords_are_read_first_and_in_page_order() -> None
 
 def test_sentences_of_retrieved_passages_are_read_even_without_a_keyword_and_long_ones_never() -> None:
     one = page("Rocks sink.", "Water flows.", "water " * 80, "Birds sing.")
-    passage = Passage("p1", 0, len(one.text), one.text)
+    passage = PagePassage("p1", 0, len(one.text), one.text)
     assert len("water " * 80) > MAX_CHARS
-    found = Reading(asked("?", one)).sentences([word("water")], [passage], 3, 5)
+    found = SentenceReading(asked("?", one)).sentences([word("water")], [passage], 3, 5)
     assert [sentence.text for sentence in found] == ["Rocks sink.", "Water flows.", "Birds sing."]
 
 
@@ -216,7 +216,7 @@ FARM = page("The heart pumps blood through the body.", "Blood carries oxygen.", 
 
 def test_triplets_reach_as_far_as_depth_says_and_cite_their_sentences() -> None:
     part = rules()
-    passage = [Passage("p1", 0, len(FARM.text), FARM.text)]
+    passage = [PagePassage("p1", 0, len(FARM.text), FARM.text)]
     near, far, farther = (part(asked("What does the heart do?", FARM), passage, 4, depth) for depth in (1, 2, 3))
     assert [one.text for one in near] == ["heart pump blood.", "heart pump through body."]
     assert [one.text for one in far] == [*(one.text for one in near), "blood carry oxygen."]
@@ -246,7 +246,7 @@ def test_no_question_or_page_breaks_the_part(question: SystemQuestion) -> None:
     for part in (rules(), rules(with_choices=True)):
         assert len(part(question, [], 4, 2)) <= 20
         assert part(question, [], 4, 0) == []
-        assert part(question, [Passage("elsewhere", 0, 9, "")], 0, 2) == []
+        assert part(question, [PagePassage("elsewhere", 0, 9, "")], 0, 2) == []
 
 
 @settings(max_examples=10, deadline=None)

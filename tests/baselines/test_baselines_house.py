@@ -17,15 +17,15 @@ from baselines.generate import Likelihoods
 from baselines.house.asking import (
     MAX_CHOICE,
     MAX_QUESTION,
-    Told,
+    ModelReply,
     ask_choices,
     ask_statement,
     is_meta,
     log_share,
     other_order,
 )
+from baselines.house.choice_passages import N_NOTES, read
 from baselines.house.likely import likely_choices, likely_statement
-from baselines.house.reading import N_NOTES, read
 from baselines.house.signs import Models, can_ask, signs_of
 from baselines.house.system import Fitted, house_system, read_fitted
 from baselines.house.weighing import Weights, cue_signs, fit, habit_signs, matrix, meta_signs, probabilities
@@ -68,10 +68,10 @@ class Fake:
     def __init__(self, known: Mapping[str, float]) -> None:
         self.known, self.prompts = known, list[str]()
 
-    def __call__(self, prompt: str, words: Sequence[str], family: str) -> Told:
+    def __call__(self, prompt: str, words: Sequence[str], family: str) -> ModelReply:
         """Log-probability by word, -9 for others."""
         self.prompts.append(prompt)
-        return Told([self.known.get(word.strip(), -9.0) for word in words], 10)
+        return ModelReply([self.known.get(word.strip(), -9.0) for word in words], 10)
 
     def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
         """-1 a character; half of it after a question."""
@@ -315,7 +315,7 @@ def test_the_server_tells_words_and_the_least_told_for_others(monkeypatch: pytes
     monkeypatch.setattr(ServerModel, "_post", reply)
     model = HouseModel.__new__(HouseModel)
     ServerModel.__init__(model, "http://127.0.0.1:1/v1", "m")
-    assert model("p", [" A", " B", " C"], "notes") == Told([-0.1, -2.5, -2.5], 12)
+    assert model("p", [" A", " B", " C"], "notes") == ModelReply([-0.1, -2.5, -2.5], 12)
     assert asked[0]["id_slot"] == 2
 
 

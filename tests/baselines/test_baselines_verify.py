@@ -15,7 +15,7 @@ from baselines.assemble import assemble
 from baselines.bm25 import BM25
 from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.parts import Check, make
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from baselines.prompt import FilledPrompt
 from baselines.recipe import read_recipe
 from baselines.verify.guard import MARK, Checked, checked_of, guarded, told
@@ -122,14 +122,14 @@ def test_the_check_retrieves_for_question_and_answer_and_shows_both_to_the_model
     model = Talker()
     found = self_check(model, chunk="sentences")(COLOURS, "a")
     # "Which colour is it? red blood": the passage is the one that shares most with question + answer.
-    assert found.passage == Passage("p1", 19, 48, SENTENCES[1])
+    assert found.passage == PagePassage("p1", 19, 48, SENTENCES[1])
     assert found.relation == "yes"
     assert found.n_input == 40
     (prompt,) = model.asked
     assert prompt.made_from.startswith("relation-v1@")
     assert "Answer 1: red blood\n" in prompt.user
     assert f"Answer 2: {SENTENCES[1]}\n" in prompt.user
-    assert self_check(Talker(), chunk="sentences")(COLOURS, "b").passage == Passage("p1", 0, 18, SENTENCES[0])
+    assert self_check(Talker(), chunk="sentences")(COLOURS, "b").passage == PagePassage("p1", 0, 18, SENTENCES[0])
 
 
 def test_the_paper_s_parameters_of_bm25_are_used() -> None:
@@ -212,7 +212,7 @@ def _says(answer: str | None) -> SystemAnswer:
 def test_the_guard_abstains_on_the_relations_it_was_given(
     relation: str, abstain_on: tuple[str, ...], answer: str
 ) -> None:
-    check = Check(relation, Passage("p1", 3, 9, "x"), 40, 2, {"yes": 0.5, "no": 0.3, "not_related": 0.2})  # type: ignore[arg-type]
+    check = Check(relation, PagePassage("p1", 3, 9, "x"), 40, 2, {"yes": 0.5, "no": 0.3, "not_related": 0.2})  # type: ignore[arg-type]
     said = guarded(lambda _: _says("b"), lambda question, text: check, abstain_on)(COLOURS)  # type: ignore[arg-type]
     assert said.answer == answer
     assert said.passages == [("p0", 0, 5), ("p1", 3, 9)]
@@ -230,7 +230,7 @@ def test_an_answer_that_is_none_is_not_checked() -> None:
 
 
 def test_a_passage_that_is_cited_already_is_not_cited_twice() -> None:
-    check = Check("yes", Passage("p0", 0, 5, "x"))
+    check = Check("yes", PagePassage("p0", 0, 5, "x"))
     assert guarded(lambda _: _says("b"), lambda question, answer: check)(COLOURS).passages == [("p0", 0, 5)]
 
 

@@ -21,7 +21,6 @@ from typing import Any
 import pytest
 from builder_crash import tree
 from builder_store import n_fetches, responses
-from datasets import load_dataset
 
 from builder.build import build, replay, store_folder
 from builder.config import to_config
@@ -167,6 +166,8 @@ def test_a_page_found_twice_is_one_page_under_its_final_address(ds: Path) -> Non
 
 
 def test_the_dataset_is_whole_and_loads_with_the_datasets_library(ds: Path, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
     assert check_folder(ds).rows["questions/val"] == 4
     cache = str(tmp_path / "cache")
     for config in ("questions", "hits", "pages", "evidence", "gold"):

@@ -23,7 +23,7 @@ from builder.question_sets.crag_files import crag_records, is_crag
 from builder.question_sets.question_files import read_questions
 from builder.search.crag_engine import CragEngine
 from builder.search.settings import CragConfig
-from edu_rag import budget
+from edu_rag import bounded_child, budget
 from edu_rag.errors import BudgetError, ConfigError, DataError, EduRagError, FaultsError, RecordError
 from edu_rag.files.dataset import Dataset
 
@@ -311,6 +311,7 @@ def test_lines_that_are_not_records_end_the_reading_after_a_thousand(tmp_path: P
 def test_a_page_that_is_too_large_or_not_a_text_costs_only_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(bounded_child, "_inside", True)  # a fresh interpreter would not have the next line's value
     monkeypatch.setattr(crag, "MAX_PAGE_BYTES", 10_000)
     odd = hit("https://odd.example/") | {"page_result": 7}
     results = [hit("https://large.example/", "x" * 10_000), odd, hit("https://one.example/0")]

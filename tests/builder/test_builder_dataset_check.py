@@ -16,7 +16,6 @@ from builder_dataset import ICE, LAVA, ask, damage, file_hash, hit, list_file, p
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from builder.dataset.check_dataset import CheckReport, check_folder
 from builder.dataset.check_gold import chi_square_p
@@ -317,11 +316,15 @@ def test_uneven_labels_are_a_warning_with_their_numbers(tmp_path: Path) -> None:
 
 @given(st.floats(0.01, 200), st.integers(1, 25))
 def test_the_chi_square_tail_is_scipys(statistic: float, df: int) -> None:
+    from scipy import stats
+
     assert chi_square_p(statistic, df) == pytest.approx(float(stats.chi2.sf(statistic, df)), rel=1e-6, abs=1e-12)
 
 
 @given(st.integers(1, 300), st.sampled_from([0.5, 0.25, 1 / 3, 1 / 7]), st.data())
 def test_the_exact_tail_is_scipys_binomial_test(n: int, chance: float, data: st.DataObject) -> None:
+    from scipy import stats
+
     right = data.draw(st.integers(0, n))
     wanted = stats.binomtest(right, n, chance, alternative="greater").pvalue
     assert _upper_tail(Counter({chance: n}), right) == pytest.approx(float(wanted), rel=1e-6, abs=1e-12)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import mlcroissant
 import pytest
 from builder_dataset import ICE, LAVA, MOVED, hit, tables, write
 
@@ -41,6 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_mlcroissant_accepts_the_metadata_and_reads_every_table_by_it(folder: Path) -> None:
+    import mlcroissant
+
     described = mlcroissant.Dataset(str(folder / CROISSANT_FILE))
     assert described.metadata.issues.errors == set()
     opened = Dataset(folder)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.labels.leak_match import Match, best_match
+from builder.labels.leak_match import LeakMatch, best_match
 from builder.labels.leak_text import words_of
 from builder.labels.leaks import FoundLeak, LeakIndex
 from builder.question_sets.question_files import read_questions
@@ -182,7 +182,7 @@ def test_few_passages_of_a_school_page_are_compared(shared_data: Path, monkeypat
     pages = [path.read_text("utf-8") for path in sorted((shared_data / "web/openstax-physics/gold").glob("*.txt"))]
     compared = []
 
-    def count(*passage: Any) -> Match | None:
+    def count(*passage: Any) -> LeakMatch | None:
         compared.append(passage)
         return best_match(*passage)
 

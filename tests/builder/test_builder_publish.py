@@ -15,7 +15,7 @@ from fake_hub import Hub, serving_hub
 from builder.build import build
 from builder.config import read_config
 from builder.dataset.check_dataset import check_folder
-from builder.publishing.push_dataset import Plan, push, staged
+from builder.publishing.push_dataset import PushPlan, push, staged
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError, EngineError
 from edu_rag.files.dataset import Dataset
@@ -44,7 +44,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
         yield server
 
 
-def pushed(hub: Hub, folder: Path, hidden: tuple[str, ...] = (), token: str | None = None) -> Plan:
+def pushed(hub: Hub, folder: Path, hidden: tuple[str, ...] = (), token: str | None = None) -> PushPlan:
     with staged(Dataset(folder), REPO, hidden) as (stage, plan):
         push(stage, plan, token=token or hub.token, endpoint=hub.url, private=False)
     return plan

@@ -15,7 +15,7 @@ from builder_results import DATASET, IDS, card, facts, full, prediction, put, ro
 
 from builder.publishing.exam_ids import ids_sha256
 from builder.publishing.hidden_results import rules_of
-from builder.publishing.results_tables import Asked, Made, write_results, written
+from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results, written
 from builder.publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset
@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 REPO = "school/results"
 
 
-def made(results: Path, out: Path, **more: Any) -> Made:
+def made(results: Path, out: Path, **more: Any) -> WrittenResults:
     out.mkdir()
-    return write_results(out, Asked(results=results, repo=REPO, **more))
+    return write_results(out, PublishRequest(results=results, repo=REPO, **more))
 
 
 @pytest.fixture
@@ -136,7 +136,8 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
 
 
 def test_the_fingerprint_is_the_one_that_scoring_writes() -> None:
-    from harness.scoring.score import Exam, Support, fingerprints
+    from harness.exam.exam import Exam, fingerprints
+    from harness.exam.support import Support
 
     questions = [ask(question_id, "Why?") for question_id in IDS]
     gold = {i: Gold(question_id=i, answer="a") for i in IDS}
@@ -281,8 +282,9 @@ def test_the_same_results_give_the_same_bytes_whatever_the_order_of_files_or_the
         for system in order:
             put(tmp_path / name, card(system), full(latency_s=0.25))
     script = (
-        "import sys; from pathlib import Path; from builder.publishing.results_tables import Asked, write_results\n"
-        f"write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo={REPO!r}))"
+        "import sys; from pathlib import Path\n"
+        "from builder.publishing.results_tables import PublishRequest, write_results\n"
+        f"write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo={REPO!r}))"
     )
     found = []
     for number, (name, seed, zone) in enumerate((("first", "1", "UTC"), ("second", "77", "Asia/Tokyo"))):
@@ -320,9 +322,12 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
 
 def test_a_folder_that_holds_something_is_never_written_over(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with written(Asked(results=results, repo=REPO), out) as (folder, told):
+    with written(PublishRequest(results=results, repo=REPO), out) as (folder, told):
         assert sorted(told.sizes) == sorted(str(path.relative_to(folder)) for path in out.rglob("*.*"))
-    with pytest.raises(ConfigError, match="holds something already"), written(Asked(results=results, repo=REPO), out):
+    with (
+        pytest.raises(ConfigError, match="holds something already"),
+        written(PublishRequest(results=results, repo=REPO), out),
+    ):
         pass
 
 
@@ -338,9 +343,9 @@ def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
         "import resource, sys; from pathlib import Path; from builder.publishing import schemas as tables\n"
-        "from builder.publishing.results_tables import Asked, write_results\n"
+        "from builder.publishing.results_tables import PublishRequest, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
-        "write_results(Path(sys.argv[2]), Asked(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
+        "write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )
     out.mkdir()

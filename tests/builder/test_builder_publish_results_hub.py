@@ -13,7 +13,7 @@ from fake_hub import Hub, serving_hub
 from builder.publishing.commands import publish
 from builder.publishing.hub import KEPT
 from builder.publishing.push_results import push_results
-from builder.publishing.results_tables import Asked, Made, write_results
+from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results
 from edu_rag.errors import ConfigError, DataError, EduRagError, EngineError
 
 REPO = "school/edu-rag-results"
@@ -31,16 +31,20 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield server
 
 
-def made(tmp_path: Path, name: str, *slugs: str, hidden: tuple[str, ...] = (), split: str = "val") -> tuple[Path, Made]:
+def made(
+    tmp_path: Path, name: str, *slugs: str, hidden: tuple[str, ...] = (), split: str = "val"
+) -> tuple[Path, WrittenResults]:
     """A folder of results of these systems, ready to be published."""
     results, out = tmp_path / f"{name}-results", tmp_path / name
     for slug in slugs:
         put(results, card(facts(slug), split=split), full())
     out.mkdir()
-    return out, write_results(out, Asked(results=results, repo=REPO, hidden=hidden))
+    return out, write_results(out, PublishRequest(results=results, repo=REPO, hidden=hidden))
 
 
-def pushed(hub: Hub, what: tuple[Path, Made], token: str | None = None, reveal: tuple[str, ...] = ()) -> str | None:
+def pushed(
+    hub: Hub, what: tuple[Path, WrittenResults], token: str | None = None, reveal: tuple[str, ...] = ()
+) -> str | None:
     folder, told = what
     return push_results(folder, told, token=token or hub.token, endpoint=hub.url, private=False, reveal=reveal)
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from builder.publishing.commands import publish
 from builder.publishing.eval_results import benchmarks_of, model_of, write_eval_results
-from builder.publishing.results_tables import Asked, Made, write_results
+from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results
 from edu_rag.errors import ConfigError
 
 SHA = "5503434ddd753f426f4b38109466949a1217c2bb"
@@ -32,9 +32,9 @@ def results(tmp_path: Path) -> Path:
     return folder
 
 
-def made(results: Path, tmp_path: Path) -> Made:
+def made(results: Path, tmp_path: Path) -> WrittenResults:
     (tmp_path / "out").mkdir(exist_ok=True)
-    return write_results(tmp_path / "out", Asked(results=results, repo="school/results"))
+    return write_results(tmp_path / "out", PublishRequest(results=results, repo="school/results"))
 
 
 def read(path: Path) -> Any:

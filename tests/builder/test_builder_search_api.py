@@ -19,7 +19,7 @@ from builder.search import SearchEngine
 from builder.search.api import ApiEngine, reading
 from builder.search.brave import Brave, read_brave
 from builder.search.google import GoogleEngine, read_google
-from builder.search.http_question import Asker, AskingError, Request
+from builder.search.http_question import Asker, AskingError, SearchRequest
 from builder.search.searxng import Searxng, read_searxng
 from builder.search.settings import BraveConfig, GoogleConfig, SearxngConfig, WikipediaConfig
 from builder.search.wikipedia import Wikipedia, read_wikipedia
@@ -427,7 +427,9 @@ def test_no_retry_after_breaks_its_reader(value: str) -> None:
 def test_the_environments_proxy_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with serving({"/x": (200, {}, b"there")}) as web:
-        raw = Asker(timeout_s=5, user_agent="t").ask(Request(url=f"http://127.0.0.1:{web.port}/x", params={"a": "b c"}))
+        raw = Asker(timeout_s=5, user_agent="t").ask(
+            SearchRequest(url=f"http://127.0.0.1:{web.port}/x", params={"a": "b c"})
+        )
     assert (raw.body, parse_qs(raw.url.split("?")[1])) == (b"there", {"a": ["b c"]})
 
 
@@ -437,6 +439,6 @@ def test_an_answer_that_never_ends_is_cut() -> None:
         out.writelines(b"x" * 10_000 for _ in range(100))
 
     with serving({"/x": endless}) as web, pytest.raises(AskingError, match="over 50,000 bytes") as caught:
-        Asker(timeout_s=5, user_agent="t", max_bytes=50_000).ask(Request(url=f"http://127.0.0.1:{web.port}/x"))
+        Asker(timeout_s=5, user_agent="t", max_bytes=50_000).ask(SearchRequest(url=f"http://127.0.0.1:{web.port}/x"))
     assert caught.value.raw is not None
     assert len(caught.value.raw.body) == 50_000

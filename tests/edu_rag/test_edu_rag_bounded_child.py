@@ -109,6 +109,8 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Script:
     def started(code: str) -> subprocess.Popen[str]:
         (tmp_path / "script.py").write_text(f"FORM = {request.param!r}\n{BEGIN}{textwrap.dedent(code)}")
         root = str(Path(bounded_child.__file__).parents[1])
+        # Commands that ran in this process before may have set it; the script imports a module next to it.
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
         return subprocess.Popen(
             [sys.executable, tmp_path / "script.py"],
             cwd=tmp_path,
@@ -116,7 +118,7 @@ def start(request: pytest.FixtureRequest, tmp_path: Path) -> Script:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": root},
+            env=env | {"PYTHONPATH": root},
         )
 
     return started

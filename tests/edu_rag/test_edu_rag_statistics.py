@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +58,8 @@ def test_the_window_of_a_small_variance_is_as_narrow_as_it_says_and_no_probabili
 
 @pytest.mark.parametrize("n", [2_524, 100_000])
 def test_distribution_on_a_window_equals_the_binomial(n: int) -> None:
+    import scipy.stats
+
     right = int(0.4 * n)
     support, mass = s.sum_distribution([1] * right + [0] * (n - right))
     assert mass == pytest.approx(scipy.stats.binom.pmf(support, n, right / n), abs=1e-11)
@@ -106,6 +107,8 @@ def test_intervals_by_unit_come_from_seed_0_unless_another_is_given() -> None:
 
 
 def test_exact_interval_agrees_with_scipys_percentile_bootstrap() -> None:
+    import scipy.stats
+
     points = s.points_of(outcomes(5, 400))
     theirs = scipy.stats.bootstrap(
         (points,), np.mean, method="percentile", n_resamples=9_999, rng=np.random.default_rng(0)
@@ -212,11 +215,15 @@ def test_sign_flip_refuses_differences_that_points_cannot_have() -> None:
 
 
 def test_sign_flip_of_ones_is_scipys_binomial_test() -> None:
+    import scipy.stats
+
     assert s.sign_flip_p([1] * 70 + [-1] * 45 + [0] * 500) == pytest.approx(scipy.stats.binomtest(70, 115).pvalue)
 
 
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 0), (10, 10), (40, 62), (3_000, 3_200)])
 def test_mcnemar_is_scipys_exact_binomial_test(b: int, c: int) -> None:
+    import scipy.stats
+
     first, second = "c" * b + "i" * c + "c" * 7, "i" * b + "c" * c + "c" * 7
     found = s.mcnemar(first, second)
     expected = scipy.stats.binomtest(b, b + c).pvalue if b + c else 1.0

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +75,8 @@ def test_a_fair_sum_is_the_distribution_over_all_subsets(sizes: list[int]) -> No
 
 
 def test_a_fair_sum_of_ranks_is_scipys_exact_wilcoxon_distribution() -> None:
+    import scipy.stats
+
     values = np.array([3.0, -1.0, 4.0, 5.0, -2.0, 6.0, 8.0, 7.0, 9.0, 10.0])
     mass = s.fair_sum(np.arange(1, 11))
     assert 2 * mass[: 1 + 2 + 1].sum() == pytest.approx(scipy.stats.wilcoxon(values, mode="exact").pvalue, rel=1e-12)
@@ -105,6 +106,8 @@ def test_sign_flip_by_lesson_is_the_share_of_all_flips_of_whole_lessons(rows: li
 
 
 def test_sign_flip_by_lesson_is_scipys_exact_permutation_test_of_lesson_sums() -> None:
+    import scipy.stats
+
     lessons = [i // 7 for i in range(84)]
     a, b = lumpy(1, lessons), lumpy(2, lessons)
     a_sums, b_sums = (np.bincount(lessons, weights=x) for x in (a, b))
@@ -223,6 +226,8 @@ def test_sums_of_units_are_integers_and_a_question_alone_is_its_own_sum() -> Non
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
 def test_the_ends_of_an_exact_interval_are_scipys_binomial_quantiles(level: float) -> None:
+    import scipy.stats
+
     for right, n in ((3, 10), (60, 150), (1, 40), (900, 1_000)):
         tail = (1 - level) / 2
         low, high = (float(scipy.stats.binom.ppf(q - 1e-12, n, right / n)) for q in (tail, 1 - tail))
@@ -293,6 +298,8 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
 
 
 def test_paired_intervals_agree_with_scipys_bootstrap_of_lessons() -> None:
+    import scipy.stats
+
     lessons = [i // 8 for i in range(480)]
     d = lumpy(3, lessons) - lumpy(4, lessons)
     sums = np.bincount(lessons, weights=d)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from statsmodels.stats.power import NormalIndPower
 
 from edu_rag import statistics as s
 
@@ -26,6 +25,8 @@ def answers(rng: np.random.Generator, lessons: list[int], lift: float = 0.0) -> 
 @pytest.mark.parametrize("n", [20, 200, 2_524])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_power_is_statsmodels_normal_power(n: int, alpha: float) -> None:
+    from statsmodels.stats.power import NormalIndPower
+
     power = NormalIndPower()
     for difference, sd in ((0.01, 1.0), (0.05, 0.7), (-0.3, 1.1)):
         theirs = power.power(abs(difference) / sd, n, alpha, ratio=0, alternative="two-sided")
@@ -34,6 +35,8 @@ def test_power_is_statsmodels_normal_power(n: int, alpha: float) -> None:
 
 @pytest.mark.parametrize(("difference", "sd", "wanted"), [(0.03, 1.0, 0.8), (0.1, 0.5, 0.9), (0.02, 1.2, 0.7)])
 def test_the_questions_needed_are_statsmodels(difference: float, sd: float, wanted: float) -> None:
+    from statsmodels.stats.power import NormalIndPower
+
     power = NormalIndPower()
     theirs = power.solve_power(difference / sd, power=wanted, alpha=0.05, ratio=0, alternative="two-sided")
     assert abs(s.n_needed(difference, sd, power=wanted) - theirs) <= 1

@@ -150,7 +150,14 @@ def write_predictions(path: Path, dataset: Dataset, answer: str) -> Path:
 def hostile_card(card: ScoreCard, text: str) -> ScoreCard:
     """A scorecard of a stranger: the string in every text that it has, and in the names of its figures."""
     system = SystemFacts(
-        slug=text, name=text, team=text, description=text, contact=text, links=(text,), licence=text, models=(text,)
+        slug=card.system.slug,
+        name=text,
+        team=text,
+        description=text,
+        contact=text,
+        links=(text,),
+        licence=text,
+        models=(text,),
     )
     return replace(
         card,

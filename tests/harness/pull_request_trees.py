@@ -11,10 +11,11 @@ from typing import Any
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import manifest_sha256
+from harness.exam.exam import open_exam
 from harness.pulls.pull_request import review
-from harness.pulls.review_records import Request, Review
+from harness.pulls.review_records import Review, ReviewRequest
 from harness.pulls.sandboxed_runs import Terms
-from harness.scoring.score import open_exam, score_on, write_results
+from harness.scoring.score import score_on, write_results
 from harness.submission.target import find_target
 from harness.trust.rerun_log import NOBODY
 
@@ -104,7 +105,7 @@ def write_base(tmp_path: Path, dataset: Dataset, gold: Mapping[str, str], more: 
 def judged(
     base: Path, head: Path, *datasets: Dataset, author: str = "me", keep: Path | None = None, **terms: Any
 ) -> Review:
-    request = Request(
+    request = ReviewRequest(
         base=base,
         head=head,
         datasets=datasets,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from edu_rag.records import QUESTION_FLAGS, Question
 from edu_rag.scorecard.card import OUTCOMES, POINTS, Outcome, Passage, Prediction, Verdict
+from harness.exam.support import Support
 from harness.scoring.attribution import (
     BROKEN_FLAGS,
     CAUSES,
@@ -21,7 +22,6 @@ from harness.scoring.attribution import (
     causes_of,
     points_lost,
 )
-from harness.scoring.support import Support
 
 EVIDENCE = Support(frozenset({"q"}), {"q": {"p": [(10, 20)]}}, has_pages=True)
 NONE = Support(frozenset({"q"}), {}, has_pages=True)

@@ -30,7 +30,7 @@ serve(answer)
 
 
 def call(name: str, *words: object) -> Result:
-    command = getattr(importlib.import_module(f"harness.commands.{name}"), name)
+    command = getattr(importlib.import_module(f"harness.commands.{name}_command"), name)
     result = CliRunner().invoke(command, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
         raise result.exception

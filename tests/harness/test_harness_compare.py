@@ -23,8 +23,8 @@ from harness.comparing.comparison_text import comparison_lines, labels_of, table
 from harness.comparing.same import caveats, require_same
 from harness.comparing.slice_tests import slice_differences
 from harness.comparing.table import table_of, table_values
-from harness.scoring.score import Exam
-from harness.scoring.support import Support
+from harness.exam.exam import Exam
+from harness.exam.support import Support
 
 NAME_OF = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
 NO_CHOICE = Choice(None, None, None)

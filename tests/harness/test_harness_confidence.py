@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import brier_score_loss
 
 from edu_rag.scorecard.card import Outcome, Prediction, Verdict
 from harness.scoring.confidence import (
@@ -105,6 +104,8 @@ def test_the_square_in_brier_is_a_product_and_not_a_power_of_c() -> None:
 @given(STATED)
 @settings(max_examples=100, deadline=None)
 def test_brier_is_scikit_learns(stated: list[tuple[float, bool]]) -> None:
+    from sklearn.metrics import brier_score_loss
+
     theirs = brier_score_loss([correct for _, correct in stated], [c for c, _ in stated], labels=[False, True])
     assert brier_of(stated) == pytest.approx(theirs, rel=1e-12)
 

@@ -32,10 +32,11 @@ from harness.comparing.flips import (
     predictions_beside,
     slice_flips,
 )
+from harness.exam.exam import open_exam
 from harness.explaining.lost_points import find_losses
 from harness.pages.compare_page import compare_paths
 from harness.scoring.attribution import CAUSES
-from harness.scoring.score import open_exam, score_target
+from harness.scoring.score import score_target
 from harness.submission.target import find_target
 
 NOW = datetime(2000, 1, 1, tzinfo=UTC)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from edu_rag.errors import ConfigError, DataError
 from harness.commands.judge_command import judge as judge_command
 from harness.judging.free_text import Grade, Rules
-from harness.judging.judge_audit import HumanVerdict, Pair, audit, cohen_kappa, kappa_interval, read_human
+from harness.judging.judge_audit import HumanVerdict, JudgedPair, audit, cohen_kappa, kappa_interval, read_human
 from harness.judging.judge_audit_text import audit_lines, audit_values
 
 
@@ -138,7 +138,7 @@ def test_differences_are_listed_and_unjudged_answers_are_none() -> None:
     found = audit(rows, Reads()).differences
     assert {pair.verdict.question for pair in found} == {"q", "r"}
     assert all(pair.says_correct != pair.verdict.human for pair in found)
-    assert Pair(row("abstained", True), Grade("abstained", "", "x")).says_correct is False
+    assert JudgedPair(row("abstained", True), Grade("abstained", "", "x")).says_correct is False
 
 
 def test_a_terminal_shows_every_group_and_what_stayed_open() -> None:

@@ -21,7 +21,7 @@ from harness.judging.judge_model import (
     retry_after_s,
 )
 from harness.judging.judge_prompt import template
-from harness.judging.judges import Chain, open_judge
+from harness.judging.judges import JudgeChain, open_judge
 from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, serving
 
 CORRECT = said("They say the same.\nVERDICT: CORRECT")
@@ -355,7 +355,7 @@ def test_a_chain_asks_the_model_only_what_rules_leave(answering: Any) -> None:
     judge, script, _ = answering(CORRECT)
     from harness.judging.free_text import Rules
 
-    chain = Chain([Rules(), judge])
+    chain = JudgeChain([Rules(), judge])
     assert [chain.grade("q", ["Paris"], text).judge for text in ("Paris", "idk", "Paris, France")] == [
         "rules",
         "rules",

@@ -21,7 +21,7 @@ from edu_rag.look.texts import quoted, signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage
 from edu_rag.statistics import McNemar, Paired
-from harness.explaining.excerpts import LONG_SPAN, MAX_SPANS, Limits, Marks, excerpt, excerpts
+from harness.explaining.excerpts import LONG_SPAN, MAX_SPANS, ExcerptLimits, Marks, excerpt, excerpts
 from harness.judging.free_text import Grade
 from harness.judging.judge_audit import HumanVerdict, audit
 from harness.pages.figure_labels import probe_labels, side_by_side
@@ -29,7 +29,7 @@ from harness.pages.judge_page import band, judge_page, leaning_sentence, verdict
 from harness.pages.render_page import delta, render, shorten, visible
 from harness.pages.verdict_words import chance, headline, remarks
 
-LIMITS = Limits(pages=2, characters=400, context=20)
+LIMITS = ExcerptLimits(pages=2, characters=400, context=20)
 TEXT = "Plants make sugar from light. Cells divide by mitosis. Water boils at 100 degrees. " * 20
 
 
@@ -82,7 +82,7 @@ def test_spans_near_one_another_share_a_window_and_far_ones_do_not() -> None:
 
 def test_of_a_long_span_head_and_tail_are_shown() -> None:
     text = "".join(f"w{i:04} " for i in range(1_000))
-    found = excerpt("p", page_of(text), Marks([(1, 0, 6_000)], [], []), Limits(2, 10_000, 10))
+    found = excerpt("p", page_of(text), Marks([(1, 0, 6_000)], [], []), ExcerptLimits(2, 10_000, 10))
     assert [len(part) < LONG_SPAN for part in shown(found)] == [True, True]
     assert shown(found)[0].startswith("w0000")
     assert shown(found)[1].rstrip().endswith("w0999")
@@ -90,9 +90,9 @@ def test_of_a_long_span_head_and_tail_are_shown() -> None:
 
 def test_windows_beyond_the_limit_are_counted_and_the_first_is_cut_to_it() -> None:
     spans = [(number, place, place + 5) for number, place in enumerate(range(0, 1_600, 200), 1)]
-    found = excerpt("p", page_of(TEXT), Marks(spans, [], []), Limits(2, 100, 10))
+    found = excerpt("p", page_of(TEXT), Marks(spans, [], []), ExcerptLimits(2, 100, 10))
     assert (len(found.windows), found.n_left_out) == (3, 5)
-    first = excerpt("p", page_of(TEXT), Marks([(1, 0, 900)], [], []), Limits(2, 100, 10))
+    first = excerpt("p", page_of(TEXT), Marks([(1, 0, 900)], [], []), ExcerptLimits(2, 100, 10))
     assert len(shown(first)[0]) == 100
 
 
@@ -144,7 +144,7 @@ def test_windows_are_pieces_of_the_text_in_order_that_hold_every_span_inside_it(
         [(start, min(start + length, len(text))) for start, length in evidence if start < len(text)],
         [],
     )
-    found = excerpt("p", page_of(text), marks, Limits(2, 10_000, context))
+    found = excerpt("p", page_of(text), marks, ExcerptLimits(2, 10_000, context))
     at = 0
     for part in shown(found):
         at = text.index(part, at) + len(part)

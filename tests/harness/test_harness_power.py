@@ -16,7 +16,7 @@ from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.statistics import Spread, n_needed, power_of, smallest_detectable_difference, spread_of
 from harness.comparing.compare import Choice
-from harness.comparing.plan_comparison import Source, plan, plan_lines, plan_values, spread_from
+from harness.comparing.plan_comparison import PlanSource, plan, plan_lines, plan_values, spread_from
 
 
 def call(*words: object) -> Result:
@@ -100,7 +100,7 @@ def test_both_give_the_probability_of_finding_it() -> None:
 
 
 def test_two_systems_give_the_spread_and_n_with_the_design_effect_of_lessons() -> None:
-    source = Source("one", "two", 900, Spread(0.5, 2.25))
+    source = PlanSource("one", "two", 900, Spread(0.5, 2.25))
     found = plan(source, n=None, difference=0.05, sd=None, power=0.8, alpha=0.05)
     assert (found.n, found.sd, found.design_effect, found.systems) == (900, 0.5, 2.25, ("one", "two"))
     assert found.detectable == smallest_detectable_difference(900, 0.75)
@@ -111,7 +111,7 @@ def test_two_systems_give_the_spread_and_n_with_the_design_effect_of_lessons() -
         "standard deviation of the difference a question: 0.500 (of one and two, design effect of lessons 2.25)"
     )
     assert plan(source, n=100, difference=None, sd=None, power=0.8, alpha=0.05).n == 100
-    plain = plan(Source("one", "two", 9, Spread(0.5, 1.0)), n=None, difference=None, sd=None, power=0.8, alpha=0.05)
+    plain = plan(PlanSource("one", "two", 9, Spread(0.5, 1.0)), n=None, difference=None, sd=None, power=0.8, alpha=0.05)
     assert next(plan_lines(plain)) == "standard deviation of the difference a question: 0.500 (of one and two)"
 
 

@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from edu_rag.files.jsonl import MAX_LINE_BYTES, to_line
 from edu_rag.records import Evidence, Question, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage, Prediction
 from harness.probing.permute import may_permute, permute
-from harness.probing.probe_pages import MAX_SPANS, EvidencePages, Source, half_noise, other_pages
+from harness.probing.probe_pages import MAX_SPANS, EvidencePages, ProbeSource, half_noise, other_pages
 from harness.probing.rates import position_p
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
@@ -52,10 +51,10 @@ def question(
     )
 
 
-def source(pages: Sequence[Sequence[int]], telling: dict[int, set[int]] | None = None) -> Source:
+def source(pages: Sequence[Sequence[int]], telling: dict[int, set[int]] | None = None) -> ProbeSource:
     questions = [question(i) for i in range(len(pages))]
     tells = telling or {}
-    return Source(
+    return ProbeSource(
         questions,
         {f"q{i:03}": [page(j) for j in own] for i, own in enumerate(pages)},
         {},
@@ -78,7 +77,7 @@ SOURCES = st.lists(st.lists(st.integers(0, 12), max_size=5, unique=True), min_si
 
 @settings(max_examples=80, deadline=None)
 @given(SOURCES, st.integers(0, 5))
-def test_other_pages_are_another_questions_and_tell_nothing(from_: Source, seed: int) -> None:
+def test_other_pages_are_another_questions_and_tell_nothing(from_: ProbeSource, seed: int) -> None:
     given_pages = other_pages(from_, seed)
     whole = [tuple(ids(pages)) for pages in from_.pages.values() if pages]
     got = Counter(tuple(ids(pages)) for pages in given_pages.values())
@@ -95,7 +94,7 @@ def test_other_pages_are_a_seeded_derangement_of_all_questions_where_there_is_on
     assert len(first) == 20
     assert first == other_pages(from_, 0) != second
     assert sorted(map(ids, first.values())) == sorted(map(ids, from_.pages.values()))
-    backwards = Source(from_.questions[::-1], dict(reversed(from_.pages.items())), {}, from_.telling)
+    backwards = ProbeSource(from_.questions[::-1], dict(reversed(from_.pages.items())), {}, from_.telling)
     assert other_pages(backwards, 0) == first
 
 
@@ -111,7 +110,7 @@ def test_a_question_that_no_other_pages_suit_is_left_out() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(SOURCES, st.integers(0, 5))
-def test_half_noise_replaces_half_in_place_by_pages_that_tell_nothing(from_: Source, seed: int) -> None:
+def test_half_noise_replaces_half_in_place_by_pages_that_tell_nothing(from_: ProbeSource, seed: int) -> None:
     for question_id, mixed in half_noise(from_, seed).items():
         own, telling = ids(from_.pages[question_id]), from_.telling[question_id]
         noise = [new for new, old in zip(ids(mixed), own, strict=True) if new != old]
@@ -131,7 +130,7 @@ def test_which_half_is_noise_is_drawn_for_each_question_and_the_same_in_every_sa
         tuple(new == old for new, old in zip(ids(mixed[i]), ids(from_.pages[i]), strict=True)) for i in from_.pages
     }
     assert len(places) > 3
-    smaller = Source(from_.questions[:4], from_.pages, from_.evidence, from_.telling)
+    smaller = ProbeSource(from_.questions[:4], from_.pages, from_.evidence, from_.telling)
     assert half_noise(smaller, 0) == mixed
     assert half_noise(source([[1], [2, 3]]), 0).keys() == {"q001"}
     assert half_noise(source([[1, 2, 3, 4], [1, 2, 3]]), 0).keys() == {"q001"}
@@ -141,12 +140,12 @@ def evidence(i: int, j: int, start: int, end: int) -> Evidence:
     return Evidence(question_id=f"q{i:03}", page_id=page(j).page_id, start=start, end=end, method="test-v1")
 
 
-def supported() -> Source:
+def supported() -> ProbeSource:
     held = {"q000": [evidence(0, 1, 26, 30), evidence(0, 1, 45, 50), evidence(0, 2, 0, 24), evidence(0, 9, 0, 24)]}
     return replace_evidence(source([[1, 2, 3], [1]]), held)
 
 
-def replace_evidence(from_: Source, held: dict[str, list[Evidence]]) -> Source:
+def replace_evidence(from_: ProbeSource, held: dict[str, list[Evidence]]) -> ProbeSource:
     return from_._replace(evidence=held)
 
 
@@ -265,12 +264,16 @@ def test_a_permutation_goes_back_to_the_choices_that_were() -> None:
 
 
 def test_permutations_are_drawn_evenly() -> None:
+    from scipy import stats
+
     orders = Counter(tuple(permute(question(i, ("x1", "x2", "x3")), 0).question.choices.values()) for i in range(1_200))
     assert len(orders) == 6
     assert stats.chisquare(list(orders.values())).pvalue > 0.001
 
 
 def test_position_p_is_that_of_a_chi_square_test_where_counts_are_large() -> None:
+    from scipy import stats
+
     for counts in ([120, 90, 95, 95], [100, 100, 100, 100], [130, 90, 90, 90], [300, 10, 10, 80]):
         expected = stats.chisquare(counts).pvalue
         found = position_p({"4": counts})
@@ -280,6 +283,8 @@ def test_position_p_is_that_of_a_chi_square_test_where_counts_are_large() -> Non
 
 
 def test_position_p_adds_up_over_the_numbers_of_choices() -> None:
+    from scipy import stats
+
     positions = {"4": [120, 90, 95, 95], "2": [60, 40], "3": [0, 0, 0]}
     statistic = sum(stats.chisquare(counts).statistic for counts in ([120, 90, 95, 95], [60, 40]))
     assert position_p(positions) == pytest.approx(stats.chi2.sf(statistic, 3 + 1), abs=0.02)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from statsmodels.stats.proportion import proportion_confint
 
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError, EduRagError
@@ -20,6 +19,7 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import OUTCOMES
+from harness.exam.exam import open_exam
 from harness.probing.permute import permute
 from harness.probing.probes import PROBES, Probing, probe_path, run_probes
 from harness.probing.rates import stability_of, wilson
@@ -27,7 +27,6 @@ from harness.probing.score_probes import probe_lines, probes_of
 from harness.rescoring.rescore import rescore
 from harness.running.run import Manner, run_submission
 from harness.sandbox.caps import Caps
-from harness.scoring.score import open_exam
 from harness.submission.folder import Limits, open_submission
 from harness.submission.predictions_file import read_predictions
 from harness.submission.run_record import read_run_record, record_path
@@ -584,6 +583,8 @@ def test_lines_show_counts_changes_and_what_each_probe_says() -> None:
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 300), (37, 300), (300, 300), (5, 7)])
 def test_intervals_of_shares_are_wilsons(k: int, n: int) -> None:
+    from statsmodels.stats.proportion import proportion_confint
+
     assert wilson(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
 
 

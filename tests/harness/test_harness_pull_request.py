@@ -133,7 +133,7 @@ def test_other_changes_are_refused_and_nothing_is_scored(trees: Trees, tiny: Dat
     hand_in(head, "new-one", gold, settings("New team"))
     (head / "harness" / "score.py").write_text("POINTS = 2\n", encoding="utf-8")
     found = judged(base, head, tiny)
-    assert "harness/scoring/score.py" in faults(found)
+    assert "harness/score.py" in faults(found)
     assert found.results == ()
     assert "Refused" in report(found)
 

@@ -7,7 +7,8 @@ import pytest
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, Slice, SystemFacts
-from harness.scoring.score import open_exam, score
+from harness.exam.exam import open_exam
+from harness.scoring.score import score
 from harness.scoring.scorecard_text import brief_line, card_lines
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)

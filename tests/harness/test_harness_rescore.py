@@ -365,9 +365,9 @@ def test_one_submission_is_no_folder_of_submissions_and_leaves_no_record(bench: 
 
 
 def test_long_lists_of_questions_are_cut_and_say_how_many_more() -> None:
-    from harness.rescoring.score_changes import Kept, Move
+    from harness.rescoring.score_changes import Kept, ScoreChange
 
-    move = Move(
+    move = ScoreChange(
         system="s",
         dataset="d@1.0.0#0",
         split="test",

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
+from harness.exam.support import Support
 from harness.scoring.retrieval import (
     CUTOFFS,
     Match,
@@ -22,7 +23,6 @@ from harness.scoring.retrieval import (
     retrieval_lines,
     retrieval_of,
 )
-from harness.scoring.support import Support
 
 TREC = {"P_": "P@", "recall_": "R@", "success_": "success@", "map_cut_": "MAP@", "ndcg_cut_": "NDCG@"}
 """What trec_eval prints for our measures, with the cut-off after it."""

@@ -16,7 +16,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction
 from harness.commands.run_command import stopping_like_ctrl_c
 from harness.running import partial as partials
-from harness.running.child_system import FaultError, System
+from harness.running.child_system import ChildSystem, FaultError
 from harness.running.partial import SYNC_S, Partial
 from harness.running.run import Manner, run_submission
 from harness.running.system_log import CUT_MARK, SystemLog
@@ -276,7 +276,9 @@ def test_a_second_ctrl_c_cuts_the_grace_short_and_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = SystemLog(tmp_path / "test.log", keep=False)
-    system = System(PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", "import time; time.sleep(600)"], log)
+    system = ChildSystem(
+        PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", "import time; time.sleep(600)"], log
+    )
     assert isinstance(system._process, PlainProcess)
     process, waited = system._process._child, []
     wait = process.wait
@@ -299,7 +301,7 @@ def test_what_a_system_never_reads_does_not_pile_up(tmp_path: Path) -> None:
     log = SystemLog(tmp_path / "test.log", keep=False)
     code = "print('loading\\n' * 1_000, flush=True); import time; time.sleep(600)"
     line = b"x" * 200_000 + b"\n"
-    with System(PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", code], log) as system:
+    with ChildSystem(PlainLauncher(tmp_path, os.environ), [sys.executable, "-c", code], log) as system:
         for i in range(20):
             with pytest.raises(FaultError, match="not a JSON answer"):
                 system.ask(f"{i}", line, 30)

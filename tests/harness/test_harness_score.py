@@ -20,18 +20,8 @@ from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, SystemFacts
 from edu_rag.scorecard.card_file import read_scorecard, scorecard_values, write_scorecard
-from harness.scoring.score import (
-    Exam,
-    Origin,
-    fingerprints,
-    lesson_numbers,
-    now_utc,
-    open_exam,
-    score,
-    score_target,
-    uncollected,
-    write_results,
-)
+from harness.exam.exam import Exam, fingerprints, lesson_numbers, open_exam
+from harness.scoring.score import Origin, now_utc, score, score_target, uncollected, write_results
 from harness.submission.target import Target
 
 WHEN = datetime(2026, 1, 2, tzinfo=UTC)

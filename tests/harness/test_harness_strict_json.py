@@ -228,7 +228,7 @@ ACCEPTED = {
 
 
 def _call(name: str, *words: object) -> Result:
-    command = getattr(importlib.import_module(f"harness.commands.{name}"), name)
+    command = getattr(importlib.import_module(f"harness.commands.{name}_command"), name)
     return CliRunner().invoke(command, [str(word) for word in words])
 
 

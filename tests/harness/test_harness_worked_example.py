@@ -12,8 +12,8 @@ from worked_example import Row, make, section, tables
 
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
+from harness.exam.exam import open_exam
 from harness.scoring.attribution import attribute
-from harness.scoring.score import open_exam
 from harness.submission.predictions_file import read_predictions
 
 TABLES = tables(section(12))

@@ -14,7 +14,7 @@ from hostile_board import write_hostile
 from edu_rag.scorecard.card import OUTCOMES, Prediction, ScoreCard, Slice, Verdict
 from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
 from harness.scoring.confidence import confidence_of
-from leaderboard.board.rank import Rank
+from leaderboard.board.rank import BoardRank
 from leaderboard.plots.plot_sentences import shown
 from leaderboard.plots.plotted_systems import System
 
@@ -111,7 +111,7 @@ def systems(of: Sequence[ScoreCard]) -> list[System]:
             name=shown(card.system.name),
             page=f"systems/t/{card.system.slug}.html",
             card=card,
-            rank=Rank(at, at),
+            rank=BoardRank(at, at),
         )
         for at, card in enumerate(ordered, 1)
     ]

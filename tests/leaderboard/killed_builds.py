@@ -26,7 +26,7 @@ WHEN = ("whole", "filled", "swapped")
 """Moments of a kill: in the whole command, after the new edition was filled, in the 0.3 s after the swap."""
 LIGHT = """
 from edu_rag.__main__ import main
-from leaderboard import build
+from leaderboard import build_site as build
 from leaderboard.pages import assets, board_page, system_pages
 build.KINDS = (board_page.parts, system_pages.parts, assets.parts)
 main()

@@ -15,7 +15,7 @@ from some_pages import build_some
 
 from edu_rag.look.jinja_pages import look_css
 from leaderboard.board import present as presenting
-from leaderboard.board.rank import Rank
+from leaderboard.board.rank import BoardRank
 from leaderboard.pages import assets, board_page
 
 ROWS = 500
@@ -61,7 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_many(folder / "results")
     with pytest.MonkeyPatch.context() as patch:
         # Places cost time and change no size: 124,750 pairs.
-        patch.setattr(presenting, "rank", lambda cards: [Rank(at, at) for at in range(1, len(cards) + 1)])
+        patch.setattr(presenting, "rank", lambda cards: [BoardRank(at, at) for at in range(1, len(cards) + 1)])
         return build_some(folder / "results", folder / "site", (board_page, assets))
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from edu_rag.scorecard.card import POINTS, ScoreCard
 from edu_rag.statistics import rate_intervals
 from leaderboard.board.clean import MAX_DECLARATIONS, MIN_CLEAN, clean_of
-from leaderboard.board.rank import Rank
+from leaderboard.board.rank import BoardRank
 from leaderboard.commands import board as command
 
 VALUE = {"c": 1, "i": -1, "a": 0, "u": 0, "f": 0}
@@ -69,11 +69,11 @@ def tables(draw: st.DrawFn) -> list[ScoreCard]:
     ]
 
 
-def place_on_all(cards: list[ScoreCard], at: int) -> Rank:
+def place_on_all(cards: list[ScoreCard], at: int) -> BoardRank:
     lessons = list(cards[0].lessons)
     units = lessons if len(set(lessons)) > 1 else list(range(cards[0].counts.n))
     firsts = brute_firsts([[VALUE[letter] for letter in one.outcomes] for one in cards], units)
-    return Rank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
+    return BoardRank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
 
 
 @given(tables())
@@ -93,9 +93,9 @@ def test_clean_figures_are_those_of_a_table_of_the_clean_questions_alone(cards: 
         lessons = [card.lessons[place] for place in kept] if card.lessons else []
         units = lessons if len(set(lessons)) > 1 else list(range(len(kept)))
         firsts = brute_firsts(systems, units)
-        own = Rank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
+        own = BoardRank(firsts[at], firsts[at] + firsts.count(firsts[at]) - 1)
         full = place_on_all(cards, at)
-        assert clean.rank == Rank(max(own.first, full.first), max(own.last, full.last))
+        assert clean.rank == BoardRank(max(own.first, full.first), max(own.last, full.last))
         assert clean.is_held == (clean.rank != own)
         assert clean.score == pytest.approx(sum(systems[at]) / len(kept))
         letters = "".join(card.outcomes[place] for place in kept)
@@ -109,8 +109,8 @@ def test_each_system_has_the_subset_of_its_own_declaration() -> None:
     first, second, third = clean_of([cheat, honest, silent], fewest=1)
     assert first is not None
     assert second is not None
-    assert (first.n, first.score, first.rank) == (20, -1.0, Rank(3, 3))
-    assert (second.n, second.rank, second.is_held) == (39, Rank(1, 3), True)
+    assert (first.n, first.score, first.rank) == (20, -1.0, BoardRank(3, 3))
+    assert (second.n, second.rank, second.is_held) == (39, BoardRank(1, 3), True)
     assert third is None
 
 
@@ -130,7 +130,7 @@ def test_declaring_what_was_answered_wrongly_gains_no_place_and_is_named() -> No
     _, clean = clean_of([better, gamed])
     assert clean is not None
     assert (clean.score, clean.declared_score) == (1.0, -1.0)
-    assert (clean.rank, clean.is_held) == (Rank(2, 2), True)
+    assert (clean.rank, clean.is_held) == (BoardRank(2, 2), True)
     assert clean.is_lower
 
 

@@ -14,12 +14,13 @@ from fixture_compare import write_answers, write_exam
 from some_pages import build_some
 
 from harness.commands.compare_command import compare as compare_command
-from harness.scoring.score import open_exam, slice_keys
+from harness.exam.exam import open_exam
+from harness.exam.slices import slice_keys
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.compare.all_pairs import pairs_of
 from leaderboard.compare.question_slices import attributes_of
-from leaderboard.exams import Exam, open_exams
+from leaderboard.exams import SiteExam, open_exams
 from leaderboard.pages import assets, board_page, compare_systems_page
 from leaderboard.site_parts import SitePart
 
@@ -187,13 +188,13 @@ def test_the_neighbours_of_a_system_are_those_above_and_below(tmp_path: Path) ->
 
 
 @pytest.fixture(scope="module")
-def exam(tmp_path_factory: pytest.TempPathFactory) -> Exam:
+def exam(tmp_path_factory: pytest.TempPathFactory) -> SiteExam:
     dataset = write_exam(tmp_path_factory.mktemp("exam") / "dataset")
     return open_exams([dataset.folder])["tqa", 1, "val"]
 
 
 @pytest.mark.parametrize("sample", [None, "stratified-60-seed-3"])
-def test_slices_are_those_of_a_scorecard(exam: Exam, sample: str | None) -> None:
+def test_slices_are_those_of_a_scorecard(exam: SiteExam, sample: str | None) -> None:
     theirs = open_exam(exam.dataset, "val", sample)
     expected: dict[tuple[str, str], list[int]] = {}
     for place, question in enumerate(theirs.questions):
@@ -209,7 +210,7 @@ def test_slices_are_those_of_a_scorecard(exam: Exam, sample: str | None) -> None
     assert ("leak", "leaked") in found or sample
 
 
-def test_the_index_says_where_questions_and_answers_are(exam: Exam, tmp_path: Path) -> None:
+def test_the_index_says_where_questions_and_answers_are(exam: SiteExam, tmp_path: Path) -> None:
     write_answers(tmp_path / "results", exam.dataset, {"one": letters(1), "two": letters(2)}, without="two")
     for slug in ("three", "four"):
         card = made.card_of(slug, letters(1), dataset=exam.dataset.id, sample="stratified-9999-seed-0")

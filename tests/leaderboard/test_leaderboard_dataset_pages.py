@@ -29,7 +29,7 @@ from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.datasets import meanings
-from leaderboard.datasets.prose import Block, Span, blocks_of, sections_of, spans_of
+from leaderboard.datasets.prose import Block, ProseSpan, blocks_of, sections_of, spans_of
 from leaderboard.datasets.takedown_request import takedown_link
 from leaderboard.edition import Edition
 from leaderboard.exams import open_exams
@@ -367,11 +367,11 @@ def test_what_the_builder_escaped_is_read_back_as_it_was(text: str) -> None:
 
 def test_marks_become_spans_and_nothing_else_does() -> None:
     assert spans_of("**a b** and *c*: `d * e`") == (
-        Span("a b", "strong"),
-        Span(" and ", ""),
-        Span("c", "em"),
-        Span(": ", ""),
-        Span("d * e", "code"),
+        ProseSpan("a b", "strong"),
+        ProseSpan(" and ", ""),
+        ProseSpan("c", "em"),
+        ProseSpan(": ", ""),
+        ProseSpan("d * e", "code"),
     )
     assert shown("[x](javascript:y) <img src=x> ![z](q)") == "[x](javascript:y) <img src=x> ![z](q)"
 
@@ -379,10 +379,10 @@ def test_marks_become_spans_and_nothing_else_does() -> None:
 def test_paragraphs_and_items_are_told_apart() -> None:
     lines = ["one", "goes on", "", "- item", "  of two lines", "  - inner", "", "two"]
     assert blocks_of(lines) == [
-        Block((Span("one goes on"),)),
-        Block((Span("item of two lines"),), 1),
-        Block((Span("inner"),), 2),
-        Block((Span("two"),)),
+        Block((ProseSpan("one goes on"),)),
+        Block((ProseSpan("item of two lines"),), 1),
+        Block((ProseSpan("inner"),), 2),
+        Block((ProseSpan("two"),)),
     ]
 
 

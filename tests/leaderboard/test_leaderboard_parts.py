@@ -16,10 +16,10 @@ import pytest
 from leaderboard import site_parts
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
-from leaderboard.build import fill
+from leaderboard.build_site import fill
 from leaderboard.edition import Edition
 from leaderboard.site import write_site
-from leaderboard.site_parts import Earlier, SitePart, Written, key_of, write_parts
+from leaderboard.site_parts import Earlier, SitePart, WrittenPart, key_of, write_parts
 
 Change = Callable[[Path], object]
 OTHER = "ab" * 32
@@ -60,7 +60,7 @@ CHANGES: dict[str, Change] = {
 }
 
 
-def build(results: Path, site: Path, **given: Any) -> Written:
+def build(results: Path, site: Path, **given: Any) -> WrittenPart:
     groups = collect(results)
     edition = Edition(board=present(groups), groups=groups, **given)
     return write_site(site, results, partial(fill, edition), lambda line: None)
@@ -112,7 +112,7 @@ def part(name: str, key: str, *files: tuple[str, bytes]) -> SitePart:
     return SitePart(name, key, lambda: files)
 
 
-def edition_of(site: Path, written: Written) -> Earlier:
+def edition_of(site: Path, written: WrittenPart) -> Earlier:
     return Earlier(site, written.parts, written.hashes)
 
 

@@ -24,7 +24,7 @@ from some_pages import build_some
 from edu_rag.look.jinja_pages import look_css
 from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from edu_rag.scorecard.card_file import read_scorecard
-from leaderboard import build, extras
+from leaderboard import build_site, extras
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.edition import Edition
@@ -454,11 +454,11 @@ def test_what_a_missing_extra_takes_from_the_site_is_said_once_with_the_remedy(
 ) -> None:
     monkeypatch.setattr(extras, "can_draw", lambda: False)
     monkeypatch.setattr(extras, "can_search", lambda: False)
-    monkeypatch.setattr(build, "KINDS", ())
+    monkeypatch.setattr(build_site, "KINDS", ())
     exams = open_exams([fixture_dataset.write_lab(tmp_path / "lab").folder]) if has_exams else {}
     groups = collect(results)
     (tmp_path / "site").mkdir()
-    build.fill(Edition(board=present(groups), groups=groups, exams=exams), tmp_path / "site")
+    build_site.fill(Edition(board=present(groups), groups=groups, exams=exams), tmp_path / "site")
     told = [line for line in capsys.readouterr().err.splitlines() if "not installed" in line]
     both = "no plot is drawn and questions cannot be searched by text: matplotlib and pagefind-bin are"
     what = both if has_exams else "no plot is drawn: matplotlib is"

@@ -8,7 +8,7 @@ import pytest
 
 from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import smallest_detectable_difference, typical_sd
-from leaderboard.board.rank import Rank, detectable_difference, rank
+from leaderboard.board.rank import BoardRank, detectable_difference, rank
 
 LESSONS = tuple(at // 10 for at in range(60))
 
@@ -31,17 +31,17 @@ PLAIN = [card("better", "c" * 20 + "a" * 40), card("silent", "a" * 60)]
 
 
 def test_a_difference_in_two_lessons_alone_earns_no_rank() -> None:
-    assert rank(PLAIN) == [Rank(1, 1), Rank(2, 2)]
-    assert rank([replace(one, lessons=LESSONS) for one in PLAIN]) == [Rank(1, 2), Rank(1, 2)]
+    assert rank(PLAIN) == [BoardRank(1, 1), BoardRank(2, 2)]
+    assert rank([replace(one, lessons=LESSONS) for one in PLAIN]) == [BoardRank(1, 2), BoardRank(1, 2)]
 
 
 def test_one_scorecard_without_lessons_makes_no_rank_of_a_difference_in_two_lessons() -> None:
-    assert rank([replace(PLAIN[0], lessons=LESSONS), PLAIN[1]]) == [Rank(1, 2), Rank(1, 2)]
+    assert rank([replace(PLAIN[0], lessons=LESSONS), PLAIN[1]]) == [BoardRank(1, 2), BoardRank(1, 2)]
 
 
 def test_lessons_on_which_two_scorecards_differ_are_not_used() -> None:
     others = replace(PLAIN[1], lessons=tuple(at // 20 for at in range(60)))
-    assert rank([replace(PLAIN[0], lessons=LESSONS), others]) == [Rank(1, 1), Rank(2, 2)]
+    assert rank([replace(PLAIN[0], lessons=LESSONS), others]) == [BoardRank(1, 1), BoardRank(2, 2)]
 
 
 def test_the_smallest_detectable_difference_pays_for_lessons() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from baselines.graph.keywords import Keyword
 from baselines.pages import per_page
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemPage, SystemQuestion
 
 _WORD = re.compile(r"\w+")
@@ -50,7 +50,7 @@ def _read_words(page: SystemPage) -> _Words:
 _words_of = per_page(_read_words, MOST_WEIGHT)
 
 
-class Reading:
+class SentenceReading:
     """The sentences of a question's pages, found by keyword."""
 
     def __init__(self, question: SystemQuestion) -> None:
@@ -72,8 +72,8 @@ class Reading:
         return weights
 
     def sentences(
-        self, keywords: Sequence[Keyword], passages: Sequence[Passage], n_retrieved: int, n_others: int
-    ) -> list[Passage]:
+        self, keywords: Sequence[Keyword], passages: Sequence[PagePassage], n_retrieved: int, n_others: int
+    ) -> list[PagePassage]:
         """At most `n_retrieved` sentences of the retrieved passages and `n_others` of the pages, in page order.
 
         Those that hold most keywords come first, ties in page order; of the pages' others, only those that hold one.
@@ -87,7 +87,7 @@ class Reading:
         chosen = [*self._fresh(best, n_retrieved, seen), *self._fresh(others, n_others, seen)]
         return [self._passage(place) for place in sorted(chosen)]
 
-    def _inside(self, passages: Sequence[Passage]) -> set[tuple[int, int]]:
+    def _inside(self, passages: Sequence[PagePassage]) -> set[tuple[int, int]]:
         found = set()
         for number, page in enumerate(self._pages):
             spans = [(one.start, one.end) for one in passages if one.page_id == page.page_id]
@@ -96,10 +96,10 @@ class Reading:
                     found.add((number, place))
         return found
 
-    def _passage(self, where: tuple[int, int]) -> Passage:
+    def _passage(self, where: tuple[int, int]) -> PagePassage:
         page = self._pages[where[0]]
         start, end = page.sentences[where[1]]
-        return Passage(page.page_id, start, end, page.text[start:end])
+        return PagePassage(page.page_id, start, end, page.text[start:end])
 
     def _fresh(self, places: Sequence[tuple[int, int]], n: int, seen: set[str]) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []

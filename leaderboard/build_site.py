@@ -24,7 +24,7 @@ from leaderboard.pages import (
     system_pages,
 )
 from leaderboard.render import environment_of
-from leaderboard.site_parts import Earlier, SitePart, Written, write_parts
+from leaderboard.site_parts import Earlier, SitePart, WrittenPart, write_parts
 
 Kind = Callable[[Edition, jinja2.Environment], Iterator[SitePart]]
 KINDS: Sequence[Kind] = (
@@ -41,11 +41,11 @@ KINDS: Sequence[Kind] = (
 """A kind of page is a function from the edition to parts; a kind that has nothing to show yields none."""
 
 
-def fill(edition: Edition, site: Path, earlier: Earlier | None = None) -> Written:
+def fill(edition: Edition, site: Path, earlier: Earlier | None = None) -> WrittenPart:
     """Write all pages and files of an edition into an empty folder; unchanged parts come from the `earlier` one."""
     if (missing := missing_extra(edition)) is not None:
         say(str(missing))
     pages = environment_of(edition)
     written = write_parts(chain.from_iterable(kind(edition, pages) for kind in KINDS), site, earlier)
     last = write_parts(sitemap.parts(edition, pages, sorted(written.hashes)), site, earlier)
-    return Written(written.hashes | last.hashes, written.parts | last.parts, written.n_new + last.n_new)
+    return WrittenPart(written.hashes | last.hashes, written.parts | last.parts, written.n_new + last.n_new)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from baselines.bm25 import BM25
 from baselines.chunk.sentences import sentences_of
-from baselines.passages import Passage
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemQuestion
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Read(NamedTuple):
     """Signs by name, one number a choice (one in all for a true/false question), and the best passages."""
 
     signs: dict[str, list[float]]
-    passages: list[Passage]
+    passages: list[PagePassage]
 
 
 def _statements(question: SystemQuestion) -> list[str]:

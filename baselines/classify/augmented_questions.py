@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 
-class Written(Protocol):
+class WrittenQuestion(Protocol):
     """A question that can be written out, plainly or vaguely."""
 
     def text(self, vague: bool = False) -> str:
@@ -22,7 +22,7 @@ class Written(Protocol):
         ...
 
 
-W = TypeVar("W", bound=Written)
+W = TypeVar("W", bound=WrittenQuestion)
 
 _NOISE = (
     "well", "actually", "okay", "basically", "so", "perhaps", "just", "really", "today", "please", "hmm", "anyway",

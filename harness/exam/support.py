@@ -12,7 +12,7 @@ from edu_rag.scorecard.card import Passage
 class Support(NamedTuple):
     """Ids of questions with pages; evidence spans by question id and page id; whether the split has pages at all.
 
-    `leaked`: ids of questions that a page of the split holds; None where the builder did not look for them.
+    `leaked`: ids of questions that a page of the split holds; None if the builder did not look for them.
     """
 
     with_pages: frozenset[str]
