@@ -30,7 +30,8 @@ assert refused.state == "blocked"
 """
 SLICE = """
 from edu_rag.records import Question
-from harness.scoring.score import Support, slice_keys
+from harness.exam.slices import slice_keys
+from harness.exam.support import Support
 from leaderboard.compare.question_slices import attributes_of
 from types import SimpleNamespace
 def asked(question_id, text):
