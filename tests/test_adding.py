@@ -87,12 +87,14 @@ def test_the_page_has_four_diffs() -> None:
     ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("code", [ENGINE, SLICE, PART], ids=["engine", "slice", "part"])
 def test_what_a_diff_adds_works(changed: Path, code: str) -> None:
     done = run(changed, "-c", code)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.process
 def test_the_added_column_is_on_the_board(changed: Path, tmp_path: Path) -> None:
     for slug in ("blind-a", "blind-d"):
         shutil.copytree(CARDS / slug, tmp_path / "results" / "tqa-val-2.1.0" / "val" / slug)
