@@ -1,4 +1,4 @@
-"""The tables of docs/house.md: what each sign is worth on the tuning questions, and where the system stands."""
+"""The tables of docs/figures/house.md: what each sign is worth on the tuning questions, and where the system stands."""
 
 from __future__ import annotations
 

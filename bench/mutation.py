@@ -9,7 +9,7 @@ every survivor as its changed line, with the reason in bench/mutation_survivors.
 the original.
 
 mutmut leaves alone what stands outside functions (every regular expression and table; tests hold those to
-docs/scoring.md word for word) and decorated functions: here a cache's decorator becomes an assignment behind its
+docs/scoring-spec.md word for word) and decorated functions: here a cache's decorator becomes an assignment behind its
 function, and every run starts with empty caches.
 """
 

@@ -3,9 +3,10 @@
 Usage: .venv/bin/python bench/page.py NAME [ARGUMENTS …]           e.g.  bench/page.py fetch --n 2000
        .venv/bin/python bench/page.py papers/NAME:PART [ARGUMENTS …]    bench/page.py papers/mala:cranfield
 
-Runs bench/NAME.py with the arguments, and writes its standard output (Markdown) between the marks for NAME on
-docs/benchmarks.md, with the command, the day and the machine. For a paper it runs bench/papers/NAME.py PART, and writes
-between the marks for PART on docs/papers/NAME.md; `house:PART` likewise runs bench/house.py for docs/house.md.
+Runs bench/NAME.py with the arguments, and writes its standard output (Markdown) between the marks for NAME on the page
+of docs/figures that has them, with the command, the day and the machine. For a paper it runs bench/papers/NAME.py PART,
+and writes between the marks for PART on docs/figures/papers/NAME.md; `house:PART` likewise runs bench/house.py for
+docs/figures/house.md. docs/benchmarks.md and docs/papers quote figures: change them by hand when a figure changes.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ SCRIPTS = {
 def place_of(name: str) -> tuple[Path, str, list[str]]:
     """The page, the mark on it, and the words that run the script."""
     if ":" not in name:
-        return DOCS / "benchmarks.md", name, [SCRIPTS.get(name, f"bench/{name}.py")]
+        mark, pages = f"<!-- {name}: begin -->", sorted((DOCS / "figures").glob("*.md"))
+        page = next((page for page in pages if mark in page.read_text(encoding="utf-8")), DOCS / "figures")
+        return page, name, [SCRIPTS.get(name, f"bench/{name}.py")]
     paper, _, part = name.partition(":")
-    return DOCS / f"{paper.replace('_', '-')}.md", part, [SCRIPTS.get(paper, f"bench/{paper}.py"), part]
+    page = DOCS / "figures" / f"{paper.replace('_', '-')}.md"
+    return page, part, [SCRIPTS.get(paper, f"bench/{paper}.py"), part]
 
 
 def main() -> None:

@@ -3,8 +3,9 @@
 Usage: .venv/bin/python bench/plain_english.py [--area AREA] [--counts] [PATH …]
 
 Reads docs (Markdown), docstrings, help texts and templates; with PATHs only those files and folders. Prints one line a
-sentence, then the number of hits per 10,000 words of each area. Code, tables that bench/page.py wrote and quoted
-strings are left out. Many hits are good English: the script decides nothing and always exits with 0.
+sentence, then the number of hits per 10,000 words of each area. Code, tables that bench/page.py wrote, quoted strings
+and docs/figures (raw material) are left out. Many hits are good English: the script decides nothing and always exits
+with 0.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ def files(paths: Sequence[Path]) -> list[Path]:
     """The files to read: those below the paths, or of the whole repository."""
     below = paths or [*ROOT.glob("*.md"), ROOT / "docs", *(ROOT / name for name in CODE)]
     found = {path for top in below for path in ([top] if top.is_file() else top.rglob("*"))}
-    return sorted(path for path in found if path.suffix in (".md", ".py", ".j2") and path.name != "CHANGELOG.md")
+    read = (path for path in found if path.suffix in (".md", ".py", ".j2") and path.name != "CHANGELOG.md")
+    return sorted(path for path in read if paths or ROOT / "docs" / "figures" not in path.parents)
 
 
 def hits(text: Text) -> Iterator[Hit]:

@@ -1,6 +1,6 @@
 """The real build with the full builder: all TQA validation questions, two real school-science sites on loopback.
 
-Usage: .venv/bin/python bench/real_build.py --data ../shared/data --out runs/tqa-val-build --report docs/real-run.md
+Usage: .venv/bin/python bench/real_build.py --data ../shared/data --out runs/tqa-val-build [--report PAGE]
 
 Builds version 2.1.0 of `tqa-val` (pages and labels made anew from the questions of 2.0.0), checks it, audits it,
 replays it under another hash seed, time zone and number of workers, and writes the section between the report's marks.
@@ -185,7 +185,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "tqa-val-build")
-    parser.add_argument("--report", type=Path, default=ROOT / "docs" / "real-run.md")
+    parser.add_argument("--report", type=Path, default=ROOT / "docs" / "figures" / "real-run.md")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     folder, seconds = build(given.out, given.data)

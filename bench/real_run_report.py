@@ -1,4 +1,4 @@
-"""docs/real-run.md from what bench/real_tqa.py left behind: no figure on the page is typed by hand."""
+"""docs/figures/real-run.md from what bench/real_tqa.py left behind: no figure on the page is typed by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = Path(__file__).with_name("real_run_head.md")
 README_ROWS = 10
-"""Rows of the board in README.md; docs/real-run.md has all."""
+"""Rows of the board in README.md; docs/figures/real-run.md has all."""
 PAPER = {"pages per question": "3.89", "characters per page": "8,285"}
 """EDU-RAG, Table 4."""
 PAIRS = (
@@ -134,7 +134,7 @@ def _machine() -> str:
 
 
 def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
-    """Write real-run.md, and the top of the largest table into README.md between its marks."""
+    """Write figures/real-run.md, and the top of the largest table into README.md between its marks."""
     manifest = json.loads((out / "dataset" / "manifest.json").read_text())
     board = json.loads((out / "site" / "board.json").read_text())
     tables = [(_title(values), board_table(values["rows"])) for values in board["tables"]]
@@ -153,7 +153,7 @@ def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
         f"{_machine()}. Stages under five seconds are left out.",
         _times(times),
     ]
-    page = folder / "real-run.md"
+    page = folder / "figures" / "real-run.md"
     page.write_text("\n\n".join(parts) + "\n" + _section_of_build(page), encoding="utf-8")
     _write_readme(ROOT / "README.md", max(tables, key=lambda pair: pair[1].count("\n")))
     print(f"wrote {page} and the board in README.md")
@@ -170,8 +170,9 @@ def readme_board(title: str, rows: str) -> str:
     """The first rows of a board's table for README.md, with a link to the page that has all of them."""
     head, lines = rows.splitlines()[:2], rows.splitlines()[2:]
     shown = "\n".join([*head, *lines[:README_ROWS]])
-    rest = f" It also lists the other {len(lines) - README_ROWS} systems." if len(lines) > README_ROWS else ""
-    about = f"[The real run](docs/real-run.md) describes the data and the systems.{rest}"
+    n_others = max(len(lines) - README_ROWS, 0)
+    rest = f"; [its tables](docs/figures/real-run.md) list the other {n_others} systems" if n_others else ""
+    about = f"[The real run](docs/real-run.md) describes the data and the systems{rest}."
     return f"{title.removeprefix('### ')}\n\n{shown}\n\n{about}"
 
 

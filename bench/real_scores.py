@@ -1,9 +1,9 @@
 """The real run scored with the full harness: every submission, retrieval, causes, probes, and README's board.
 
-Usage: .venv/bin/python bench/real_scores.py --out runs/tqa-val-build --report docs/real-run.md --publish
+Usage: .venv/bin/python bench/real_scores.py --out runs/tqa-val-build --report docs/figures/real-run.md --publish
 
 `--out` holds the dataset of bench/real_build.py and `submissions/` with the predictions of `edu-rag run` on it. Results
-of systems that were asked on an earlier version of the same major are carried over (docs/scoring.md, section 11).
+of systems that were asked on an earlier version of the same major are carried over (docs/scoring-spec.md, section 11).
 
 `--publish` puts the predictions into the repository's submissions, without `response` (it quotes pages that are not
 ours), vouches for them as runs of our own in leaderboard/reruns.jsonl, scores them from there, copies the scorecards to

@@ -6,7 +6,7 @@ Usage (from a checkout, after `make test` has made the environment):
     .venv/bin/python bench/real_tqa.py --data ../shared/data --models MODELS --out runs/tqa-val
 
 Every stage is a command of ours, shown before it runs and timed; finished stages are kept, so the run can be stopped
-and started again. `--report docs` writes real-run.md there: tables, tests, the statistics of the crawl and the times.
+and started again. `--report docs` writes figures/real-run.md there: tables, tests, statistics of the crawl, times.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=500, help="questions for systems with a small language model")
     parser.add_argument("--large-sample", type=int, default=300, help="questions for the 1.5B model")
     parser.add_argument("--only", choices=("full", "small", "large", "letters"), help="run only these systems now")
-    parser.add_argument("--report", type=Path, metavar="FOLDER", help="write real-run.md there")
+    parser.add_argument("--report", type=Path, metavar="FOLDER", help="write figures/real-run.md there")
     parser.add_argument("--publish", action="store_true", help="copy the scorecards to leaderboard/results")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

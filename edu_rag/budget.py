@@ -133,7 +133,8 @@ def _refuse(status: int, what: object, cpu_s: float, memory_bytes: int) -> None:
     """Raise BudgetError if the child did not end by itself."""
     if status in (-signal.SIGPROF, -signal.SIGXCPU):
         raise BudgetError(what, f"takes more than {cpu_s:g} s of processor time to read", _MORE_TIME)
-    if status == NO_MEMORY:
+    # A library written in C that gets no memory may crash instead of saying so.
+    if status in (NO_MEMORY, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT):
         raise BudgetError(what, f"needs more than {memory_bytes / 1e6:,.0f} MB of memory to read", _SHORTEN)
     if status:
         how = f"signal {-status}" if status < 0 else f"exit code {status}"

@@ -28,6 +28,8 @@ _IS_DATASET_ID = re.compile(rf"({DATASET_NAME})@({VERSION})#([0-9a-f]{{8}})\Z")
 _IS_FOLDER = re.compile(rf"({DATASET_NAME})-({VERSION})\Z")
 
 _MAX_SHOWN = 80
+_ZEROS = ", numbers without a 0 before them"
+MAX_SAMPLE = 9_999_999
 Step = Literal["none", "patch", "minor", "major"]
 
 
@@ -84,7 +86,7 @@ class Version(NamedTuple):
     def parse(cls, text: str, where: str = "version") -> Version:
         """Raises RecordError."""
         if not _IS_VERSION.match(text):
-            raise _fault(where, text, "MAJOR.MINOR.PATCH")
+            raise _fault(where, text, f"MAJOR.MINOR.PATCH{_ZEROS}")
         major, minor, patch = map(int, text.split("."))
         return cls(major, minor, patch)
 
@@ -111,7 +113,7 @@ class Release(NamedTuple):
         """Raises RecordError."""
         match = _IS_RELEASE.match(text)
         if match is None:
-            raise _fault(where, text, "name@version")
+            raise _fault(where, text, f"name@version{_ZEROS}")
         return cls(match[1], Version.parse(match[2]))
 
     @classmethod
@@ -141,7 +143,7 @@ class DatasetId(NamedTuple):
         """Raises RecordError."""
         match = _IS_DATASET_ID.match(text)
         if match is None:
-            raise _fault(where, text, "name@version#hash8")
+            raise _fault(where, text, f"name@version#hash8{_ZEROS}")
         return cls(match[1], Version.parse(match[2]), match[3])
 
     def __str__(self) -> str:
@@ -169,7 +171,7 @@ class Sample(NamedTuple):
         """Raises RecordError."""
         match = _IS_SAMPLE.match(text)
         if match is None:
-            raise _fault(where, text, "stratified-N-seed-S")
+            raise _fault(where, text, f"stratified-N-seed-S{_ZEROS}, N up to {MAX_SAMPLE:,}")
         return cls(int(match[1]), int(match[2]))
 
     @property

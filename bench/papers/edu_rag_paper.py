@@ -2,7 +2,7 @@
 
     python bench/papers/edu_rag_paper.py tables|hallucination|coverage|controls --run FOLDER [--sample NAME]
 
-FOLDER is what bench/papers/scored_runs.py describes. `coverage` also writes docs/papers/edu-rag-coverage.svg.
+FOLDER is what bench/papers/scored_runs.py describes. `coverage` also writes docs/figures/papers/edu-rag-coverage.svg.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.probing.probe_files import ProbeAnswers, probe_answers
 from harness.probing.rates import wilson
 from harness.scoring.confidence import area_of, steps_of
 
-PICTURE = Path(__file__).resolve().parents[2] / "docs" / "papers" / "edu-rag-coverage.svg"
+PICTURE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers" / "edu-rag-coverage.svg"
 
 
 class Pair(NamedTuple):

@@ -38,7 +38,7 @@ FIXED = (3, 5, 7, 10)
 REFERENCE = "fixed k = 5"
 MAX_CHARS = 4_800
 SEED = 5
-PLOT = Path(__file__).resolve().parents[2] / "docs" / "papers" / "hypa-rag-retrieval.svg"
+PLOT = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers" / "hypa-rag-retrieval.svg"
 
 
 class Found(NamedTuple):

@@ -19,7 +19,7 @@ from baselines.fuse import weighted_rrf
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PLOT = Path(__file__).resolve().parents[2] / "docs" / "papers" / "mala-weights.svg"
+PLOT = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers" / "mala-weights.svg"
 STEPS = tuple(at / 10 for at in range(11))
 INK, SPARSE, DENSE, FIXED, DYNAMIC = "#333333", "#b5651d", "#2a6f97", "#6a4c93", "#2d6a4f"
 

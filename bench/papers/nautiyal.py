@@ -6,7 +6,7 @@ PART is one of
   data        the paper's Table 1 beside the data, and what can be reached at all on it
   retrieval   Table 5: 10 runs of 100 questions, the question's own pair kept and taken out, other readings of "100"
   tests       section 5.2's tests, run by run and over all questions
-  cutoffs     figure 6: NDCG@k (with --plot writes docs/papers/nautiyal-cutoffs.svg)
+  cutoffs     figure 6: NDCG@k (with --plot writes docs/figures/papers/nautiyal-cutoffs.svg)
   behaviour   Table 6 and section 5.7: changed places, and who finds what alone
   rerank      the hybrid's top 10 reranked by a bi-encoder (--runs and --n say of how many questions)
   answers     the three systems' answers on the board's questions (--run DIR: dataset and submissions)
@@ -35,7 +35,7 @@ from real_run_report import table
 
 from edu_rag.statistics import holm, paired
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "papers"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
 METRICS = ("P@10", "R@10", "MRR", "NDCG@10")
 PAPER = {
     "BM25": ("60.30 ± 1.82", "58.73 ± 2.14", "93.44 ± 0.87", "74.37 ± 1.95"),

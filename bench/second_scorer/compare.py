@@ -1,4 +1,4 @@
-"""Two scorers, one page: ours and one written from docs/scoring.md alone, on random submissions, to the last digit.
+"""Two scorers, ours and one written from docs/scoring-spec.md alone, on random submissions, to the last digit.
 
 Usage: .venv/bin/python bench/second_scorer/compare.py [--n N] [--seed S] [--jobs N] [--second FILE] [--json FILE]
 

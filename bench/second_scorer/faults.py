@@ -1,4 +1,4 @@
-"""Faults of a predictions file, as docs/scoring.md, section 1, lists them; and what looks like one and is none."""
+"""Faults of a predictions file, as docs/scoring-spec.md, section 1, lists them; and what looks like one and is none."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Random answers to a question, from a grammar of what systems write: labels and texts in every dress, doubts, noise.
 
-Nothing here knows how answers are read; a form is in the grammar because docs/scoring.md, section 2, speaks of it.
+Nothing here knows how answers are read; a form is in the grammar because docs/scoring-spec.md, section 2, speaks of it.
 """
 
 from __future__ import annotations

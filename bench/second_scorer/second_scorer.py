@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second scorer, written from docs/scoring.md alone, without reading the harness.
+"""A second scorer, written from docs/scoring-spec.md alone, without reading the harness.
 
     python second_scorer.py --exam EXAM.json --predictions FILE.jsonl
 

@@ -265,6 +265,9 @@ def read_questions(paths: Sequence[Path], split: str | None) -> tuple[list[Quest
     `split` is for files that do not say it (a field, or a name such as tqa_v1_val.json). Raises FaultsError with
     the faults of all files, or DataError when there is no question at all. Says on stderr what was mended.
     """
+    for path in paths:
+        if path.exists() and not path.is_file():
+            raise DataError(path, "is not a regular file", "save the questions to a file, and give that")
     reading = read_files(paths, split)
     _refuse_faults(reading, paths)
     for rule, ids in reading.mended.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from builder.store.index_files import INDEX_FILE, LOCK_FILE, WARC_FILE
-from builder.store.takedowns import TAKEDOWNS_FILE, add_takedown, read_takedowns
+from builder.store.takedowns import TAKEDOWNS_FILE, add_takedowns, read_takedowns
 from edu_rag.errors import DataError
 
 _FILES = (WARC_FILE, INDEX_FILE, LOCK_FILE)
@@ -60,8 +60,7 @@ def bring_back_takedowns(folder: Path) -> None:
         return
     _make(folder)
     if (folder / TAKEDOWNS_FILE).exists():
-        for entry in read_takedowns(kept.parent).entries:
-            add_takedown(folder, entry)
+        add_takedowns(folder, read_takedowns(kept.parent).entries)
         kept.unlink()
     else:
         kept.rename(folder / TAKEDOWNS_FILE)

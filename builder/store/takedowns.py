@@ -84,11 +84,18 @@ def read_takedowns(folder: Path) -> TakeDowns:
 
 def add_takedown(folder: Path, entry: TakeDown) -> bool:
     """Add an entry to a store's list, atomically; False where the same page, host or content is in it already."""
+    return add_takedowns(folder, (entry,)) == 1
+
+
+def add_takedowns(folder: Path, entries: Iterable[TakeDown]) -> int:
+    """Add entries to a store's list, atomically, without those that it has already; return how many were added."""
     before = read_takedowns(folder).entries
-    if any((old.kind, old.value) == (entry.kind, entry.value) for old in before):
-        return False
+    known = {(old.kind, old.value) for old in before}
+    new = list({(one.kind, one.value): one for one in entries if (one.kind, one.value) not in known}.values())
+    if not new:
+        return 0
     try:
-        write_records(folder / TAKEDOWNS_FILE, (*before, entry))
+        write_records(folder / TAKEDOWNS_FILE, (*before, *new))
     except OSError as error:
         raise DataError(folder / TAKEDOWNS_FILE, f"cannot be written: {error.strerror}", "make room") from None
-    return True
+    return len(new)

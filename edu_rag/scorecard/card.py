@@ -265,18 +265,21 @@ def confirms(rerun: Mapping[str, Any], n_questions: int) -> bool:
     n, n_same = rerun.get("n"), rerun.get("n_same")
     # A file may hold anything in their place: `True == 1 == 1.0`.
     if type(n) is int and type(n_same) is int and n == n_same and max(1, min(MIN_RERUN, n_questions)) <= n:
-        return n <= _MOST_QUESTIONS
+        return n <= MAX_QUESTIONS
     return rerun.get("own") is True
 
 
+MAX_QUESTIONS = 1_000_000
+"""The most questions of one scorecard: statistics over them stay within seconds and some hundred megabytes."""
 MIN_RERUN = 50
 """With 50 of 50 answers the same, Wilson's 95 % interval for the share of equal answers begins at 0.93."""
-_MOST_QUESTIONS = 10**9
 
 
 def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
     yield from _name_faults(card)
     n = card.counts.n
+    if n > MAX_QUESTIONS:
+        yield RecordError("counts", f"add up to {n:,} questions, more than {MAX_QUESTIONS:,}")
     for outcome, letter in OUTCOME_LETTERS.items():
         if card.outcomes.count(letter) != getattr(card.counts, outcome):
             yield RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")

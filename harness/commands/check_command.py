@@ -33,6 +33,8 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     if not path.exists():
         raise SubmissionError(path, "no such file or folder", "give a submission folder or a predictions file")
     dataset = open_dataset(dataset_folder) if dataset_folder else None
+    if not path.is_dir() and not path.is_file():
+        raise SubmissionError(path, "is not a regular file", "save the predictions to a file, and give that")
     if path.is_dir():
         findings = check_submission(path, dataset)
     else:

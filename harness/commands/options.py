@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from edu_rag.names import Sample
+from edu_rag.names import MAX_SAMPLE, Sample
 
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
@@ -37,7 +37,11 @@ def sample_options(command: F) -> F:
         "--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample."
     )
     n = click.option(
-        "--sample", "n_sample", type=click.IntRange(min=1), metavar="N", help="Use a stratified sample of N questions."
+        "--sample",
+        "n_sample",
+        type=click.IntRange(1, MAX_SAMPLE),
+        metavar="N",
+        help="Use a stratified sample of N questions.",
     )
     return n(seed(command))
 

@@ -12,8 +12,8 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import Prediction, ScoreCard
-from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
-from edu_rag.scorecard.results_folder import PREDICTIONS
+from edu_rag.scorecard.card_file import FILE_NAME
+from edu_rag.scorecard.results_folder import PREDICTIONS, read_card
 from edu_rag.statistics import (
     McNemar,
     Paired,
@@ -111,7 +111,7 @@ def _scored(path: Path, dataset: Dataset | None, exam: Exam | None) -> Side:
 def _card(file: Path) -> ScoreCard:
     """A scorecard, which may be a stranger's."""
     small = file.stat().st_size <= SMALL_BYTES
-    return read_scorecard(file) if small else within_budget(read_scorecard, file, what=file)
+    return read_card(file) if small else within_budget(read_card, file, what=file)
 
 
 def _answered(file: Path, card: ScoreCard, exam: Exam | None) -> Mapping[str, Prediction]:

@@ -1,4 +1,4 @@
-"""Every regular expression of the rules `answers-v1`, each with its name; docs/scoring.md lists them word for word.
+"""Every regular expression of the rules `answers-v1`, with its name; docs/scoring-spec.md lists them word for word.
 
 All but those for wrappers (FENCE to SENTENCE) match texts in the form of `harness.reading.folding.fold_writing` or
 `fold_punctuation`: small letters, plain quotes and dashes, single spaces.

@@ -1,4 +1,4 @@
-"""Which predictions may be scored on which version of a dataset: the rule of docs/scoring.md, section 11."""
+"""Which predictions may be scored on which version of a dataset: the rule of docs/scoring-spec.md, section 11."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Results(ResultsFolder):
         return max(older, key=lambda card: card.dataset_id.version, default=None)
 
     def newer_than(self, card: ScoreCard) -> bool:
-        """Whether a result on a newer version replaces a result on the board: docs/scoring.md, section 11."""
+        """Whether a newer version's result replaces this one on the board: docs/scoring-spec.md, section 11."""
         major, rule = card.dataset_id.major, card.answers_rule
         newer = (one for one in self.cards.values() if _is_older(card, one))
         return any(one.dataset_id.major == major and one.answers_rule == rule for one in newer)

@@ -18,7 +18,7 @@ CAUSES: Mapping[str, str] = {
     "not_retrieved": "the dataset has evidence, the system cited none of it",
     "not_used": "evidence was cited, and the answer is wrong",
 }
-"""Every cause with its meaning, in order of precedence (docs/scoring.md, section 7, gives the reasons)."""
+"""Every cause with its meaning, in order of precedence (docs/scoring-spec.md, section 7, gives the reasons)."""
 
 REMEDIES: Mapping[str, str] = {
     "failed": "an answer within the limits; even `null` is not a failure, though it gains nothing",

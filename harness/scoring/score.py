@@ -252,7 +252,10 @@ def scored_within(
 ) -> tuple[ScoreCard, dict[str, Prediction]]:
     """The scorecard of a stranger's predictions and those that the exam asks for, read in a child as `score_within`."""
     predictions, card = gathered(
-        items_within_budget(_scored_in_batches, exam, target, scored_at, vouched, declared_by(target), what=target.path)
+        items_within_budget(
+            _scored_in_batches, exam, target, scored_at, vouched, declared_by(target), what=target.path
+        ),
+        target.path,
     )
     return card, predictions
 

@@ -13,7 +13,7 @@ import msgspec
 
 from edu_rag.bounded_child import is_inside
 from edu_rag.budget import SMALL_BYTES, items_within_budget
-from edu_rag.errors import DataError, RecordError
+from edu_rag.errors import BudgetError, DataError, RecordError
 from edu_rag.files.jsonl import numbered_lines, parse_json
 from edu_rag.files.typed import faults_and_record, first_line
 from edu_rag.scorecard.card import Prediction
@@ -31,6 +31,8 @@ _BATCH_BYTES = 1_000_000
 _MUST = {"question_id": "-", "answer": None}
 """What a line must have, for reading on where that is at fault."""
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
+MAX_PASSAGES = 1_000_000
+"""The most passages of a file that this process holds: some 250 MB."""
 MAX_FAULTS = 20
 """How many different faults `check` lists; after that a file is not worth reading on."""
 MAX_FAULTY_LINES = 1_000
@@ -126,7 +128,7 @@ def predictions_within(path: Path, known: Collection[str]) -> dict[str, Predicti
     """
     if is_inside() or (path.is_file() and path.stat().st_size <= SMALL_BYTES):
         return read_predictions(path, known)
-    return gathered(items_within_budget(_packed_file, path, known, what=path))[0]
+    return gathered(items_within_budget(_packed_file, path, known, what=path), path)[0]
 
 
 def _packed_file(path: Path, known: Collection[str]) -> Generator[bytes, None, None]:
@@ -144,16 +146,24 @@ def packed(predictions: Iterable[Prediction]) -> Iterator[bytes]:
     yield bytes(lines)
 
 
-def gathered(batches: Generator[bytes, None, R]) -> tuple[dict[str, Prediction], R]:
-    """The predictions that were `packed`, by question id, and what the generator returns."""
+def gathered(batches: Generator[bytes, None, R], path: Path) -> tuple[dict[str, Prediction], R]:
+    """The predictions of a file that were `packed`, by question id, and what the generator returns.
+
+    Raises BudgetError for a file with more than MAX_PASSAGES passages: here they take memory that no limit bounds.
+    """
     found: dict[str, Prediction] = {}
+    n_passages = 0
     with contextlib.closing(batches):
         while True:
             try:
                 lines = next(batches)
             except StopIteration as end:
                 return found, end.value
-            found |= {prediction.question_id: prediction for prediction in _DECODER.decode_lines(lines)}
+            batch = _DECODER.decode_lines(lines)
+            n_passages += sum(len(prediction.passages) for prediction in batch)
+            if n_passages > MAX_PASSAGES:
+                raise BudgetError(path, f"cites more than {MAX_PASSAGES:,} passages", "cite fewer for each question")
+            found |= {prediction.question_id: prediction for prediction in batch}
 
 
 def faults_in(path: Path, known: Collection[str] | None, limit: int = MAX_FAULTS) -> list[DataError]:

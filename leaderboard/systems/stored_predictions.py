@@ -1,6 +1,6 @@
 """Predictions of scorecards that have none next to them: found among submissions by the hash that a scorecard holds.
 
-Which file of a submission is scored on which dataset is the harness's to decide (docs/scoring.md, section 11). Here
+The harness decides which file of a submission is scored on which dataset (docs/scoring-spec.md, section 11). Here
 nothing is decided: a file is a scorecard's if and only if its SHA-256 is the one that the scorecard names.
 """
 

@@ -172,7 +172,7 @@ def test_paired_by_lesson_states_units_and_method() -> None:
 
 
 def test_the_bootstrap_by_lesson_is_the_one_on_the_page() -> None:
-    # docs/scoring.md, section 4: draws, ratios and quantile written out with nothing of ours.
+    # docs/scoring-spec.md, section 4: draws, ratios and quantile written out with nothing of ours.
     lessons = [0, 0, 0, 1, 1, 2, 2, 2, 2, 3, -1, -1]
     a, b = outcomes(5, 12), outcomes(6, 12)
     d = [{"c": 1, "i": -1}.get(x, 0) - {"c": 1, "i": -1}.get(y, 0) for x, y in zip(a, b, strict=True)]

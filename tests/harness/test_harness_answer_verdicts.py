@@ -1,9 +1,10 @@
-"""The written verdicts of answers_v1.jsonl, real TQA choices, peers' mistakes, and docs/scoring.md held to the code."""
+"""The written verdicts of answers_v1.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 from pathlib import Path
 
@@ -38,7 +39,8 @@ _ROWS = [
 SETS: dict[str, dict[str, str]] = _ROWS[0]["choices"]
 CASES = _ROWS[1:]
 CELLS = SETS["cells"]
-PAGE = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+SPECIFICATION = Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md"
+PAGE = SPECIFICATION.read_text(encoding="utf-8")
 
 
 def said(answer: str, choices: dict[str, str]) -> str:
@@ -83,9 +85,9 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
     assert flagged == {"THOUGHT_BEGINS", "THOUGHT_ENDS"}
 
 
-def test_the_page_lists_the_lexicon_the_marks_the_keys_and_the_folded_characters() -> None:
+def test_the_page_links_the_lexicon_and_lists_the_marks_the_keys_and_the_folded_characters() -> None:
     lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v1.txt"
-    assert _block("### 2.7") == lexicon_file.read_text(encoding="utf-8").splitlines()
+    assert f"]({os.path.relpath(lexicon_file, SPECIFICATION.parent)})" in PAGE
     for name, characters in (("APOSTROPHES", APOSTROPHES), ("QUOTES", QUOTES), ("DASHES", DASHES)):
         assert f"\n{name}: {' '.join(f'U+{ord(char):04X}' for char in characters)}.\n" in PAGE
     raised = " ".join(f"U+{ord(char):04X}" for char in SUPERSCRIPTS)

@@ -45,7 +45,7 @@ def cause(outcome: Outcome, support: Support, *passages: Passage, flags: tuple[s
     return attribute(question(*flags), prediction, Verdict(question_id="q", outcome=outcome, reason=""), support)
 
 
-TABLE = [  # outcome, support, cited, flags, cause: the rules of docs/scoring.md, section 7
+TABLE = [  # outcome, support, cited, flags, cause: the rules of docs/scoring-spec.md, section 7
     ("correct", EVIDENCE, (), (), None),
     ("correct", NONE, (HELD,), ("context_bound",), None),
     ("failed", EVIDENCE, (HELD,), (), "failed"),
@@ -197,7 +197,7 @@ def test_lines_name_the_largest_cause_first_and_ties_in_order_of_precedence() ->
 
 
 def test_the_table_of_the_documentation_is_what_the_code_does() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")
     lines = page.split("| outcome | flags | evidence | cited | cause |\n")[1].splitlines()[1:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[: lines.index("")]]
     assert len(rows) == 13
@@ -213,7 +213,7 @@ def test_the_table_of_the_documentation_is_what_the_code_does() -> None:
 
 
 def test_the_rules_of_the_documentation_stand_in_the_order_of_the_code() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")
     section = page.split("## 7. Attribution")[1].split("\n## 8. ")[0]
     assert re.findall(r"^\| \d \| `(\w+)` \|", section, re.MULTILINE) == list(CAUSES)
 

@@ -1,4 +1,4 @@
-"""CRAG's published rules, and each row of the table of differences from its code (docs/scoring.md, section 10)."""
+"""CRAG's published rules, and each row of the table of differences from its code (docs/scoring-spec.md, section 10)."""
 
 from __future__ import annotations
 

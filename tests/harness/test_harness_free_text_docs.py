@@ -1,4 +1,4 @@
-"""docs/scoring.md, section 10, says what the code does: its examples, its expressions and its table of differences."""
+"""docs/scoring-spec.md, section 10, says what the code does: examples, expressions and the table of differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.judging import crag_compat, free_text, judge_model, quantities
 from harness.judging import judge_prompt as judge_prompt
 from tests.harness import test_harness_crag_compat as crag_tests
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## 10. Free text and judges")[1].split("\n## 11.")[0]
 EXAMPLES = re.findall(r"^\| ([^|]+) \| `(.+)` \| (\w+) \|$", SECTION, re.MULTILINE)
 

@@ -123,7 +123,7 @@ def test_a_question_without_a_relevant_document_is_no_row_and_one_with_nothing_r
 
 
 def naive(relevant: Sequence[str], ranked: Sequence[str], k: int) -> dict[str, float]:
-    """The formulas of docs/scoring.md, section 6, as they stand there."""
+    """The formulas of docs/scoring-spec.md, section 6, as they stand there."""
     hits = [document in relevant for document in ranked]
     total = len(relevant)
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(k, total) + 1))
@@ -361,8 +361,8 @@ def test_the_lines_tell_grounded_lucky_and_each_cut_off() -> None:
 
 
 def doc_rows(header: str) -> list[list[str]]:
-    """The rows of the table of docs/scoring.md that begins with this header."""
-    page = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+    """The rows of the table of docs/scoring-spec.md that begins with this header."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")
     lines = page.split(header + "\n")[1].splitlines()[1:]
     rows = [line.strip("|").split("|") for line in lines[: lines.index("")]]
     return [[cell.strip() for cell in row] for row in rows]

@@ -1,4 +1,4 @@
-"""Sections 8 and 9 of docs/scoring.md: every number of their tables is what the code gives."""
+"""Sections 8 and 9 of docs/scoring-spec.md: every number of their tables is what the code gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.probing.probes import PROBES
 from harness.probing.rates import wilson
 from harness.scoring.cost import DECLARED, cost_of
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")
 CHOICES = {"a": "iron", "b": "gold", "c": "zinc", "d": "lead"}
 
 

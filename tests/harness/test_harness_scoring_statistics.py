@@ -1,4 +1,4 @@
-"""Sections 4 and 5 of docs/scoring.md: every number of their tables is what the code gives."""
+"""Sections 4 and 5 of docs/scoring-spec.md: every number of their tables is what the code gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from edu_rag import statistics as s
 from edu_rag.scorecard.card import Prediction, Verdict
 from harness.scoring.confidence import confidence_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md"
 
 
 def tables(section: str) -> Iterator[list[list[str]]]:

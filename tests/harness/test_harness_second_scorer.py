@@ -1,4 +1,4 @@
-"""A second scorer, written from docs/scoring.md without sight of ours, gives the same numbers to the last digit."""
+"""A second scorer, written from docs/scoring-spec.md alone, gives the same numbers as ours to the last digit."""
 
 from __future__ import annotations
 

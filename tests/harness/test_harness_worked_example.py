@@ -1,4 +1,4 @@
-"""Every number of docs/scoring.md, section 12, is what the real commands print on exactly that example."""
+"""Every number of docs/figures/worked-example.md is what the real commands print on exactly that example."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from worked_example import Row, make, section, tables
+from worked_example import PAGE, Row, make, tables
 
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
@@ -16,7 +16,7 @@ from harness.exam.exam import open_exam
 from harness.scoring.attribution import attribute
 from harness.submission.predictions_file import read_predictions
 
-TABLES = tables(section(12))
+TABLES = tables(PAGE.read_text(encoding="utf-8"))
 QUESTIONS, FIRST, SECOND, SAID, COMPARED = TABLES[1:]
 
 

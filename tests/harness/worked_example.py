@@ -1,4 +1,4 @@
-"""Reads the tables of docs/scoring.md, section 12, and makes the files that they describe."""
+"""Reads the tables of docs/figures/worked-example.md, and makes the files that they describe."""
 
 from __future__ import annotations
 
@@ -11,16 +11,9 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "worked-example.md"
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 Row = dict[str, str]
-
-
-def section(number: int) -> str:
-    """The text of one section of the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    (found,) = re.findall(rf"^## {number}\. .*?(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    return str(found)
 
 
 def tables(text: str) -> list[list[Row]]:
@@ -45,7 +38,7 @@ def _at(urls: dict[str, tuple[str, str]], said: str) -> tuple[str, int, int]:
 
 def make(folder: Path) -> None:
     """Write dataset/ and the submissions of the example."""
-    pages, asked, first, second, *_ = tables(section(12))
+    pages, asked, first, second, *_ = tables(PAGE.read_text(encoding="utf-8"))
     urls = {row["page"]: (page_id_of(row["address"]), row["text"]) for row in pages}
     web, questions, golds, hits, evidence = [], [], [], [], []
     for row in pages:
