@@ -277,14 +277,8 @@ MIN_RERUN = 50
 
 def _card_faults(card: ScoreCard) -> Iterator[RecordError]:
     yield from _name_faults(card)
+    yield from _outcome_faults(card)
     n = card.counts.n
-    if n > MAX_QUESTIONS:
-        yield RecordError("counts", f"add up to {n:,} questions, more than {MAX_QUESTIONS:,}")
-    for outcome, letter in OUTCOME_LETTERS.items():
-        if card.outcomes.count(letter) != getattr(card.counts, outcome):
-            yield RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")
-    if len(card.outcomes) != n:
-        yield RecordError("outcomes", f"{len(card.outcomes)} letters for {n} questions")
     if card.lessons and len(card.lessons) != n:
         yield RecordError("lessons", f"{len(card.lessons)} numbers for {n} questions")
     if card.lessons != _renumbered(card.lessons):
@@ -313,6 +307,17 @@ def _name_faults(card: ScoreCard) -> Iterator[RecordError]:
             check(text, where)
         except RecordError as error:
             yield error
+
+
+def _outcome_faults(card: ScoreCard) -> Iterator[RecordError]:
+    n = card.counts.n
+    if n > MAX_QUESTIONS:
+        yield RecordError("counts", f"add up to {n:,} questions, more than {MAX_QUESTIONS:,}")
+    for outcome, letter in OUTCOME_LETTERS.items():
+        if card.outcomes.count(letter) != getattr(card.counts, outcome):
+            yield RecordError("outcomes", f"number of {letter!r} is not the count of {outcome}")
+    if len(card.outcomes) != n:
+        yield RecordError("outcomes", f"{len(card.outcomes)} letters for {n} questions")
 
 
 def _overlap_faults(card: ScoreCard) -> Iterator[RecordError]:
