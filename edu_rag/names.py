@@ -28,7 +28,7 @@ _IS_DATASET_ID = re.compile(rf"({DATASET_NAME})@({VERSION})#([0-9a-f]{{8}})\Z")
 _IS_FOLDER = re.compile(rf"({DATASET_NAME})-({VERSION})\Z")
 
 _MAX_SHOWN = 80
-_ZEROS = ", numbers without a 0 before them"
+_ZEROS = ", without leading zeros"
 MAX_SAMPLE = 9_999_999
 Step = Literal["none", "patch", "minor", "major"]
 

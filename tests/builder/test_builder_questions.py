@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,10 @@ def test_a_file_that_is_not_tqas_is_one_clear_line(tmp_path: Path, content: str,
 def test_an_unknown_kind_of_file_and_a_missing_one_are_one_clear_line(tmp_path: Path) -> None:
     assert faults(tmp_path / "q.csv") == ["FILE: unknown kind of question file '.csv': known are .jsonl, .json, .bz2"]
     assert faults(tmp_path / "q.jsonl") == ["FILE: No such file or directory: give a readable file"]
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    assert faults(tmp_path / "pipe.jsonl") == [
+        "FILE: is not a regular file: save the questions to a file, and give that"
+    ]
 
 
 def test_the_split_comes_from_tqas_file_name_unless_it_is_given(tmp_path: Path) -> None:

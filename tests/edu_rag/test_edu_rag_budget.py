@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -114,11 +115,34 @@ def test_a_child_that_dies_is_one_error() -> None:
     said = in_process("""
         import signal
         try:
-            within_budget(lambda: os.kill(os.getpid(), signal.SIGSEGV), what="f")
+            within_budget(lambda: os.kill(os.getpid(), signal.SIGKILL), what="f")
         except BudgetError as error:
             print(error)
     """)
-    assert said == "f: cannot be read: the process that read it ended with signal 11: shorten it"
+    assert said == "f: cannot be read: the process that read it ended with signal 9: shorten it"
+
+
+def test_a_child_that_crashes_has_run_out_of_memory() -> None:
+    said = in_process("""
+        import signal
+        for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT):
+            try:
+                within_budget(lambda: os.kill(os.getpid(), number), what="f")
+            except BudgetError as error:
+                print(error)
+    """)
+    assert said.splitlines() == ["f: needs more than 300 MB of memory to read: shorten it"] * 3
+
+
+def test_a_command_waits_for_its_child_though_its_caller_ignores_the_ends_of_children(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"question_id": "q1", "answer": "a"}\n' * 2)
+    command = [sys.executable, "-m", "edu_rag", "check", str(path)]
+    ignoring = (
+        f"import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv({command[0]!r}, {command!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", ignoring], check=False, capture_output=True, text=True)
+    assert (done.returncode, "p.jsonl:2: question_id: 'q1' is repeated" in done.stderr) == (1, True), done.stderr
 
 
 def test_work_inside_the_work_shares_its_budget_and_a_thread_keeps_it_in_a_child() -> None:

@@ -10,7 +10,7 @@ import pytest
 from edu_rag.errors import DataError, RecordError
 from edu_rag.gold import Gold, match_gold
 from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.scorecard.card import Counts, Passage, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.scorecard.card import MAX_QUESTIONS, Counts, Passage, Prediction, ScoreCard, Slice, SystemFacts, Verdict
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 URL = "http://a.example/p"
@@ -212,6 +212,11 @@ def test_a_scorecard_whose_outcomes_are_not_its_counts_cannot_exist() -> None:
     }
     assert ScoreCard(**fields).counts.n == 2
     big = Slice(attribute="kind", value="x", counts=Counts(correct=3))
+    whole = {"counts": Counts(correct=MAX_QUESTIONS), "outcomes": "c" * MAX_QUESTIONS}
+    assert ScoreCard(**fields | whole).counts.n == 1_000_000
     for broken in ({"outcomes": "cc"}, {"outcomes": "cfx"}, {"slices": (big,)}, {"intervals": {"score": (1.0, 0.0)}}):
         with pytest.raises(RecordError):
             ScoreCard(**fields | broken)
+    more = {"counts": Counts(correct=MAX_QUESTIONS + 1), "outcomes": "c" * (MAX_QUESTIONS + 1)}
+    with pytest.raises(RecordError, match="add up to 1,000,001 questions, more than 1,000,000"):
+        ScoreCard(**fields | more)

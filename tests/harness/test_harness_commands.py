@@ -113,11 +113,13 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
 ) -> None:
     double = write_lines([{"question_id": "q000", "answer": "a"}] * 2, "double.jsonl")
     (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     for words, what in [
         (("score", double, "--dataset", tiny.folder), f"{double}:2: question_id: 'q000' is repeated"),
         (("score", double, "--dataset", tiny.folder), f"`edu-rag check {double} --dataset DIR` lists all"),
         (("score", tmp_path / "none.jsonl", "--dataset", tiny.folder), "no such file or folder"),
         (("check", tmp_path / "none"), "no such file or folder"),
+        (("check", tmp_path / "pipe"), "is not a regular file: save the predictions to a file"),
         (("compare", tmp_path / "none.json", oracle), "no such file or folder"),
         (("score", oracle, "--dataset", tmp_path / "empty"), "manifest.json"),
         (("score", oracle, "--dataset", tiny.folder, "--split", "val"), "choose --split from test"),
@@ -129,6 +131,8 @@ def test_user_errors_are_one_line_on_stderr_with_exit_code_1(
         assert what in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
     assert program("score", oracle).returncode == 2
+    too_large = program("score", oracle, "--dataset", tiny.folder, "--sample", "10000000")
+    assert (too_large.returncode, "1<=x<=9999999" in too_large.stderr) == (2, True)
 
 
 def test_check_lists_every_fault_and_exits_1(tiny: Dataset, write_lines: Callable[..., Path]) -> None:

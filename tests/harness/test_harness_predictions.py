@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edu_rag.errors import DataError
+from edu_rag.errors import BudgetError, DataError
 from edu_rag.files.jsonl import parse_json
 from edu_rag.files.typed import to_record
 from edu_rag.scorecard.card import Prediction
-from harness.submission.predictions_file import MAX_FAULTS, _quick, faults_in, read_predictions
+from harness.submission import predictions_file
+from harness.submission.predictions_file import MAX_FAULTS, _quick, faults_in, predictions_within, read_predictions
 
 KNOWN = {"q1", "q2", "q3"}
 GOOD = '{"question_id": "q1", "answer": "b"}\n'
@@ -103,6 +104,18 @@ def test_the_quick_reader_accepts_only_what_the_strict_one_reads_alike(tokens: l
         quick = _quick(text.encode())
         if quick is not None:
             assert to_record(parse_json(text.encode()), Prediction) == quick
+
+
+def test_more_passages_than_memory_should_hold_are_refused(
+    write_lines: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [f"q{number}" for number in range(4)]
+    path = write_lines([{"question_id": one, "answer": "a" * 30_000, "passages": [["p", 0, 1]] * 3} for one in ids])
+    monkeypatch.setattr(predictions_file, "MAX_PASSAGES", 12)
+    assert list(predictions_within(path, ids)) == ids
+    monkeypatch.setattr(predictions_file, "MAX_PASSAGES", 11)
+    with pytest.raises(BudgetError, match="cites more than 11 passages: cite fewer for each question"):
+        predictions_within(path, ids)
 
 
 def test_bytes_that_are_no_utf8_and_a_byte_order_mark_are_refused(tmp_path: Path) -> None:
