@@ -15,6 +15,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit
 from edu_rag.sample import choose
+from edu_rag.scorecard.support import Support, read_support
 from leaderboard.board.private_gold import hidden_splits
 
 
@@ -45,6 +46,11 @@ class SiteExam:
     def evidence(self) -> dict[str, list[Evidence]]:
         """By question id."""
         return self.dataset.evidence(self.split)
+
+    @cached_property
+    def support(self) -> Support:
+        """Which questions have pages, evidence and leaks."""
+        return read_support(self.dataset, self.split)
 
     def ids(self, sample: str | None) -> list[str]:
         """The question ids of a table, in the order of its outcomes. Raises ConfigError if the split is smaller."""

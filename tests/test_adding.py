@@ -30,8 +30,8 @@ assert refused.state == "blocked"
 """
 SLICE = """
 from edu_rag.records import Question
-from harness.exam.slices import slice_keys
-from harness.exam.support import Support
+from edu_rag.scorecard.slices import slice_keys
+from edu_rag.scorecard.support import Support
 from leaderboard.compare.question_slices import attributes_of
 from types import SimpleNamespace
 def asked(question_id, text):
@@ -40,8 +40,7 @@ def asked(question_id, text):
 both = [asked("q1", "What is it?"), asked("q2", "What is it? " * 9)]
 support = Support(frozenset(), {}, has_pages=False)
 assert [dict(slice_keys(one, support))["length"] for one in both] == ["short", "long"]
-exam = SimpleNamespace(questions=both, hits={}, evidence={}, split="test")
-exam.dataset = SimpleNamespace(manifest=SimpleNamespace(sources={}))
+exam = SimpleNamespace(questions=both, support=support)
 (found,) = [one for one in attributes_of(exam, ["q1", "q2"]) if one.attribute == "length"]
 assert (list(found.values), found.at) == (["long", "short"], "10")
 """

@@ -29,8 +29,8 @@ from baselines.retrieve.dense import dense
 from baselines.retrieve.sparse import bm25
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
+from edu_rag.scorecard.support import read_support
 from edu_rag.serve import SystemQuestion
-from harness.exam.support import read_support
 from harness.running.task import question_line, task_of
 from harness.scoring.retrieval import match, mean_with_interval
 

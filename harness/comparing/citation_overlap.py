@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from edu_rag.scorecard.card import Passage, Prediction
-from harness.exam.support import Support, holds_evidence
+from edu_rag.scorecard.support import Support, holds_evidence
 from harness.scoring.retrieval import CUTOFFS, Spans, places_of
 
 DEPTH = max(CUTOFFS)

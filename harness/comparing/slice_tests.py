@@ -33,7 +33,7 @@ class SliceDifference(NamedTuple):
 
 def _members(exam: Exam) -> dict[tuple[str, str], list[int]]:
     """The places of the questions of each slice, in order of attribute and value; lessons and the whole left out."""
-    from harness.exam.slices import slice_keys
+    from edu_rag.scorecard.slices import slice_keys
 
     found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for place, question in enumerate(exam.questions):

@@ -13,7 +13,7 @@ from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose
-from harness.exam.support import Support, read_support
+from edu_rag.scorecard.support import Support, read_support
 
 
 class Exam(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from edu_rag.records import Leak, WebPage
 from edu_rag.scorecard.card import Passage
-from harness.exam.support import holds_evidence
+from edu_rag.scorecard.support import holds_evidence
 
 LONG_SPAN = 1_200
 """Characters of one span that are shown in full; of a longer one, its head and its tail."""

@@ -11,11 +11,12 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
+from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.support import holds_evidence, offered_pages
 from harness.exam.exam import open_exam
-from harness.exam.support import holds_evidence, offered_pages
 from harness.judging.grading import Grading, grade_all
 from harness.probing.answered_questions import Answered, read_answered
-from harness.scoring.attribution import CAUSES, REMEDIES, attribute
+from harness.scoring.attribution import REMEDIES, attribute
 from harness.scoring.retrieval import places_of
 from harness.submission.target import Target
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
+from edu_rag.scorecard.causes import CAUSES
 from harness.explaining.explain import Explanation, Marked
-from harness.scoring.attribution import CAUSES, REMEDIES
+from harness.scoring.attribution import REMEDIES
 
 MAX_SHOWN = 600
 """Characters of a passage that are shown; its place says where the rest is."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Leak, Question, WebPage
 from edu_rag.scorecard.card import Passage, Prediction, Verdict
-from harness.exam.support import Support
+from edu_rag.scorecard.support import Support
 from harness.explaining.excerpts import Excerpt, ExcerptLimits, excerpts
 from harness.reading.answers import read_answer
 from harness.scoring.attribution import attribute

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from edu_rag.look.texts import seconds
 from edu_rag.scorecard.card import Prediction
-from harness.exam.support import holds_evidence
+from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.support import holds_evidence
 from harness.explaining.excerpts import ExcerptLimits, excerpts
 from harness.explaining.explain import Explanation
 from harness.explaining.shown_answer import ShownAnswer, label_read, points_text
 from harness.pages.render_page import render
 from harness.reading.answers import RULE
-from harness.scoring.attribution import CAUSES, REMEDIES
+from harness.scoring.attribution import REMEDIES
 
 LIMITS = ExcerptLimits(pages=30, characters=6_000, context=240)
 

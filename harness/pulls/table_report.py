@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from edu_rag.look.texts import signed
 from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard, Slice
+from edu_rag.scorecard.causes import CAUSES
 from harness.pulls.markdown import cell, code, ours, prose_table, table
 from harness.pulls.place_on_board import Against, Standing
-from harness.scoring.attribution import CAUSES
 from harness.scoring.cost import cost_lines
 from harness.scoring.retrieval import retrieval_lines
 from harness.submission.declared_overlap import overlap_lines

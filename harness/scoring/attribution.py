@@ -7,18 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, Verdict
-from harness.exam.support import Support, holds_evidence
-
-CAUSES: Mapping[str, str] = {
-    "failed": "the system crashed, ran out of time, or left the question out",
-    "flagged_broken": "the question cannot be answered as it stands",
-    "unparseable": "the answer names no single choice",
-    "no_evidence": "the dataset has no evidence for it",
-    "over_abstained": "it abstained with evidence in its hands",
-    "not_retrieved": "the dataset has evidence, the system cited none of it",
-    "not_used": "evidence was cited, and the answer is wrong",
-}
-"""Every cause with its meaning, in order of precedence (docs/scoring-spec.md, section 7, gives the reasons)."""
+from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.support import Support, holds_evidence
 
 REMEDIES: Mapping[str, str] = {
     "failed": "an answer within the limits; even `null` is not a failure, though it gains nothing",

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
-from harness.exam.support import Support
+from edu_rag.scorecard.support import Support
 
 if TYPE_CHECKING:
     import numpy as np

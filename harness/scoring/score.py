@@ -18,7 +18,7 @@ from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, ScoreCard, SystemFacts, Verdict
 from edu_rag.statistics import rate_intervals
 from harness.exam.exam import Exam, lesson_numbers, open_exam, without_pages
-from harness.exam.slices import counts_of, slices_of
+from harness.exam.outcome_counts import counts_of, slices_of
 from harness.judging.grading import Grading, answers_rule_of, grade_all
 from harness.judging.judges import is_offline
 from harness.probing.score_probes import probes_of

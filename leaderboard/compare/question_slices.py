@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.records import Question
+from edu_rag.scorecard.slices import slice_keys
 from leaderboard.exams import SiteExam
 
 FORMAT = "edu-rag-slices-v1"
@@ -32,47 +32,22 @@ def _attribute(name: str, found: Sequence[str | None]) -> Attribute | None:
     return Attribute(name, values, "".join(NONE if value is None else digits[value] for value in found))
 
 
-def _either(ids: Collection[str], yes: str, no: str) -> Callable[[Question], str]:
-    return lambda question: yes if question.question_id in ids else no
-
-
-def _flagged(flag: str, question: Question) -> str | None:
-    return flag if flag in question.flags else None
-
-
-def _with_pages(exam: SiteExam) -> set[str]:
-    return {one for one, hits in exam.hits.items() if any(hit.page_id is not None for hit in hits)}
-
-
-def _leaked(exam: SiteExam) -> set[str] | None:
-    """Questions that a page of the split holds; None if the builder did not look for them."""
-    if "leaks" not in exam.dataset.manifest.sources:
-        return None
-    table = exam.dataset.columns("leaks", exam.split, ("question_id",))
-    return set() if table is None else set(table.column("question_id").to_pylist())
-
-
-def _readers(exam: SiteExam) -> Iterator[tuple[str, Callable[[Question], str | None]]]:
-    """The attributes of a scorecard in their order, lessons apart, and how a question's value is found."""
-    with_pages, leaked = _with_pages(exam), _leaked(exam)
-    if with_pages:
-        yield "evidence", _either({one for one, found in exam.evidence.items() if found}, "supported", "unsupported")
-    for flag in sorted({flag for question in exam.questions for flag in question.flags}):
-        yield "flag", partial(_flagged, flag)
-    yield "kind", lambda question: question.kind
-    if with_pages and leaked is not None:
-        yield "leak", _either(leaked, "leaked", "clean")
-    yield "n_choices", lambda question: str(len(question.choices))
-    if with_pages:
-        yield "pages", _either(with_pages, "has pages", "no pages")
-
-
 def attributes_of(exam: SiteExam, ids: Sequence[str]) -> list[Attribute]:
-    """The attributes by which these questions of an exam differ, ordered as the slices of a scorecard are."""
+    """The attributes by which these questions of an exam differ, ordered as the slices of a scorecard are.
+
+    A question may have several flags, so each flag is an attribute. Lessons are left out: they are too many.
+    """
     by_id = {question.question_id: question for question in exam.questions}
-    questions = [by_id[one] for one in ids]
-    found = [_attribute(name, [value(question) for question in questions]) for name, value in _readers(exam)]
-    return [attribute for attribute in found if attribute is not None]
+    keys = [slice_keys(by_id[one], exam.support) for one in ids]
+    # By attribute, and by flag: the value of each question that has one.
+    found: defaultdict[tuple[str, str], dict[int, str]] = defaultdict(dict)
+    for at, of_question in enumerate(keys):
+        for name, value in of_question:
+            if name != "lesson":
+                found[name, value if name == "flag" else ""][at] = value
+    places = range(len(ids))
+    columns = [_attribute(name, [values.get(at) for at in places]) for (name, _), values in sorted(found.items())]
+    return [attribute for attribute in columns if attribute is not None]
 
 
 def slices_values(exam: SiteExam, ids: Sequence[str]) -> dict[str, Any]:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from edu_rag.scorecard.card import Counts, ScoreCard
+from edu_rag.scorecard.causes import CAUSES
 
 MAX_CAUSES = 40
 """The harness knows seven; a file may name more."""
 BAR = 100
-CAUSES: Mapping[str, str] = {
-    "failed": "the system crashed, ran out of time, or left the question out",
-    "flagged_broken": "the question cannot be answered as it stands",
-    "unparseable": "the answer names no single choice",
-    "no_evidence": "the dataset has no evidence for it",
-    "over_abstained": "it abstained with evidence in its hands",
-    "not_retrieved": "the dataset has evidence, the system cited none of it",
-    "not_used": "evidence was cited, and the answer is wrong",
-}
-"""The harness's causes and their meanings, under the names that `edu-rag explain --lost` takes."""
 
 
 class Loss(NamedTuple):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edu_rag.records import QUESTION_FLAGS, Question
 from edu_rag.scorecard.card import OUTCOMES, POINTS, Outcome, Passage, Prediction, Verdict
-from harness.exam.support import Support
+from edu_rag.scorecard.support import Support
 from harness.scoring.attribution import (
     BROKEN_FLAGS,
     CAUSES,

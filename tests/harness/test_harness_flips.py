@@ -20,6 +20,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOMES
 from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
+from edu_rag.scorecard.causes import CAUSES
 from edu_rag.statistics import points_of
 from harness.comparing.compare import Choice, Side
 from harness.comparing.flips import (
@@ -35,7 +36,6 @@ from harness.comparing.flips import (
 from harness.exam.exam import open_exam
 from harness.explaining.lost_points import find_losses
 from harness.pages.compare_page import compare_paths
-from harness.scoring.attribution import CAUSES
 from harness.scoring.score import score_target
 from harness.submission.target import find_target
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.scorecard.card import Passage, Prediction
+from edu_rag.scorecard.support import Support
 from harness.comparing.citation_overlap import DEPTH, changed_positions, overlap_lines, overlap_of, overlaps, same_place
-from harness.exam.support import Support
 from harness.scoring.retrieval import CUTOFFS
 
 A, B, C, D = (Passage("p", at, at + 10) for at in (0, 10, 20, 30))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.scorecard.card import Outcome, Passage, Prediction, Verdict
-from harness.exam.support import Support
+from edu_rag.scorecard.support import Support
 from harness.scoring.retrieval import (
     CUTOFFS,
     Match,

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from edu_rag.scorecard.card import POINTS
+from edu_rag.scorecard.causes import CAUSES
 from harness.pages.compare_page import FULL
 from harness.probing.probes import PROBES
-from harness.scoring.attribution import CAUSES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "teams.md").read_text(encoding="utf-8")
 

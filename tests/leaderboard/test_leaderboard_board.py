@@ -21,11 +21,11 @@ from edu_rag.errors import EduRagError
 from edu_rag.look.links import safe_link
 from edu_rag.look.texts import percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
+from edu_rag.scorecard.causes import CAUSES
 from edu_rag.statistics import rank_groups
 from harness.scoring import attribution
 from leaderboard.board.export_board import RATE_NAMES, csv_text
 from leaderboard.commands import board as command
-from leaderboard.systems.losses import CAUSES
 
 
 def build(results: Path, site: Path, *options: str) -> str:

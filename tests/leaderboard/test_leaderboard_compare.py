@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from fixture_compare import write_answers, write_exam
 from some_pages import build_some
 
+from edu_rag.scorecard.slices import slice_keys
 from harness.commands.compare_command import compare as compare_command
 from harness.exam.exam import open_exam
-from harness.exam.slices import slice_keys
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.compare.all_pairs import pairs_of

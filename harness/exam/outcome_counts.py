@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from edu_rag.records import Question
 from edu_rag.scorecard.card import Counts, Outcome, Slice, Verdict
+from edu_rag.scorecard.slices import slice_keys
 from harness.exam.exam import Exam
-from harness.exam.support import Support
 
 
 def _counts(found: Mapping[Outcome, int]) -> Counts:
@@ -18,22 +17,6 @@ def _counts(found: Mapping[Outcome, int]) -> Counts:
 def counts_of(verdicts: Iterable[Verdict]) -> Counts:
     """The five counts of verdicts."""
     return _counts(Counter(verdict.outcome for verdict in verdicts))
-
-
-def slice_keys(question: Question, support: Support) -> Iterable[tuple[str, str]]:
-    """The slices a question belongs to, as (attribute, value)."""
-    question_id = question.question_id
-    yield "kind", question.kind
-    yield "n_choices", str(len(question.choices))
-    if question.lesson is not None:
-        yield "lesson", question.lesson
-    for flag in question.flags:
-        yield "flag", flag
-    if support.has_pages:
-        yield "pages", "has pages" if question_id in support.with_pages else "no pages"
-        yield "evidence", "supported" if question_id in support.evidence else "unsupported"
-        if support.leaked is not None:
-            yield "leak", "leaked" if question_id in support.leaked else "clean"
 
 
 def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
