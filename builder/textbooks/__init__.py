@@ -1,0 +1,1 @@
+"""Open textbooks: the modules and exercises of a book's source files."""
