@@ -32,9 +32,11 @@ _TAGS: Mapping[str, str] = {
     "meaning": "dd",
     "definition": "dl",
 }
-_KEPT = frozenset("section figure table thead tbody sub sup span code preformat".split())
+_KEPT = frozenset(["section", "figure", "table", "thead", "tbody", "sub", "sup", "span", "code", "preformat"])
 _UNWRAPPED = frozenset({"tgroup", "media", "space", "link", "content", "abstract", "problem", "solution"})
-_DROPPED = frozenset({"metadata", "image", "iframe", "colspec", "label", "object", "video", "audio", "flash", "download"})
+_DROPPED = frozenset(
+    {"metadata", "image", "iframe", "colspec", "label", "object", "video", "audio", "flash", "download"}
+)
 _QUIZ_NOTES = ("check-your-understanding",)
 _EMPHASIS: Mapping[str, str] = {"italics": "i", "bold": "b", "underline": "u", "smallcaps": "span"}
 _LETTERED = ("lower-alpha", "upper-alpha")

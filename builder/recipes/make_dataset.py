@@ -1,0 +1,122 @@
+"""Making a dataset by its recipe: sources to a folder of web sites and a file of questions, and the build over them."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from builder.build import build
+from builder.question_sets.question_files import FlatQuestion
+from builder.recipes.recipe import Recipe, Splits
+from builder.recipes.sources import BookFolder, open_sources
+from builder.textbooks.book import Module
+from builder.textbooks.book_questions import LEFT_OUT, identity_of, question_of
+from edu_rag.errors import DataError
+from edu_rag.files.jsonl import write_records
+from edu_rag.files.manifest import Manifest
+from edu_rag.progress import Stage, say
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<link rel="license" href="{licence}"><meta name="author" content="{author}"></head>
+<body><main><h1>{title}</h1>
+{html}
+</main></body></html>
+"""
+
+
+def make_dataset(
+    recipe: Recipe, out: Path, *, sources: Path | None = None, workers: int = 1, confirm: bool = True
+) -> Manifest:
+    """Build the dataset of a recipe in the folder `out`, from the archives in `sources` or from downloaded ones.
+
+    With `confirm`, the dataset must have the content hash that the recipe names. Raises DataError if a source is
+    missing or has changed, or if the content hash is another; what `build` raises.
+    """
+    scratch = out.with_name(f".{out.name}.sources")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        books = open_sources(recipe, sources, out.with_name(f"{out.name}.archives"), scratch / "unpacked")
+        questions, sites = scratch / "questions.jsonl", scratch / "sites"
+        write_records(questions, _write_books(books, recipe.splits, sites))
+        manifest = build([questions], out, recipe.config(sites), workers=workers, fresh=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if confirm and manifest.content_sha256 != recipe.content_sha256:
+        what = f"has the content hash {manifest.content_sha256}, but the recipe says {recipe.content_sha256}"
+        raise DataError(out, what, "use the version of this project that the recipe was made with")
+    return manifest
+
+
+def _write_books(books: Sequence[BookFolder], splits: Splits, sites: Path) -> Iterator[FlatQuestion]:
+    """Write every module as a page of a site, and give the questions as lines of a question file."""
+    seen: set[tuple[str, ...]] = set()
+    left_out: Counter[str] = Counter()
+    with Stage("modules", total=sum(len(chapter.module_ids) for book in books for chapter in book.chapters())) as stage:
+        for book in books:
+            for chapter in book.chapters():
+                for module_id in chapter.module_ids:
+                    module = book.read(module_id)
+                    _write_page(book, module, sites)
+                    yield from _questions(book, chapter.title, module, splits, seen, left_out)
+                    stage.add("done")
+    for reason, meaning in LEFT_OUT.items():
+        if left_out[reason]:
+            say(f"left out {left_out[reason]:,} exercises: {meaning}")
+
+
+def _write_page(book: BookFolder, module: Module, sites: Path) -> None:
+    address = urlsplit(book.address_of(module.module_id))
+    path = sites / str(address.hostname) / address.path.lstrip("/") / "index.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source = book.source
+    page = _PAGE.format(
+        title=escape(module.title),
+        licence=escape(source.licence_url),
+        author=escape(source.attribution),
+        html=module.html,
+    )
+    path.write_text(page, encoding="utf-8")
+
+
+def _questions(
+    book: BookFolder,
+    chapter: str,
+    module: Module,
+    splits: Splits,
+    seen: set[tuple[str, ...]],
+    left_out: Counter[str],
+) -> Iterator[FlatQuestion]:
+    if not book.source.questions:
+        return
+    lesson = f"{book.source.title}: {chapter}"
+    for exercise in module.exercises:
+        question = question_of(exercise)
+        if isinstance(question, str):
+            left_out[question] += 1
+            continue
+        identity = identity_of(question)
+        if identity in seen:
+            left_out["repeated"] += 1
+            continue
+        seen.add(identity)
+        yield FlatQuestion(
+            id=f"{book.source.id}-{module.module_id}-{exercise.number:02}",
+            type="multiple choice",
+            question=question.text,
+            choices=dict(question.choices),
+            answer=question.answer,
+            lesson=lesson,
+            split=split_of(lesson, splits),
+        )
+
+
+def split_of(lesson: str, splits: Splits) -> str:
+    """`dev` or `test`, by a hash of the seed and the chapter's name: a chapter's questions stay together."""
+    number = int(hashlib.sha256(f"{splits.seed}\0{lesson}".encode()).hexdigest()[:13], 16)
+    return "dev" if number < splits.dev * 16**13 else "test"
