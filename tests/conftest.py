@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -23,6 +24,8 @@ WORDS = {
     "browser": ("chromium",),
 }
 """What in the text of a test function shows a need."""
+hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("tests")  # no test fails because the machine is busy
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether the exhaustive forms of tests run too: `make nightly`."""
 
