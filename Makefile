@@ -15,6 +15,10 @@ test: .venv/.ready-dev ## run all tests
 	@.ci/environment system
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
+nightly: .venv/.ready-dev ## run all tests with their exhaustive forms
+	@.ci/environment system
+	EDU_RAG_NIGHTLY=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
 # The parts run side by side: mypy and the tests take a core each.
 check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-code check-tests
@@ -52,4 +56,4 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-dev: pyproject.toml constraints.txt .ci/locked-dev.txt .ci/environment
 	.ci/environment dev
 
-.PHONY: help demo site test check check-code check-tests lint format lock ci clean
+.PHONY: help demo site test nightly check check-code check-tests lint format lock ci clean

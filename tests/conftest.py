@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -22,6 +24,10 @@ WORDS = {
     "browser": ("chromium",),
 }
 """What in the text of a test function shows a need."""
+hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("tests")  # no test fails because the machine is busy
+NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
+"""Whether the exhaustive forms of tests run too: `make nightly`."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,6 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             found.add("slow")
         for marker in sorted(found):
             item.add_marker(marker)
+        if item.get_closest_marker("nightly") and not NIGHTLY:
+            item.add_marker(pytest.mark.skip(reason="an exhaustive form: `make nightly` runs it"))
 
 
 @pytest.fixture(scope="session", autouse=True)

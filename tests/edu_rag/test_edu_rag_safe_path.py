@@ -20,7 +20,9 @@ from edu_rag.safe_path import guard_children, spawning
 
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "edu_rag" / "mini"
-QUESTIONS = str(MINI / "questions.jsonl")
+QUESTIONS = "{data}/few.jsonl"
+N_QUESTIONS = 6
+"""A build of these takes a third of the time of one of all, and starts the same processes."""
 SHADOW = """
 import os
 os.write(os.open({marks!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666), (__name__ + "\\n").encode())
@@ -62,7 +64,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     ),
     "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
-    "compare": ("{data}/submissions/my-system", "{data}/submissions/blind-a", *SCORED, "--html", "{out}.html"),
+    "compare": ("{data}/submissions/my-system", "{data}/submissions/other-system", *SCORED, "--html", "{out}.html"),
     "power": ("--n", "100"),
     "explain": ("{data}/submissions/my-system", "MINI_0001", *SCORED, "--html", "{out}.html"),
     "pr": ("--base", "{data}/base", "--head", "{data}/head", *SCORED, "--report", "{out}.md"),
@@ -155,9 +157,11 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     system.mkdir(parents=True)
     (system / "submission.toml").write_text('name = "Mine"\nteam = "us"\ncommand = ["python", "system.py"]\n')
     (system / "system.py").write_text(SYSTEM)
-    shutil.copytree(ROOT / "submissions" / "blind-a", folder / "submissions" / "blind-a")
+    lines = (MINI / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    few = Path(QUESTIONS.format(data=folder))
+    few.write_text("".join(lines[:N_QUESTIONS]), encoding="utf-8")
     for words in (
-        ("build", "--questions", QUESTIONS, "--out", f"{folder}/dataset", str(MINI / "build.toml")),
+        ("build", "--questions", str(few), "--out", f"{folder}/dataset", str(MINI / "build.toml")),
         ("run", str(system), "--dataset", f"{folder}/dataset", "--no-cache", "--unsafe-no-sandbox"),
         ("score", str(system), "--dataset", f"{folder}/dataset", "--out", f"{folder}/results"),
     ):
@@ -165,6 +169,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             [sys.executable, "-m", "edu_rag", *words], cwd=ROOT, check=False, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
+    shutil.copytree(system, system.with_name("other-system"))
     for tree in ("base", "head"):
         (folder / tree / "submissions").mkdir(parents=True)
     return folder

@@ -128,7 +128,11 @@ def test_a_predictions_file_that_spends_its_budget_is_refused_with_one_error(
     assert remedy in line
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+SAMPLE = ("check a file", "rescore", "compare three", "explain a question")
+NAMES = [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.nightly) for name in COMMANDS]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_command_says_the_same_with_another_thread(name: str, world: World) -> None:
     words = [*COMMANDS[name], "--dataset", world.dataset]
     world.run(*words)  # what is only said where it is new

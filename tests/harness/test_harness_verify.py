@@ -26,13 +26,9 @@ WHEN = now_utc({"SOURCE_DATE_EPOCH": "946684800"})
 class Board:
     """A repository's submissions and results, scored, with a dataset."""
 
-    def __init__(self, folder: Path, dataset: Dataset, gold: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, dataset: Dataset) -> None:
         self.folder, self.dataset = folder, dataset
         self.submissions, self.results = folder / "submissions", folder / "results"
-        self.hand_in("oracle", gold)
-        self.hand_in("always-b", dict.fromkeys(gold, "b"))
-        self.hand_in("always-b", dict.fromkeys(gold, "b"), "test-stratified-12-seed-3")
-        self.score()
 
     def hand_in(self, slug: str, answers: Mapping[str, str], table: str = "test") -> Path:
         path = self.submissions / slug / "predictions" / "tiny-1.0.0" / f"{table}.jsonl"
@@ -60,9 +56,20 @@ class Board:
         return {str(path): path.read_bytes() for path in sorted(self.folder.rglob("*")) if path.is_file()}
 
 
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory, tiny: Dataset, gold: dict[str, str]) -> Board:
+    board = Board(tmp_path_factory.mktemp("scored"), tiny)
+    board.hand_in("oracle", gold)
+    board.hand_in("always-b", dict.fromkeys(gold, "b"))
+    board.hand_in("always-b", dict.fromkeys(gold, "b"), "test-stratified-12-seed-3")
+    board.score()
+    return board
+
+
 @pytest.fixture
-def board(tmp_path: Path, build_dataset: Callable[..., Dataset], tiny: Dataset, gold: dict[str, str]) -> Board:
-    return Board(tmp_path, tiny, gold)
+def board(tmp_path: Path, scored: Board) -> Board:
+    shutil.copytree(scored.folder, tmp_path, dirs_exist_ok=True)
+    return Board(tmp_path, scored.dataset)
 
 
 def test_a_board_that_nobody_touched_is_the_same_and_nothing_is_written(board: Board) -> None:

@@ -222,7 +222,7 @@ def test_no_comparison_is_wider_than_the_window_or_breaks_a_rule_of_axe(
     assert page.locator("article.flip:visible").count() == 10
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize("width", [390, pytest.param(1200, marks=pytest.mark.nightly)])
 def test_hostile_names_harm_no_comparison(browser: Any, base: str, width: int) -> None:
     address = f"{base}hostile/compare.html?a=hostile-00&b=hostile-"
     for other in ("04", "11", "13", "15"):
