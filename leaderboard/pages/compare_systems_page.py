@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jinja2
@@ -20,8 +20,7 @@ from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
 from leaderboard.questions.page_addresses import folder_of
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
 FORMAT = "edu-rag-compare-v1"
 PAGE = "compare.html"
@@ -58,11 +57,6 @@ class ComparedTable:
     def pairs(self) -> TablePairs:
         """Every pair, by place."""
         return pairs_of(self.cards)
-
-    @property
-    def made_from(self) -> list[object]:
-        """The inputs that its pairs depend on."""
-        return [self.table.key, [row.result.sha256 for row in self.rows]]
 
     @property
     def questions(self) -> str | None:
@@ -182,7 +176,7 @@ def _slice_files(compared: ComparedTable, exam: SiteExam) -> Iterator[tuple[str,
     yield str(compared.slices), msgspec.json.encode(slices_values(exam, compared.ids))
 
 
-def _ring(edition: Edition, table: Table) -> ComparedTable:
+def _compared(edition: Edition, table: Table) -> ComparedTable:
     group = next(group for group in edition.groups if group.key == table.key)
     exam = edition.exam_of(group)
     try:
@@ -192,21 +186,13 @@ def _ring(edition: Edition, table: Table) -> ComparedTable:
     return ComparedTable(table, exam, ids) if len(ids) == table.n else ComparedTable(table)
 
 
-def _seen(compared: ComparedTable) -> list[object]:
-    """The parts of the page that need more than scorecards."""
-    rows = [(row.name, row.rank, row.page, row.withdrawn, row.result.predictions is not None) for row in compared.rows]
-    return [*compared.made_from, compared.questions, compared.table.sample_text, rows]
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """compare.html with its index, and each table's pairs and slices; none where no table has a pair."""
-    compared_tables = [_ring(edition, table) for table in edition.board.tables if len(table.rows) > 1]
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """compare.html with its index, and each table's pairs and slices; nothing if no table has a pair."""
+    compared_tables = [_compared(edition, table) for table in edition.board.tables if len(table.rows) > 1]
     if not compared_tables:
         return
-    seen = [_seen(compared) for compared in compared_tables]
-    yield SitePart("compare", key_of(frame_of(edition), seen), partial(_page_files, compared_tables, pages))
+    yield from _page_files(compared_tables, pages)
     for compared in compared_tables:
-        yield SitePart(f"pairs/{compared.table.key.id}", key_of(compared.made_from), partial(_pair_files, compared))
+        yield from _pair_files(compared)
         if compared.exam is not None:
-            key = key_of(compared.table.key, compared.exam.dataset.id)
-            yield SitePart(f"slices/{compared.table.key.id}", key, partial(_slice_files, compared, compared.exam))
+            yield from _slice_files(compared, compared.exam)

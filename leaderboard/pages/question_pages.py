@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import jinja2
 from markupsafe import Markup
@@ -11,16 +10,13 @@ from markupsafe import Markup
 from edu_rag.look.bar_geometry import outcome_parts
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
-from leaderboard.questions.exam_pages import QuestionSite, key_text
+from leaderboard.questions.exam_pages import QuestionSite
 from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
 from leaderboard.questions.search_index import can_search, search_files
 from leaderboard.questions.shards import index_files
 from leaderboard.questions.system_rows import counts_at
 from leaderboard.questions.views import LETTER_OUTCOMES
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
-
-Files = Iterator[tuple[str, bytes]]
+from leaderboard.site_files import Files
 
 
 def _lesson_files(pages: jinja2.Environment, question_site: QuestionSite, at: int) -> Files:
@@ -66,29 +62,22 @@ def _top_files(pages: jinja2.Environment, exams: Sequence[SiteExam]) -> Files:
     yield TOP, pages.get_template("questions_list.html.j2").render(root="../", here=TOP, exams=shown).encode()
 
 
-def _exam_parts(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> Iterator[SitePart]:
-    question_site, frame = QuestionSite(edition, exam), frame_of(edition)
-    here = first_page(edition) or ""
-    whole = key_text([frame, question_site.made_from, here])
+def _exam_files(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> Files:
+    question_site = QuestionSite(edition, exam)
     try:
-        for at, page in enumerate(question_site.pages):
-            files = partial(_lesson_files, pages, question_site, at)
-            yield SitePart(f"{question_site.folder}/{page.slug}", key_of("lesson", whole, at), files)
+        for at in range(len(question_site.pages)):
+            yield from _lesson_files(pages, question_site, at)
     finally:
         question_site.leave()
-    yield SitePart(
-        f"{question_site.folder}/index", key_of("explorer", whole), partial(_explorer_files, pages, question_site, here)
-    )
+    yield from _explorer_files(pages, question_site, first_page(edition) or "")
     if can_search():
-        key = key_of("search", exam.dataset.id, exam.split)
-        yield SitePart(f"{question_site.folder}/search", key, partial(_search_files, question_site))
+        yield from _search_files(question_site)
 
 
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """All explorers, and the list of them where there are several."""
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """All explorers, and the list of them if there are several."""
     exams = list(edition.exams.values())
     for exam in exams:
-        yield from _exam_parts(edition, pages, exam)
+        yield from _exam_files(edition, pages, exam)
     if len(exams) > 1:
-        key = key_of(frame_of(edition), [(exam.dataset.id, exam.split) for exam in exams])
-        yield SitePart("questions", key, partial(_top_files, pages, exams))
+        yield from _top_files(pages, exams)

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,12 +52,6 @@ class QuestionSite:
         self._edition = edition
         self._coming: Generator[Lesson, None, None] | None = None
         self._next = 0
-
-    @property
-    def made_from(self) -> list[object]:
-        """The inputs of the files in addition to the frame of a page, in short."""
-        rows = [(one.table, one.slug, one.row.name, one.row.page, one.row.result.sha256) for one in self.asked]
-        return [self.exam.dataset.id, self.exam.split, rows, [one.row.result.predictions_print for one in self.asked]]
 
     @cached_property
     def tallied(self) -> NDArray[np.int32]:
@@ -154,8 +147,3 @@ class QuestionSite:
         self._stop()
         if "_pool" in self.__dict__:
             self._pool.dismiss()
-
-
-def key_text(made_from: object) -> str:
-    """The inputs of a key, encoded once for the many parts that share it."""
-    return msgspec.json.encode(made_from, order="deterministic").decode()
