@@ -1,6 +1,6 @@
 """Loopback web servers for bench/fetch.py: good pages with a latency, some thirty kinds of bad answers, a canary.
 
-Every server takes connections on the whole of 127.0.0.0/8, so that each host has an address of its own.
+Every server takes connections on the whole of 127.0.0.0/8, so that each host has its own address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The tables of docs/figures/house.md: what each sign is worth on the tuning questions, and where the system stands."""
+"""The tables of docs/figures/house.md: what each sign is worth on the tuning questions, and the system's place on the
+board.
+"""
 
 from __future__ import annotations
 

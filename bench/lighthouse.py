@@ -5,7 +5,7 @@ Usage: .venv/bin/python bench/page.py lighthouse [--only CATEGORY …] [--pages 
 Needs Debian's chromium and nodejs (18 or newer), and Lighthouse from npm:
     npm install --prefix FOLDER lighthouse@12.8.2        then give --lighthouse FOLDER
 The board has 500 made-up rows, as tests/leaderboard/test_leaderboard_board_size.py makes them; the other pages come
-from the made-up site of tests/leaderboard/whole_site.py. Both stand on loopback, gzipped as a static host sends them.
+from the made-up site of tests/leaderboard/whole_site.py. Both are served on loopback with gzip, as a static host would.
 Phones are simulated by Lighthouse's own defaults (slow 4G, a processor four times slower). Of several runs of a page
 the one with the median performance counts. Only performance depends on time: measure it on a quiet machine.
 """

@@ -8,7 +8,7 @@ the same twice (a minute for a hundred mutants). A mutant that hangs counts as k
 every survivor as its changed line, with the reason in bench/mutation_survivors.toml where no test could tell it from
 the original.
 
-mutmut leaves alone what stands outside functions (every regular expression and table; tests hold those to
+mutmut does not change code outside functions (every regular expression and table; tests hold those to
 docs/scoring-spec.md word for word) and decorated functions: here a cache's decorator becomes an assignment behind its
 function, and every run starts with empty caches.
 """
@@ -143,7 +143,7 @@ def _copy(group: Group, scratch: Path) -> None:
 
 
 def _mutmut(scratch: Path, *arguments: str) -> str:
-    """What a mutmut command prints; its own failure is told with what it printed."""
+    """The output of a mutmut command; if it fails, the error contains the output."""
     environment = {**os.environ, "PYTHONPATH": "", "EDU_RAG_ROOT": str(ROOT)}
     command = [sys.executable, "-m", "mutmut", *arguments]
     done = subprocess.run(command, cwd=scratch, env=environment, capture_output=True, text=True, check=False)

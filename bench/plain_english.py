@@ -47,7 +47,7 @@ _MARKED = re.compile(r"<!-- (\S+): begin -->.*?<!-- \1: end -->", re.DOTALL)
 _FENCED = re.compile(r"^(\s*)```.*?^\s*```[^\n]*$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]*`")
 _BLOCK = re.compile(r"^\s*(?:$|[-*#|>] ?|\d+\. )")
-_JINJA = re.compile(r"\{#.*?#\}|\{%.*?%\}|<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL)
+_JINJA = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\s*\|\s*")
 
 

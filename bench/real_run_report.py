@@ -27,7 +27,7 @@ PAIRS = (
     ("edu-rag-paper-qwen1b", "edu-rag-paper-gemma3"),
     ("sbert-overlap", "bm25-overlap"),
 )
-"""Who is tested against whom: with and without retrieval, likelihood and letter, large and small."""
+"""The pairs of systems that are tested: with and without retrieval, likelihood and letter, large and small."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -109,7 +109,7 @@ def _compare(first: Path, second: Path) -> dict[str, Any]:
 
 
 def crawl_table(sources: Mapping[str, Any]) -> str:
-    """The crawl's figures, those of EDU-RAG's Table 4 beside the paper's."""
+    """The crawl's figures, with those of EDU-RAG's Table 4."""
     rows: list[tuple[str, str, str]] = [
         ("questions", f"{sources['questions']:,}", "13,693 in TQA, 1,255 scored"),
         ("pages per question", f"{sources['pages_per_question']:.2f}", PAPER["pages per question"]),

@@ -6,7 +6,7 @@ Usage: .venv/bin/python bench/real_systems.py --out runs/tqa-val-build --models 
 sample of 500 questions, and those of them that the sample of 300 holds are written once more as predictions for it;
 systems with the 1.5B model are asked the sample of 300. bench/real_scores.py scores what comes out.
 
-A sandbox has a CPU cgroup of its own: on a busy machine `nice` does nothing for it, so let the machine be quiet.
+A sandbox has its own CPU cgroup: `nice` has no effect on it, so use a quiet machine.
 """
 
 from __future__ import annotations

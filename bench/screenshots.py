@@ -2,10 +2,10 @@
 
 Usage: .venv/bin/python bench/screenshots.py SITE --questions-of DEMO/site [--out docs/screenshots] [--only WORD …]
 
-Pictures that show questions are taken of a second site, the demo's, whose questions are ours: TQA's do not stand in
-this repository. Serves each site on loopback, opens its pages in Debian's chromium (pip install playwright) and writes
-one PNG each, of a palette of 256 colours: docs/ stays small. The pages are found in the site itself: the table with
-most systems, the first two of them that look at pages, a lesson, the largest page of a dataset.
+Pictures that show questions are taken of a second site, the demo's, whose questions are ours: TQA's are not in this
+repository. Serves each site on loopback, opens its pages in Debian's chromium (pip install playwright) and writes one
+PNG each, of a palette of 256 colours: docs/ stays small. The pages are found in the site itself: the table with most
+systems, the first two of them that look at pages, a lesson, the largest page of a dataset.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class Story:
         return self.play(step["run"], where, checkout, **given)
 
     def _merge(self, work: Path) -> str:
-        """What the code host does: a merge of main and the branch, under a name of its own."""
+        """What the code host does: a merge of main and the branch, under a separate name."""
         self.must(f"git clone --quiet --branch main {self.remote} {work}", self.out)
         self.must(f"git fetch --quiet {self.fork} mine && git merge --quiet --no-ff --no-edit FETCH_HEAD", work)
         self.must(f"git push --quiet origin HEAD:refs/pull/{self.pulls}/merge", work)
@@ -247,7 +247,7 @@ class Story:
         self.must("git push --quiet origin HEAD:main", self.out / f"pull-{self.pulls}" / "merging")
 
     def push_job(self) -> Path:
-        """The job on main: score, verify, site, Hub. Returns its workspace; the site lies beside it, in temp/site."""
+        """The job on main: score, verify, site, Hub. Returns its workspace; the site is next to it, in temp/site."""
         self.tell("\n## The job on main")
         workspace, temp = self.out / "board", self.out / "board-temp"
         temp.mkdir()

@@ -45,7 +45,7 @@ _ROOM = "make room and run the same command again to resume"
 
 
 def store_folder(out: Path) -> Path:
-    """Where the crawl store of a dataset lies: next to it, never inside. Raises ConfigError if there is no beside."""
+    """The folder of a dataset's crawl store: next to it, never inside. Raises ConfigError if `out` has no parent."""
     place = out if out.name not in ("", "..") else out.resolve()
     if not place.name:
         raise ConfigError(out, "cannot be a dataset folder", "name another --out")
@@ -95,7 +95,7 @@ def _write_config(folder: Path, inputs: Inputs, turn: Round) -> None:
 def write_inputs(folder: Path, inputs: Inputs, turn: Round) -> None:
     """Keep in the store what it was made from, so that a replay needs nothing else.
 
-    The settings come first: they say that this round is not finished, whatever a kill leaves of the rest.
+    The settings come first: they say that this round is not finished, even if a kill leaves the rest incomplete.
     """
     _write_config(folder, inputs, turn)
     _write_questions(folder, inputs)
@@ -243,7 +243,7 @@ def build(
     """Build the dataset folder `out` and its crawl store from question files; go on where the store has answers.
 
     `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
-    makes the next minor version, or `version`. Raises our errors for what a user can mend: unreadable questions,
+    makes the next minor version, or `version`. Raises our errors for what a user can fix: unreadable questions,
     unknown engines, an engine that stops answering, a disk that is full.
     """
     _check_names(config)

@@ -25,7 +25,7 @@ class RawResponse:
 class SearchResult:
     """What an engine said to one query. `urls` are in rank order and empty unless the state is `hits`.
 
-    `searched_at` is there where the engine said it at another time than now: in a recording.
+    `searched_at` is set if the engine answered at an earlier time: in a recording.
     """
 
     state: State

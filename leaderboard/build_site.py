@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -24,28 +24,27 @@ from leaderboard.pages import (
     system_pages,
 )
 from leaderboard.render import environment_of
-from leaderboard.site_parts import Earlier, SitePart, WrittenPart, write_parts
+from leaderboard.site_files import Files, write_files
 
-Kind = Callable[[Edition, jinja2.Environment], Iterator[SitePart]]
+Kind = Callable[[Edition, jinja2.Environment], Files]
 KINDS: Sequence[Kind] = (
-    board_page.parts,
-    compare_systems_page.parts,
-    plot_pages.parts,
-    dataset_pages.parts,
-    history_page.parts,
-    feed.parts,
-    question_pages.parts,
-    system_pages.parts,
-    assets.parts,
+    board_page.files,
+    compare_systems_page.files,
+    plot_pages.files,
+    dataset_pages.files,
+    history_page.files,
+    feed.files,
+    question_pages.files,
+    system_pages.files,
+    assets.files,
 )
-"""A kind of page is a function from the edition to parts; a kind that has nothing to show yields none."""
+"""A kind of page is a function from the edition to files; a kind that has nothing to show yields none."""
 
 
-def fill(edition: Edition, site: Path, earlier: Earlier | None = None) -> WrittenPart:
-    """Write all pages and files of an edition into an empty folder; unchanged parts come from the `earlier` one."""
+def fill(edition: Edition, site: Path) -> dict[str, str]:
+    """Write all pages and files of an edition into an empty folder; return their SHA-256 by path."""
     if (missing := missing_extra(edition)) is not None:
         say(str(missing))
     pages = environment_of(edition)
-    written = write_parts(chain.from_iterable(kind(edition, pages) for kind in KINDS), site, earlier)
-    last = write_parts(sitemap.parts(edition, pages, sorted(written.hashes)), site, earlier)
-    return WrittenPart(written.hashes | last.hashes, written.parts | last.parts, written.n_new + last.n_new)
+    written = write_files(chain.from_iterable(kind(edition, pages) for kind in KINDS), site)
+    return written | write_files(sitemap.files(edition, pages, list(written)), site)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,6 @@ import click
 if TYPE_CHECKING:
     from leaderboard.board.collect import ResultGroup
     from leaderboard.board.present import Board
-    from leaderboard.site_parts import WrittenPart
 
 
 def _lines(board: Board) -> list[str]:
@@ -91,11 +91,10 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     return without_predictions(found.groups, hidden)
 
 
-def _report(site: Path, written: WrittenPart) -> None:
+def _report(site: Path, files: Collection[str]) -> None:
     """Say what was written: the pages by name, the many by number."""
     from edu_rag.progress import say
 
-    files = sorted(written.hashes)
     for folder, what in (
         ("systems/", "page(s), one a system"),
         ("badges/", "badge(s) to link, one a system"),
@@ -110,8 +109,6 @@ def _report(site: Path, written: WrittenPart) -> None:
     for name in files:
         if "/" not in name:
             say(f"wrote {site / name}")
-    if written.n_new < len(written.parts):
-        say(f"{len(written.parts) - written.n_new:,} of {len(written.parts):,} parts are unchanged and were kept")
 
 
 @click.command()

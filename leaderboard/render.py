@@ -80,9 +80,3 @@ def nav_of(edition: Edition) -> list[Nav]:
     pairs = [Nav("compare.html", "Compare")] if any(len(table.rows) > 1 for table in edition.board.tables) else []
     first = [Nav("index.html", "Board"), Nav("plots.html", "Plots")]
     return [*first, *pairs, *asked, Nav("datasets.html", "Datasets"), Nav("history.html", "History")]
-
-
-def frame_of(edition: Edition) -> list[object]:
-    """The frame of every page, as the key of a page needs it."""
-    board = edition.board
-    return [nav_of(edition), board.dataset_ids, board.harnesses, edition.base_url, edition.repository]

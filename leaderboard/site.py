@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.progress import say
-from leaderboard.site_parts import Earlier, WrittenPart
 from leaderboard.swap import building, put_in_place
 
 MARKER = "site.json"
@@ -35,25 +34,6 @@ def _marker(site: Path) -> dict[str, Any]:
     return marker
 
 
-def _earlier(site: Path) -> Earlier | None:
-    """The present edition, as far as the next one may take parts from it."""
-    if not site.is_dir() or not any(site.iterdir()):
-        return None
-    marker = _marker(site)
-    parts = marker.get("parts")
-    return Earlier(site, parts, marker["files"]) if _are_parts(parts) else None
-
-
-def _are_parts(parts: object) -> TypeGuard[Mapping[str, Mapping[str, Any]]]:
-    """Whether a marker's parts can be read: parts of an older rule, or with edits, are made again."""
-    return isinstance(parts, dict) and all(
-        isinstance(part, dict)
-        and isinstance(part.get("files"), list)
-        and all(isinstance(f, str) for f in part["files"])
-        for part in parts.values()
-    )
-
-
 def check_apart(site: Path, given: Path) -> None:
     """Raise ConfigError if the site would be in a folder that it is made from, or the other way round."""
     here, there = site.resolve(), given.resolve()
@@ -76,9 +56,9 @@ def check_target(site: Path, results: Path) -> None:
 
 
 def write_site(
-    site: Path, results: Path, fill: Callable[[Path, Earlier | None], WrittenPart], tell: Callable[[str], None] = say
-) -> WrittenPart:
-    """Let `fill` write into a new folder, then put it at `site` in one step; return what was written.
+    site: Path, results: Path, fill: Callable[[Path], dict[str, str]], tell: Callable[[str], None] = say
+) -> dict[str, str]:
+    """Let `fill` write into a new folder, then put it at `site` in one step; return the SHA-256 of each file.
 
     Two builds at once do not disturb one another: the later one's site stays. Raises ConfigError if `site` must not
     be replaced, or its folder cannot be written.
@@ -87,8 +67,8 @@ def write_site(
     site = site.resolve()
     try:
         with building(site, MARKER) as new:
-            written = fill(new, _earlier(site))
-            write_json(new / MARKER, {"format": FORMAT, "files": written.hashes, "parts": written.parts})
+            written = fill(new)
+            write_json(new / MARKER, {"format": FORMAT, "files": written})
             put_in_place(new, site, lambda: check_target(site, results), tell)
     except OSError as error:
         raise ConfigError(

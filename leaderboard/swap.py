@@ -1,6 +1,11 @@
 """Putting one folder in another's place in a single step, and removing what killed builds left next to it.
 
-A reader by path sees the whole old folder or the whole new one at every moment. To read many files of one edition, open
+A reader by path sees the whole old folder or the whole new one at every moment. A plain rename cannot do that: it does
+not replace a folder that has files. A symbolic link could, but `--out` would then be a link to another folder, which
+uploads and archives do not follow, and an existing site could not become one. So the two folders are exchanged in one
+step (renameat2), and renamed one after the other only where the file system cannot exchange them.
+
+To read many files of one edition, open
 the folder, take a shared lock (flock) on that descriptor, and open the files through it (openat): an old edition is not
 removed while a process holds such a lock, nor within GRACE_S of its replacement.
 """

@@ -90,7 +90,7 @@ def together(found: Sequence[PagePassage], triplets: Sequence[PagePassage]) -> C
 
 
 def names_gold(context: Context, one: Asked) -> bool:
-    """Whether the words of the gold stand in the context, in order."""
+    """Whether the context contains the words of the gold in order."""
     line = f" {' '.join(words_of(context.text))} "
     return any(f" {gold} " in line for gold in one.golds)
 

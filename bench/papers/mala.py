@@ -34,7 +34,7 @@ CLAIMS = (("hybrid", "sparse"), ("hybrid", "dense"), ("dense", "sparse"))
 
 
 def systems_table(values: Mapping[str, Values]) -> str:
-    """The three systems beside the paper's figures."""
+    """The three systems and the paper's figures."""
     rows = []
     for name in SYSTEMS:
         mean = {metric: interval(values[name][metric]) for metric in (MAP, AP_MIN, NDCG)}

@@ -58,7 +58,7 @@ RATES = ("score", "accuracy", "hallucination", "missing")
 
 
 def data_part(data: Medquad, options: argparse.Namespace) -> str:
-    """Table 1 beside the data, and the bounds that the data sets."""
+    """Table 1 and the data, and the bounds that the data sets."""
     areas, n = data.by_focus(), len(data.questions)
     sizes = sorted(map(len, areas.values()), reverse=True)
     n_distinct = len(set(data.questions))
@@ -176,7 +176,7 @@ def latency_part(data: Medquad, options: argparse.Namespace) -> str:
 
 
 def answers_part(options: argparse.Namespace) -> str:
-    """The systems' scores on TQA, beside the same model without passages, and their differences."""
+    """The systems' scores on TQA, those of the same model without passages, and their differences."""
     exam = scored_runs.exam_of(options.run, options.sample)
     found = {slug: scored_runs.run_of(options.run, exam, slug) for slug in (*SLUGS, CONTROL)}
     outcomes = {slug: run.outcomes for slug, run in found.items() if run is not None}

@@ -246,7 +246,7 @@ def block(path: Path, seed: int, span: tuple[int, int]) -> Tally:
 
 
 def compare(path: Path, n: int, seed: int, jobs: int, say: Callable[[str], None]) -> Tally:
-    """Compare n submissions; `say` is told how far it is."""
+    """Compare n submissions; `say` is called with the progress."""
     spans = [(first, min(n, first + BLOCK)) for first in range(0, n, BLOCK)]
     work = partial(block, path, seed)
     tally = Tally()

@@ -13,7 +13,10 @@ from edu_rag.names import Version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Where a store stands. Invariants: round 0 is the first crawl; `is_finished`: everything asked was answered."""
+    """The round that a store is in.
+
+    Invariants: round 0 is the first crawl; `is_finished`: everything asked was answered.
+    """
 
     number: int = 0
     version: str = "1.0.0"
@@ -31,7 +34,7 @@ def next_minor(version: str) -> str:
 
 
 def round_of(made_with: dict[str, Any]) -> Round:
-    """The round that a store's config.json tells of. Raises ValueError if it tells nonsense.
+    """The round that a store's config.json names. Raises ValueError if its values make no sense.
 
     A store of the first schema says nothing: it is in its first round, and whether that is finished shows when its
     URLs are counted.

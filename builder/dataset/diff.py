@@ -170,7 +170,7 @@ def _demanded(config: str, what: str, changed: list[str]) -> Step:
 
 
 def _metadata(old: Dataset, new: Dataset) -> list[str]:
-    """What differs in the manifests besides rows: names of fields, files and folders that are not tables."""
+    """What differs in the manifests, rows excepted: names of fields, files and folders that are not tables."""
     names = [n for n in ("name", "builder", "config_sha256", "sources") if _of(old, n) != _of(new, n)]
     files = {name for dataset in (old, new) for name in dataset.manifest.files if not name.endswith(".parquet")}
     files.discard("CHANGES.md")

@@ -129,7 +129,7 @@ def _note(store: Path, entry: TakeDown) -> None:
 
 def run_takedown(request: TakedownRequest) -> dict[str, Any]:
     """Do what the request asks and say what was done, as JSON-ready values. Raises DataError if nothing matches.
-    A page that is already removed is not a fault: `already` says so.
+    A page that is already removed is not a fault: `already` reports it.
 
     The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring
     the page back.

@@ -1,8 +1,8 @@
 """Method true-false-v1: a sentence bears on a true/false statement when it speaks of the same, and takes a side.
 
 It is about the same subject: the share of the weight of the statement's content words that it holds (Snowball stems; a
-word weighs its inverse sentence frequency on the page), plus COVER of the share of its own weight that this is, is at
-least THRESHOLD. It takes a side by comparing it with the statement:
+word weighs its inverse sentence frequency on the page), plus COVER times the share of the sentence's weight that this
+is, is at least THRESHOLD. It takes a side by comparing it with the statement:
 
 * it *agrees* when both or neither deny ("not", "never", "without", "only" …), no word of the one is the opposite of a
   word of the other, and no number of the statement is exchanged;

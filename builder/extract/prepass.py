@@ -27,7 +27,7 @@ _LEVEL_NAMES = {"sup": "sup", "superscript": "sup", "super": "sup", "sub": "sub"
 def superscript(text: str, after: str, before: str = "") -> str:
     """A raised text in plain characters: ⁸, ^(n+1), °, or "th" of an ordinal.
 
-    `after` is what the text stands after, `before` what follows it.
+    `after` is the text before it, `before` the text that follows it.
     """
     plain = "".join(text.split())
     if not plain:

@@ -98,7 +98,7 @@ def _said(text: str) -> str:
 
 
 def _made(card: ScoreCard) -> str:
-    """Who made the predictions, as far as the harness or the maintainers know."""
+    """The maker of the predictions, as far as the harness or the maintainers know."""
     if card.caps and card.caps.get("sandbox") != "none":
         return "made by the benchmark's harness in its sandbox"
     if card.caps or card.rerun.get("own") is True:

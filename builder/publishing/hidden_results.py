@@ -1,4 +1,4 @@
-"""Splits whose gold is not public: of their results, nothing goes out that tells the gold of a single question.
+"""Splits whose gold is not public: nothing of their results is published that reveals the gold of a single question.
 
 A rule is `SPLIT`, for every dataset, or `NAME/SPLIT`, for all versions of one: versions share their questions.
 """

@@ -48,7 +48,7 @@ def _json(value: object) -> str:
 
 
 def scorecard_row(card: ScoreCard, entry: ResultEntry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
-    """One scorecard as a row. Of a hidden split, whatever could tell a single question's gold stays empty.
+    """One scorecard as a row. For a hidden split, every field that could reveal a single question's gold stays empty.
 
     The contact of a team is left out: it was given for this repository, not for the world to collect.
     """

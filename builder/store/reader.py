@@ -197,7 +197,7 @@ def open_warc(folder: Path) -> WarcFile:
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
-    """What `read` returns; whatever says that the index at `path` is damaged becomes one DataError."""
+    """The result of `read`; every error that shows damage of the index at `path` becomes one DataError."""
     try:
         return read()
     except DAMAGE as error:

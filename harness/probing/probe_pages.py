@@ -158,7 +158,8 @@ def _by_leaving(pages: Sequence[WebPage], telling: frozenset[str], question_id: 
 
 def _noise(source: ProbeSource, pool: Sequence[WebPage], question_id: str, seed: int) -> list[WebPage]:
     """Half as many pages as the question has: of the pages in order of id, number `draw(seed, "noise", question_id,
-    i)`, as an integer, modulo their number, for i = 0, 1, …, leaving out what tells of the question or was taken.
+    i)`, as an integer, modulo their number, for i = 0, 1, …, leaving out pages that are about the question or were
+    taken.
     """
     n = len(source.pages[question_id]) // 2
     taken: dict[str, WebPage] = {}

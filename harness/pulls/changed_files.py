@@ -243,7 +243,7 @@ class _Pull:
                 yield SubmissionError(one.name, what, "leave it out")
 
     def _not_a_withdrawal(self) -> list[EduRagError]:
-        """What changed in submission.toml besides `withdrawn`, or why that is not a withdrawal."""
+        """Other changes in submission.toml than `withdrawn`, or why it is not a withdrawal."""
         where = f"{self.prefix}{FILE_NAME}"
         try:
             old, new = _settings(self.base, self.slug), _settings(self.head, self.slug)

@@ -63,9 +63,9 @@ class Manner:
     """How a system is asked.
 
     `seed` is that of the asking order; `fresh` asks all again, even if an interrupted run or the cache holds answers;
-    `limits` replace the submission's own; `passed` names variables of `environment` that the system gets besides the
-    harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs the
-    system without one, with all of this user's rights; `hidden` are folders that must not show in it.
+    `limits` replace the submission's own; `passed` names variables of `environment` that the system gets in addition to
+    the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs
+    the system without one, with all of this user's rights; `hidden` are folders that must not show in it.
     """
 
     seed: int = 0

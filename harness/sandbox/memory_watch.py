@@ -56,7 +56,7 @@ class MemoryWatch:
     def _look(self, members: Members) -> float:
         """End what is over the cap; return how soon to look again.
 
-        The quick sum is never too little: only where it is over, pages that are shared are told apart.
+        The quick sum is never too small. Only if it is over the cap, shared pages are counted once.
         """
         at_most = members.memory_at_most()
         if at_most <= self._cap_bytes:

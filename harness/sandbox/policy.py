@@ -52,7 +52,7 @@ _COVER_BYTES = 4_096
 def words(
     runtime: Runtime, stage: StagedFolder, caps: Caps, environment: Mapping[str, str], *, staged: Mapping[Path, Path]
 ) -> list[str]:
-    """Everything that bubblewrap is told but descriptors and the command, in the order in which it is done.
+    """All arguments of bubblewrap except descriptors and the command, in the order in which it applies them.
 
     `staged` are sources that root has mounted elsewhere because nobody cannot reach them.
     """

@@ -25,7 +25,7 @@ for group in $groups; do kill -s KILL -- "$group"; done
 
 
 class Guard:
-    """A shell in a session of its own that kills the process groups it watches once we are gone."""
+    """A shell in a separate session that kills the process groups it watches once we are gone."""
 
     def __init__(self, shell: subprocess.Popen[bytes]) -> None:
         self._shell = shell

@@ -25,7 +25,7 @@ _SOCKET_BYTES, _DESCRIPTOR_BYTES, _FILE_BYTES = 256 << 10, 32 << 10, 2 << 10
 class Taken(NamedTuple):
     """Memory in bytes, of which `twin_bytes` may be counted twice: two processes, `twins`, tell nearly the same.
 
-    A process between vfork and its new program is its parent's double, and tells the very memory of its parent.
+    A process between vfork and its new program is a copy of its parent and reports its parent's memory.
     """
 
     n_bytes: int
@@ -34,7 +34,7 @@ class Taken(NamedTuple):
 
 
 class Members:
-    """What runs in a sandbox, whoever its parents are by now; to be closed."""
+    """The processes of a sandbox, also those with new parents; close it at the end."""
 
     def __init__(self, first: int, root: int, processes: int) -> None:
         self._first = first
@@ -106,7 +106,7 @@ class Members:
         return sum(map(_ticks, shown)) / os.sysconf("SC_CLK_TCK")
 
     def _files_bytes(self) -> int:
-        """What lies in /tmp and /dev/shm, which are memory."""
+        """The bytes in /tmp and /dev/shm, which are memory."""
         return sum(_used(self._root, place).n_bytes for place in _IN_MEMORY)
 
     def _kernel_bytes(self) -> int:
@@ -202,7 +202,7 @@ def _used(root: int, place: str) -> _Used:
 
 
 def members_below(first: int) -> Members | None:
-    """Those of the sandbox whose process 1 has this number outside; None until it has a /proc of its own."""
+    """Those of the sandbox whose process 1 has this number outside; None until it has its own /proc."""
     with contextlib.ExitStack() as stack:
         try:
             root = os.open(f"/proc/{first}/root", os.O_PATH | os.O_DIRECTORY)

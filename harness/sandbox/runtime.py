@@ -1,4 +1,4 @@
-"""What a system sees besides its own folder: programs, the interpreter, models, and our code for systems."""
+"""What a system sees outside its folder: programs, the interpreter, models, and our code for systems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from edu_rag.errors import SandboxError
 
 HOME = Path(__file__).resolve().parents[2]
-"""The folder that our packages lie in."""
+"""The folder of our packages."""
 FOR_SYSTEMS = ("edu_rag", "baselines")
 NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard")
 WITH_GOLD = "edu_rag/mini"
@@ -22,7 +22,7 @@ _OF_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share",
 """Not /usr/src, where images keep what they work on."""
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", "HF_HOME")
-"""Variables that say where something lies outside; inside it lies elsewhere, or nowhere."""
+"""Variables that name a place outside the sandbox; inside, the place is another or does not exist."""
 
 
 class Mount(NamedTuple):
@@ -66,7 +66,7 @@ def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
 
 
 def _prefixes() -> Iterator[Mount]:
-    """What Python itself has in its folders: next to it may lie a checkout, a home, or all of the machine (`/`)."""
+    """Python's own files in its folders: a checkout, a home or the whole machine may be next to them (`/`)."""
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
         for name in _OF_PYTHON if Path(prefix) != Path("/") else ():  # there its parts are those of `_top`
             yield from _both(Path(prefix) / name)
@@ -75,7 +75,7 @@ def _prefixes() -> Iterator[Mount]:
 def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, list[Path]]]:
     """The variable that names a folder of models, the folder, and what of it is shown.
 
-    Of the Hub's cache only models: next to them lie datasets, perhaps this one with its gold, and the user's token.
+    Only models of the Hub's cache: datasets, perhaps this one with its gold, and the user's token are next to them.
     """
     cache = Path(environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "/nonexistent")) / ".cache")
     models = Path(environment.get("EDU_RAG_MODELS") or cache / "edu-rag" / "models")

@@ -47,7 +47,7 @@ ABSENT = (
 WITHOUT_EFFECT = ("sync", "syncfs")
 """Answered as if done: they would write out the disks of the whole machine, as often as somebody likes."""
 _CLONE3 = 435
-"""Its flags lie in memory, where no filter looks: it answers ENOSYS, and libraries fall back to clone."""
+"""Its flags are in memory, which a filter cannot read. It answers ENOSYS, and libraries fall back to clone."""
 _FIRST_NEW, _LAST_NEW = 452, 600
 _KNOWN_NEW = frozenset({452, 453, 454, 455, 456, 462})
 """fchmodat2, map_shadow_stack, futex_wake, futex_wait, futex_requeue, mseal; the other new ones answer ENOSYS."""
@@ -64,7 +64,7 @@ _FAMILIES = (1, 2, 10)
 _UDP = 17
 """Of the protocols that have sockets without rights, the last that a system needs; TCP is 6."""
 _DATAGRAM_CONGESTION = 6
-"""SOCK_DCCP. It, and protocols such as SCTP, are modules that the kernel loads for whoever asks."""
+"""SOCK_DCCP. It, and protocols such as SCTP, are modules that the kernel loads on anybody's request."""
 _LARGE_PAGES = 41
 """prctl: PR_SET_THP_DISABLE."""
 _CORE = 4

@@ -79,7 +79,7 @@ def _own_folder(root: Path) -> Iterator[Path]:
 def _sweep(root: Path) -> None:
     """Remove folders of ours that runs left which were killed: a run that lives holds its own locked.
 
-    A lock tells it also of a run in another container that shares this place, where numbers of processes tell nothing.
+    A lock also works for a run in another container that shares this place, where process ids mean nothing.
     """
     for folder in root.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:

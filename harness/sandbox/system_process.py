@@ -54,7 +54,7 @@ class Launcher(Protocol):
 
 
 class PlainProcess:
-    """A child process in a session of its own, so that its whole family can be ended at once."""
+    """A child process in its own session, so that all its descendants can be ended at once."""
 
     def __init__(self, words: Sequence[str], cwd: Path, environment: Mapping[str, str], stderr_fd: int) -> None:
         self._child = subprocess.Popen(  # noqa: S603 - running the submission's command is the purpose

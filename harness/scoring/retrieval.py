@@ -28,7 +28,7 @@ TREC_NAMES: Mapping[str, str] = {
 }
 """trec_eval's measures with a cut-off, and what our scorecards call them."""
 DECIMALS = 10
-"""What a scorecard keeps of a mean: below lies what the order of additions may change."""
+"""Decimals of a mean that a scorecard keeps: the order of additions may change later ones."""
 _Z = NormalDist().inv_cdf(0.975)
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
@@ -116,7 +116,8 @@ def mean_with_interval(values: Sequence[float], clusters: Sequence[int] = ()) ->
 
     The standard error is the cluster-robust one of a mean (Liang & Zeger 1986, with the factor G / (G - 1)):
     sqrt(G / (G - 1) * sum over G clusters of (sum of deviations)^2) / n. `clusters` numbers each value's cluster, -1
-    for one of its own; without it each value is one. A single cluster says nothing of the error: the interval is 0 … 1.
+    for a value that is its own cluster; without it each value is one. A single cluster says nothing of the error: the
+    interval is 0 … 1.
     """
     import numpy as np
 
@@ -124,7 +125,7 @@ def mean_with_interval(values: Sequence[float], clusters: Sequence[int] = ()) ->
 
 
 def _numbered(clusters: Sequence[int], n: int) -> Numbers:
-    """The cluster of each of n values, with a number of its own for each that has none."""
+    """The cluster of each of n values, with a new number for each that has none."""
     import numpy as np
 
     numbers, own = np.asarray(clusters or [-1] * n), np.arange(n)

@@ -58,8 +58,8 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
 class Origin(NamedTuple):
     """Where predictions come from.
 
-    The hash of their file, the dataset they were made on where that is another version, what is believed of what lies
-    next to them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
+    The hash of their file, the dataset they were made on where that is another version, which files next to them are
+    trusted, the result of the probes there, the hash of the system's files, and the questions declared as overlap.
     """
 
     sha256: str = ""

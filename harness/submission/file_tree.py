@@ -14,9 +14,9 @@ from edu_rag.errors import SubmissionError
 
 Kind = Literal["file", "folder", "link", "special", "unreadable", "crowded"]
 MAX_SHOWN = 20
-"""Faults of one kind that are told; the rest is counted."""
+"""Faults of one kind that are listed; the rest is counted."""
 MAX_IN_FOLDER = 20_000
-"""Entries that one folder may have: of more not even the first are told, since which are is the file system's whim."""
+"""Entries that one folder may have. Of more, not even the first are listed: the file system decides which they are."""
 MAX_NAME_SHOWN = 200
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/")
 
@@ -56,7 +56,7 @@ def raw(name: str) -> bytes:
 
 
 def place(root: Path, name: str) -> bytes:
-    """Where an entry of a tree lies."""
+    """The place of an entry in a tree."""
     return os.fsencode(root) + b"/" + raw(name)
 
 

@@ -1,4 +1,4 @@
-"""A submission folder: submission.toml, the plainness of its files, and where its predictions lie."""
+"""A submission folder: submission.toml, its files, which must be plain, and the places of its predictions."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def open_submission(folder: Path) -> Submission:
 
 
 def _settings(path: Path) -> SubmissionFile:
-    """Read submission.toml, faults with their lines; a command written as one text is told with its right spelling."""
+    """Read submission.toml, faults with their lines; for a command in one text, the fault shows the right form."""
     try:
         return read_toml(path, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except FaultsError as error:
@@ -159,7 +159,7 @@ def behind_link(path: Path, folder: Path) -> bool:
 
 
 def partial_path(predictions: Path) -> Path:
-    """Where the answers of a run that is not finished lie."""
+    """The file of the answers of an unfinished run."""
     return predictions.with_name(predictions.name + ".partial")
 
 
@@ -202,7 +202,7 @@ def sample_in(predictions: Path) -> Sample | None:
 
 
 def submission_of(path: Path) -> Submission | None:
-    """The submission that a predictions file lies in (`SLUG/predictions/DATASET/FILE`), or None."""
+    """The submission that contains a predictions file (`SLUG/predictions/DATASET/FILE`), or None."""
     folder = Path(os.path.abspath(path)).parents  # noqa: PTH100 - as above
     if len(folder) < 3 or folder[1].name != "predictions" or not (folder[2] / FILE_NAME).is_file():
         return None

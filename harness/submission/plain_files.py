@@ -49,7 +49,7 @@ class _Manner(NamedTuple):
 
 
 def in_predictions(name: str) -> bool:
-    """Whether a name of a submission's tree lies in its predictions."""
+    """Whether a name of a submission's tree is in its predictions."""
     return name.startswith(f"{PREDICTIONS}/")
 
 
@@ -67,7 +67,7 @@ def is_leftover(name: str) -> bool:
 
 
 def is_ignored(entry: TreeEntry) -> bool:
-    """What Python and our own commands leave on one's own machine; git ignores it, and so do we there."""
+    """Files that Python and our commands leave on a local machine; git ignores them, and so do we there."""
     return entry.last in _CACHES or entry.last.endswith(_COMPILED) or is_leftover(entry.name)
 
 
@@ -113,7 +113,7 @@ def _kind_fault(entry: TreeEntry) -> Fault | None:
 
 
 def _content_fault(root: Path, entry: TreeEntry) -> Fault | None:
-    """What a file is by its first bytes, whatever its name says."""
+    """The kind of a file by its first bytes, not by its name."""
     most = most_bytes(entry.name)
     if entry.size > most:
         what = f"has {megabytes(entry.size)}, and {megabytes(most)} is the most that such a file may have"
@@ -179,7 +179,7 @@ def _sums(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
 
 
 def _empty(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
-    """Empty folders: git holds none, so in a checkout one is a submodule, whose files lie elsewhere."""
+    """Empty folders: git has none, so in a checkout one is a submodule, whose files are elsewhere."""
     names = [entry.name for entry in entries if entry.kind == "folder"]
     parents = {entry.name.rpartition("/")[0] for entry in entries}
     for name in names:
@@ -189,14 +189,14 @@ def _empty(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
 
 
 def _enters(entry: TreeEntry) -> bool:
-    """Folders that are worth reading: neither too deep, nor refused by name, with all that lies in them."""
+    """Folders that are worth reading: neither too deep, nor refused by name, with all their entries."""
     return _kind_fault(entry) is None and _name_fault(entry) is None and entry.last not in _CACHES
 
 
 def plain_faults(folder: Path, *, handed_in: bool = False) -> list[Fault]:
     """Everything that keeps a submission's folder from being plain; it stops behind MAX_ENTRIES names.
 
-    `handed_in`: as a pull request brings it; on one's own machine what git ignores is not a fault.
+    `handed_in`: as a pull request brings it; on a local machine, files that git ignores are not a fault.
     """
     if folder.is_symlink():
         return [Fault("link", "", "is a link", "put the folder itself there")]

@@ -42,7 +42,7 @@ MAX_FAULTY_LINES = 1_000
 def _quick(line: bytes) -> Prediction | None:
     """A faultless, plain line, read in a fifth of the time; None sends the line through the strict reader.
 
-    No key is unknown or repeated where each known key stands at most once and no other `":` stands anywhere: a quote
+    No key is unknown or repeated if each known key occurs at most once and no other `":` occurs: a quote
     within a text is written `\\"`, so a text cannot hold a key, and `":` within one only sends the line to the strict
     reader.
     """
@@ -73,7 +73,7 @@ def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
 
 
 def _parsed(line: bytes) -> tuple[list[RecordError], str | None, Prediction | None]:
-    """A line's faults, the question it names as far as that can be told, and its prediction if it has no fault."""
+    """A line's faults, the question it names if it can be read, and its prediction if it has no fault."""
     if not line.strip():
         return [RecordError("line", "is blank", "remove it")], None, None
     quick = _quick(line)
@@ -124,7 +124,7 @@ def _faultless(path: Path, known: Collection[str]) -> Iterator[Prediction]:
 def predictions_within(path: Path, known: Collection[str]) -> dict[str, Prediction]:
     """As `read_predictions`, by a child with the budget of `edu_rag.budget` if the file is not small.
 
-    Raises BudgetError too. How the answers read costs time as well: who reads them does that in a child of its own.
+    Raises BudgetError too. Reading the answers costs time too: callers do that in a separate child.
     """
     if is_inside() or (path.is_file() and path.stat().st_size <= SMALL_BYTES):
         return read_predictions(path, known)

@@ -48,7 +48,7 @@ class RunRecord:
 
 
 def record_path(predictions: Path) -> Path:
-    """Where the record of a predictions file lies: `test.run.json` beside `test.jsonl`."""
+    """The place of a predictions file's record: `test.run.json` beside `test.jsonl`."""
     return predictions.with_suffix(".run.json")
 
 
@@ -87,6 +87,6 @@ def same_system(first: RunRecord, second: RunRecord) -> bool:
 
 
 def is_measured(predictions: Path) -> bool:
-    """Whether the harness made these very bytes, so that the latencies are its own: the record next to them says so."""
+    """Whether the harness made these bytes, so that the latencies are measured: the record next to them proves it."""
     record = read_run_record(predictions)
     return record is not None and record.predictions_sha256 == file_sha256(predictions)

@@ -32,7 +32,7 @@ _NO_COMMAND = """\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What a new submission is to say of itself; what is left empty stays the template's, which `check` tells."""
+    """The facts of a new submission; an empty one keeps the template's text, which `check` reports."""
 
     name: str = ""
     team: str = ""
@@ -71,7 +71,7 @@ def _line(key: str, value: object, found: re.Match[str]) -> str:
 
 
 def _filled(template: str, wishes: Wishes) -> str:
-    """The template's text with the wished values in place of its own; what each line is for stays behind it."""
+    """The template's text with the given values; the comment of each line stays."""
     text = _HEAD + re.sub(r"\A(?:#.*\n)+", "", template)
     for key, value in wishes.values.items():
         line = re.compile(rf'^{key} = (?:"[^"\n]*"|\[[^\]\n]*\])( *#.*)?$', re.MULTILINE)

@@ -31,7 +31,7 @@ class Rerun:
     """One line of reruns.jsonl: what maintainers know of one predictions file of one system.
 
     `own`: the file itself is of a maintainers' run, so its latencies are the harness's and `caps` were in force.
-    Otherwise a stranger handed it in, and maintainers asked its system `n` questions (all of the file's, or `sample`)
+    Otherwise a stranger submitted it, and maintainers asked its system `n` questions (all of the file's, or `sample`)
     again, of which `n_same` were answered alike; `caps` were in force then. `system_sha256` is over the system's own
     files at that time. `latency_s` is what the run took, in seconds by the names of `cost`, where it was not own.
 
@@ -81,7 +81,7 @@ class Trust(NamedTuple):
     """What is believed of one predictions file: are its latencies measured, under which caps was it made, are the
     probes next to it looked at, how did a re-run go.
 
-    `doubts` say what was found to be wrong; `unvouched` is whether a record or probes lie there without a voucher.
+    `doubts` say what was found to be wrong; `unvouched` is whether there are a record or probes without a voucher.
     """
 
     measured: bool = False
@@ -93,7 +93,7 @@ class Trust(NamedTuple):
 
 
 class Vouched:
-    """Who vouches for predictions: nobody, one's own machine, or the lines of reruns.jsonl."""
+    """The source of trust in predictions: nothing, the local machine, or the lines of reruns.jsonl."""
 
     def __init__(self, lines: Iterable[Rerun] = (), *, own_machine: bool = False) -> None:
         self.own_machine = own_machine
@@ -123,7 +123,7 @@ class Vouched:
 NOBODY = Vouched()
 """Nobody vouches: what is next to predictions may be forged, so only the predictions count."""
 OWN_MACHINE = Vouched(own_machine=True)
-"""One's own machine, where one's own run record and probes are believed."""
+"""A local machine, where the local run record and probes are trusted."""
 
 
 def rerun_facts(line: Rerun) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def read_reruns(path: Path) -> list[Rerun]:
 
 
 def vouched_by(path: Path | None) -> Vouched:
-    """Who vouches according to a reruns.jsonl; nobody if there is none. Raises DataError."""
+    """The source of trust that a reruns.jsonl gives; nothing if there is none. Raises DataError."""
     return NOBODY if path is None else Vouched(read_reruns(path))
 
 

@@ -64,13 +64,6 @@ class Result:
     predictions: Path | None
 
     @property
-    def predictions_print(self) -> str | None:
-        """The SHA-256 of its predictions, read from the file where the scorecard names none; None without a file."""
-        if self.predictions is None:
-            return None
-        return self.card.predictions_sha256 or file_sha256(self.predictions)
-
-    @property
     def key(self) -> TableKey:
         """The table it belongs to."""
         return TableKey(

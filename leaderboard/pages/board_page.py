@@ -16,8 +16,7 @@ from leaderboard.board.present import Board, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.compare_systems_page import compare_link
 from leaderboard.questions.page_addresses import explorer_of
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
 EMBEDDED = ("rank", "system", "team", "score", "axis", "outcomes")
 """The columns of a table that is embedded in another page."""
@@ -85,20 +84,10 @@ def _data(board: Board, stem: str) -> Iterator[tuple[str, bytes]]:
     yield f"{stem}.parquet", board_parquet(board)
 
 
-def _files(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """index.html, embed.html, embed/, and the rows as data: board.json, board.csv, board.parquet and tables/."""
     board = edition.board
     yield from _pages(edition, pages)
     yield from _data(board, "board")
     for table in board.tables:
         yield from _data(replace(board, tables=[table]), f"tables/{table.key.id}")
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """index.html, embed.html, embed/, and the rows as data: board.json, board.csv, board.parquet and tables/."""
-    board = edition.board
-    # What a row says is in its scorecard, save what only the whole board knows.
-    rows = [(row.result.sha256, row.badges, row.rank, row.clean) for table in board.tables for row in table.rows]
-    whole = [(table.sample_text, table.detectable, table.dataset_ids) for table in board.tables]
-    links = [tuple(leads) for leads in links_of(edition).values()]
-    key = key_of(frame_of(edition), board_values(board), rows, whole, links)
-    yield SitePart("board", key, lambda: _files(edition, pages))

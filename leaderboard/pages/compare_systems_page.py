@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jinja2
@@ -20,8 +20,7 @@ from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
 from leaderboard.questions.page_addresses import folder_of
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
 FORMAT = "edu-rag-compare-v1"
 PAGE = "compare.html"
@@ -34,7 +33,7 @@ MAX_TEAM = 60
 
 
 @dataclass(frozen=True)
-class Ring:
+class ComparedTable:
     """A table with two systems at least, and its pairs, tested when first asked for.
 
     `exam` and `ids` are the questions behind its outcome letters, None and empty if the site does not show them.
@@ -58,11 +57,6 @@ class Ring:
     def pairs(self) -> TablePairs:
         """Every pair, by place."""
         return pairs_of(self.cards)
-
-    @property
-    def made_from(self) -> list[object]:
-        """The inputs that its pairs depend on."""
-        return [self.table.key, [row.result.sha256 for row in self.rows]]
 
     @property
     def questions(self) -> str | None:
@@ -145,66 +139,60 @@ def _system(row: Row) -> dict[str, Any]:
     }
 
 
-def _table(ring: Ring) -> dict[str, Any]:
-    n_units, method = ring.pairs.units
+def _table(compared: ComparedTable) -> dict[str, Any]:
+    n_units, method = compared.pairs.units
     return {
-        "id": ring.table.key.id,
-        "title": ring.title,
-        "asked": ring.table.sample_text,
-        "n": ring.table.n,
+        "id": compared.table.key.id,
+        "title": compared.title,
+        "asked": compared.table.sample_text,
+        "n": compared.table.n,
         "n_units": n_units,
-        "n_pairs": ring.n_pairs,
+        "n_pairs": compared.n_pairs,
         "interval_method": method,
-        "caveats": caveats(ring.cards, ring.pairs),
-        "questions": ring.questions,
-        "slices": ring.slices,
-        "systems": [_system(row) for row in ring.rows],
+        "caveats": caveats(compared.cards, compared.pairs),
+        "questions": compared.questions,
+        "slices": compared.slices,
+        "systems": [_system(row) for row in compared.rows],
     }
 
 
-def _page_files(rings: Sequence[Ring], pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
+def _page_files(compared_tables: Sequence[ComparedTable], pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
     template = pages.get_template("compare.html.j2")
-    shown = template.render(root="", here=PAGE, rings=rings, BEST=BEST, ALPHA=ALPHA, compare_link=compare_link)
+    shown = template.render(
+        root="", here=PAGE, compared_tables=compared_tables, BEST=BEST, ALPHA=ALPHA, compare_link=compare_link
+    )
     yield PAGE, shown.encode()
-    yield INDEX, msgspec.json.encode({"format": FORMAT, "tables": [_table(ring) for ring in rings]})
+    yield INDEX, msgspec.json.encode({"format": FORMAT, "tables": [_table(compared) for compared in compared_tables]})
 
 
-def _pair_files(ring: Ring) -> Iterator[tuple[str, bytes]]:
-    cards = ring.cards
-    for at, row in enumerate(ring.rows):
-        name = f"pairs/{ring.table.key.id}/{row.result.card.system.slug}.json"
-        yield name, msgspec.json.encode(pair_values(cards, ring.pairs, at))
+def _pair_files(compared: ComparedTable) -> Iterator[tuple[str, bytes]]:
+    cards = compared.cards
+    for at, row in enumerate(compared.rows):
+        name = f"pairs/{compared.table.key.id}/{row.result.card.system.slug}.json"
+        yield name, msgspec.json.encode(pair_values(cards, compared.pairs, at))
 
 
-def _slice_files(ring: Ring, exam: SiteExam) -> Iterator[tuple[str, bytes]]:
-    yield str(ring.slices), msgspec.json.encode(slices_values(exam, ring.ids))
+def _slice_files(compared: ComparedTable, exam: SiteExam) -> Iterator[tuple[str, bytes]]:
+    yield str(compared.slices), msgspec.json.encode(slices_values(exam, compared.ids))
 
 
-def _ring(edition: Edition, table: Table) -> Ring:
+def _compared(edition: Edition, table: Table) -> ComparedTable:
     group = next(group for group in edition.groups if group.key == table.key)
     exam = edition.exam_of(group)
     try:
         ids = exam.ids(table.key.sample) if exam else []
     except ConfigError:  # a sample of more questions than the split has
         ids = []
-    return Ring(table, exam, ids) if len(ids) == table.n else Ring(table)
+    return ComparedTable(table, exam, ids) if len(ids) == table.n else ComparedTable(table)
 
 
-def _seen(ring: Ring) -> list[object]:
-    """The parts of the page that need more than scorecards."""
-    rows = [(row.name, row.rank, row.page, row.withdrawn, row.result.predictions is not None) for row in ring.rows]
-    return [*ring.made_from, ring.questions, ring.table.sample_text, rows]
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """compare.html with its index, and each table's pairs and slices; none where no table has a pair."""
-    rings = [_ring(edition, table) for table in edition.board.tables if len(table.rows) > 1]
-    if not rings:
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """compare.html with its index, and each table's pairs and slices; nothing if no table has a pair."""
+    compared_tables = [_compared(edition, table) for table in edition.board.tables if len(table.rows) > 1]
+    if not compared_tables:
         return
-    seen = [_seen(ring) for ring in rings]
-    yield SitePart("compare", key_of(frame_of(edition), seen), partial(_page_files, rings, pages))
-    for ring in rings:
-        yield SitePart(f"pairs/{ring.table.key.id}", key_of(ring.made_from), partial(_pair_files, ring))
-        if ring.exam is not None:
-            key = key_of(ring.table.key, ring.exam.dataset.id)
-            yield SitePart(f"slices/{ring.table.key.id}", key, partial(_slice_files, ring, ring.exam))
+    yield from _page_files(compared_tables, pages)
+    for compared in compared_tables:
+        yield from _pair_files(compared)
+        if compared.exam is not None:
+            yield from _slice_files(compared, compared.exam)

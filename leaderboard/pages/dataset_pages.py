@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import jinja2
 
-from edu_rag.files.manifest import file_sha256
 from edu_rag.look.matplotlib_svg import can_draw
 from leaderboard.datasets import meanings
 from leaderboard.datasets.loading import codes_of
@@ -21,10 +19,8 @@ from leaderboard.edition import Edition
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
 from leaderboard.questions.page_addresses import explorer_of
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
-Files = Iterator[tuple[str, bytes | Path]]
 FILE_WORDS = {
     CARD: "dataset card (Markdown)",
     CROISSANT: "Croissant metadata (JSON)",
@@ -107,21 +103,10 @@ def _list(pages: jinja2.Environment, versions: Sequence[ShownVersion]) -> Files:
     yield TOP, pages.get_template("datasets.html.j2").render(versions=versions, root="", here=TOP, **TOOLS).encode()
 
 
-def _made_from(version: ShownVersion) -> list[object]:
-    asked = [(one.table.key, one.table.sample_text, one.n_systems, one.n_earlier) for one in version.asked]
-    results = sorted(result.sha256 for result in version.results)
-    # The manifest has the hash of every other file.
-    folder = file_sha256(version.dataset.folder / MANIFEST) if version.dataset else ""
-    return [version.text, asked, results, folder, [exam.split for exam in version.exams]]
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """One part a version, and the list of them."""
-    frame, versions = frame_of(edition), versions_of(edition)
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """The page of each version with its pictures and files, and the list of them."""
+    versions = versions_of(edition)
     for version in versions:
         others = [other for other in versions if other.id.name == version.id.name and other is not version]
-        named = [(other.text, other.dataset is not None) for other in others]
-        key = key_of("dataset", frame, _made_from(version), named, can_draw())
-        yield SitePart(version.folder, key, partial(_files, pages, version, others, edition.repository))
-    key = key_of("datasets", frame, [_made_from(version) for version in versions])
-    yield SitePart("datasets", key, partial(_list, pages, versions))
+        yield from _files(pages, version, others, edition.repository)
+    yield from _list(pages, versions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import jinja2
 
@@ -14,7 +14,7 @@ from leaderboard.board.present import Row
 from leaderboard.edition import Edition
 from leaderboard.history.dataset_history import versions_of
 from leaderboard.history.events import events_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 from leaderboard.social import PICTURE, picture_of
 
 FEED = "feed.xml"
@@ -48,15 +48,6 @@ def summary_line(row: Row) -> str:
     return f"{who}: score {signed(counts.score)}{within}; {rates}"
 
 
-def _made_from(edition: Edition) -> list[object]:
-    groups = [
-        (group.key, [(result.dataset, result.sha256) for result in (*group.results, *group.earlier)])
-        for group in edition.groups
-    ]
-    ranks = [[(row.rank, row.page) for row in table.rows] for table in edition.board.tables]
-    return [groups, ranks, edition.board.built_at, edition.base_url, edition.repository, edition.errata]
-
-
 def _feed(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
     made = pages.overlay(finalize=xml_text)
     events = events_of(edition.groups, edition.errata)
@@ -76,17 +67,12 @@ def _summary(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str,
     yield SUMMARY, text.encode()
 
 
-def _nav_keys(edition: Edition) -> Sequence[object]:
-    return [sorted(edition.exams), any(len(table.rows) > 1 for table in edition.board.tables)]
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
     """llms.txt; the picture if matplotlib is installed; the feed if the address of the site is given."""
-    made_from = _made_from(edition)
-    yield SitePart("summary", key_of(made_from, _nav_keys(edition)), lambda: _summary(edition, pages))
+    yield from _summary(edition, pages)
     if can_draw():
-        yield SitePart("social", key_of(made_from), lambda: [(PICTURE, picture_of(edition.board))])
+        yield PICTURE, picture_of(edition.board)
     if edition.base_url:
-        yield SitePart("feed", key_of(made_from), lambda: _feed(edition, pages))
+        yield from _feed(edition, pages)
     else:
         say("feed.xml, sitemap.xml, robots.txt: not written, since they hold absolute addresses: give --url")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import jinja2
 
@@ -20,8 +19,7 @@ from leaderboard.history.dataset_history import (
 )
 from leaderboard.history.errata import Erratum
 from leaderboard.history.events import ERRATA_PAGE, about, events_of
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
 PAGE = "history.html"
 MAX_MOVES = 500
@@ -85,28 +83,11 @@ def _errata(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, 
     yield ERRATA_PAGE, shown.encode()
 
 
-def _made_from(versions: Sequence[VersionOnBoard]) -> list[object]:
-    return [
-        (version.dataset_id, version.newest, version.before, group.key, result.sha256, result.predictions is not None)
-        for version in versions
-        for group in version.groups
-        for result in group.results
-    ]
-
-
-def _standing(edition: Edition, version: VersionOnBoard) -> Sequence[object]:
-    """Properties of rows that depend on the whole board: whether they are current, and their badges."""
-    rows = (row for table in edition.board.tables for row in table.rows if row.result.dataset == version.dataset)
-    return sorted(((row.result.sha256, row.badges) for row in rows), key=lambda pair: pair[0])
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """One part a dataset version, one of the history, and one of the ledger where it has an entry."""
-    frame, versions = frame_of(edition), versions_of(edition.groups)
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """A board of each dataset version, the history, and the ledger if it has an entry."""
+    versions = versions_of(edition.groups)
     for version in versions:
-        key = key_of(frame, _made_from([version]), _standing(edition, version), edition.errata)
-        yield SitePart(version.page.removesuffix(".html"), key, partial(_version, edition, pages, version))
-    key = key_of(frame, _made_from(versions), edition.errata)
-    yield SitePart("history", key, partial(_history, edition, pages, versions))
+        yield from _version(edition, pages, version)
+    yield from _history(edition, pages, versions)
     if edition.errata:
-        yield SitePart("errata", key, partial(_errata, edition, pages))
+        yield from _errata(edition, pages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import jinja2
 
@@ -13,8 +12,7 @@ from leaderboard.edition import Edition
 from leaderboard.plots.gallery import plots_of
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
 from leaderboard.plots.plot_sentences import spoken
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
 PREVIEW = "outcomes"
 """The plot that plots.html shows of each table."""
@@ -59,15 +57,9 @@ def _list(pages: jinja2.Environment, tables: list[tuple[Table, list[Plot]]]) -> 
     yield "plots.html", _page(pages, "plots_list.html.j2", tables=found, root="", here="plots.html")
 
 
-def _made_from(table: Table) -> list[object]:
-    return [table.key, [(row.result.sha256, row.page, row.rank) for row in table.rows], can_draw()]
-
-
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """One part a table, and the list of them. Without matplotlib the pages hold sentences and numbers alone."""
-    frame, tables = frame_of(edition), edition.board.tables
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """The plots of each table, and the list of them. Without matplotlib the pages hold sentences and numbers alone."""
+    tables = edition.board.tables
     for table in tables:
-        key = key_of(frame, table.sample_text, _made_from(table))
-        yield SitePart(f"plots/{table.key.id}", key, partial(_files, pages, table))
-    listed = key_of(frame, [(table.sample_text, _made_from(table)) for table in tables])
-    yield SitePart("plots", listed, lambda: _list(pages, [(table, plots_of(table)) for table in tables]))
+        yield from _files(pages, table)
+    yield from _list(pages, [(table, plots_of(table)) for table in tables])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import jinja2
 from markupsafe import Markup
@@ -11,54 +10,51 @@ from markupsafe import Markup
 from edu_rag.look.bar_geometry import outcome_parts
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
-from leaderboard.questions.exam_pages import Room, key_text
+from leaderboard.questions.exam_pages import QuestionSite
 from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
 from leaderboard.questions.search_index import can_search, search_files
 from leaderboard.questions.shards import index_files
 from leaderboard.questions.system_rows import counts_at
 from leaderboard.questions.views import LETTER_OUTCOMES
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
-
-Files = Iterator[tuple[str, bytes]]
+from leaderboard.site_files import Files
 
 
-def _lesson_files(pages: jinja2.Environment, room: Room, at: int) -> Files:
-    page, made = room.pages[at], room.lesson(at)
+def _lesson_files(pages: jinja2.Environment, question_site: QuestionSite, at: int) -> Files:
+    page, made = question_site.pages[at], question_site.lesson(at)
     # The questions were escaped where they were made.
     questions = Markup(made.markup)  # noqa: S704
     lesson = pages.get_template("lesson.html.j2").render(
         root="../../",
         here="",
-        room=room,
+        question_site=question_site,
         page=page,
-        title=page.title(room.questions),
+        title=page.title(question_site.questions),
         questions=questions,
-        before=room.pages[at - 1] if at else None,
-        after=room.pages[at + 1] if at + 1 < len(room.pages) else None,
+        before=question_site.pages[at - 1] if at else None,
+        after=question_site.pages[at + 1] if at + 1 < len(question_site.pages) else None,
     )
-    yield f"{room.folder}/{page.slug}.html", lesson.encode()
-    yield f"{room.folder}/data/{page.slug}.json", made.shard
+    yield f"{question_site.folder}/{page.slug}.html", lesson.encode()
+    yield f"{question_site.folder}/data/{page.slug}.json", made.shard
 
 
-def _explorer_files(pages: jinja2.Environment, room: Room, here: str) -> Files:
-    counts = [counts_at(room.tallied, page.numbers) for page in room.pages]
+def _explorer_files(pages: jinja2.Environment, question_site: QuestionSite, here: str) -> Files:
+    counts = [counts_at(question_site.tallied, page.numbers) for page in question_site.pages]
     bars = [outcome_parts(one) if one else [] for one in counts]
     explorer = pages.get_template("questions.html.j2").render(
         root="../../",
         here=here,
-        room=room,
-        lessons=list(zip(room.pages, counts, bars, strict=True)),
+        question_site=question_site,
+        lessons=list(zip(question_site.pages, counts, bars, strict=True)),
         search=can_search(),
         outcomes=LETTER_OUTCOMES,
     )
-    yield f"{room.folder}/index.html", explorer.encode()
-    yield from index_files(room, search=can_search())
+    yield f"{question_site.folder}/index.html", explorer.encode()
+    yield from index_files(question_site, search=can_search())
 
 
-def _search_files(room: Room) -> Files:
-    for name, data in search_files(room.questions):
-        yield f"{room.folder}/search/{name}", data
+def _search_files(question_site: QuestionSite) -> Files:
+    for name, data in search_files(question_site.questions):
+        yield f"{question_site.folder}/search/{name}", data
 
 
 def _top_files(pages: jinja2.Environment, exams: Sequence[SiteExam]) -> Files:
@@ -66,27 +62,22 @@ def _top_files(pages: jinja2.Environment, exams: Sequence[SiteExam]) -> Files:
     yield TOP, pages.get_template("questions_list.html.j2").render(root="../", here=TOP, exams=shown).encode()
 
 
-def _exam_parts(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> Iterator[SitePart]:
-    room, frame = Room(edition, exam), frame_of(edition)
-    here = first_page(edition) or ""
-    whole = key_text([frame, room.made_from, here])
+def _exam_files(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> Files:
+    question_site = QuestionSite(edition, exam)
     try:
-        for at, page in enumerate(room.pages):
-            files = partial(_lesson_files, pages, room, at)
-            yield SitePart(f"{room.folder}/{page.slug}", key_of("lesson", whole, at), files)
+        for at in range(len(question_site.pages)):
+            yield from _lesson_files(pages, question_site, at)
     finally:
-        room.leave()
-    yield SitePart(f"{room.folder}/index", key_of("explorer", whole), partial(_explorer_files, pages, room, here))
+        question_site.leave()
+    yield from _explorer_files(pages, question_site, first_page(edition) or "")
     if can_search():
-        key = key_of("search", exam.dataset.id, exam.split)
-        yield SitePart(f"{room.folder}/search", key, partial(_search_files, room))
+        yield from _search_files(question_site)
 
 
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """All explorers, and the list of them where there are several."""
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """All explorers, and the list of them if there are several."""
     exams = list(edition.exams.values())
     for exam in exams:
-        yield from _exam_parts(edition, pages, exam)
+        yield from _exam_files(edition, pages, exam)
     if len(exams) > 1:
-        key = key_of(frame_of(edition), [(exam.dataset.id, exam.split) for exam in exams])
-        yield SitePart("questions", key, partial(_top_files, pages, exams))
+        yield from _top_files(pages, exams)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from urllib.parse import quote
 
 import jinja2
 
 from leaderboard.edition import Edition
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 
 MAP = "sitemap.xml"
 MAX_ADDRESSES = 50_000
@@ -38,9 +37,9 @@ def _files(edition: Edition, pages: jinja2.Environment, names: Sequence[str]) ->
     yield "robots.txt", f"User-agent: *\nAllow: /\n\nSitemap: {base}{MAP}\n".encode()
 
 
-def parts(edition: Edition, pages: jinja2.Environment, written: Sequence[str]) -> Iterator[SitePart]:
-    """The map of the pages among the `written` files; empty if the address of the site was not given."""
+def files(edition: Edition, pages: jinja2.Environment, written: Sequence[str]) -> Files:
+    """The map of the pages among the `written` files; nothing if the address of the site was not given."""
     if not edition.base_url:
         return
     names = sorted(name for name in written if name.endswith(".html") and not name.startswith(NOT_LISTED))
-    yield SitePart("sitemap", key_of(edition.base_url, names), partial(_files, edition, pages, names))
+    yield from _files(edition, pages, names)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
 import jinja2
 
@@ -13,8 +11,7 @@ from leaderboard.board.present import Row, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.board_page import TableLinks, links_of
 from leaderboard.pages.compare_systems_page import neighbour_links
-from leaderboard.render import frame_of
-from leaderboard.site_parts import SitePart, key_of
+from leaderboard.site_files import Files
 from leaderboard.systems.details import unknown_of
 from leaderboard.systems.earlier_results import MAX_SHOWN, PastResult, past_in, past_of
 from leaderboard.systems.losses import losses_of
@@ -54,26 +51,6 @@ class _Sheet:
     past: Sequence[PastResult]
     links: SystemLinks
 
-    @property
-    def made_from(self) -> list[object]:
-        """The scorecard's hash, the predictions', and what the row says that only the whole board knows."""
-        row, links = self.row, self.links
-        runs = [(run.page, run.result.sha256) for run in (*row.runs, *row.earlier)]
-        past = [(one.page, one.result.sha256) for one in self.past]
-        near = [(other.name, address) for other, address in links.neighbours]
-        whole = [
-            row.rank,
-            row.clean,
-            row.badges,
-            row.resembles,
-            row.n_runs,
-            row.n_results,
-            row.older,
-            len(self.table.rows),
-        ]
-        own = [self.table.key, row.result.sha256, row.result.predictions_print, row is self.table.rows[0]]
-        return [*own, *whole, runs, past, near, links.plots, links.questions]
-
 
 def _links(table: Table, row: Row, leads: TableLinks) -> SystemLinks:
     return SystemLinks(
@@ -84,7 +61,7 @@ def _links(table: Table, row: Row, leads: TableLinks) -> SystemLinks:
     )
 
 
-def _files(pages: jinja2.Environment, sheet: _Sheet) -> Iterator[tuple[str, bytes | Path]]:
+def _files(pages: jinja2.Environment, sheet: _Sheet) -> Files:
     row, system = sheet.row, pages.get_template("system.html.j2", globals=TOOLS)
     shown = system.render(table=sheet.table, row=row, past=sheet.past, links=sheet.links, root="../../", here="")
     yield row.page, shown.encode()
@@ -96,13 +73,12 @@ def _files(pages: jinja2.Environment, sheet: _Sheet) -> Iterator[tuple[str, byte
         yield run.page, run.result.scorecard
 
 
-def parts(edition: Edition, pages: jinja2.Environment) -> Iterator[SitePart]:
-    """One part a row of a table."""
-    frame, past, leads = frame_of(edition), past_of(edition.groups), links_of(edition)
+def files(edition: Edition, pages: jinja2.Environment) -> Files:
+    """The page of each row of a table, its badge, scorecards and predictions."""
+    past, leads = past_of(edition.groups), links_of(edition)
     for table in edition.board.tables:
         for row in table.rows:
             slug = row.result.card.system.slug
             links = _links(table, row, leads[table.key.id])
             sheet = _Sheet(table=table, row=row, past=past_in(past[slug], table.key.name), links=links)
-            name = f"systems/{table.key.id}/{slug}"
-            yield SitePart(name, key_of(frame, sheet.made_from), partial(_files, pages, sheet))
+            yield from _files(pages, sheet)

@@ -8,7 +8,7 @@ from array import array
 from collections import defaultdict
 
 
-class Spill:
+class DiskHeap:
     """Append pieces under a number; read them back in the order in which they came."""
 
     def __init__(self) -> None:

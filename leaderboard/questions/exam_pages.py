@@ -8,38 +8,37 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from edu_rag.records import Question
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
-from leaderboard.questions.briefing import Briefing
-from leaderboard.questions.disk_heap import Spill
-from leaderboard.questions.lesson_markup import Desk, Lesson, make_lesson
+from leaderboard.questions.disk_heap import DiskHeap
+from leaderboard.questions.lesson_markup import Lesson, LessonJob, make_lesson
 from leaderboard.questions.lessons import LessonPage, lesson_pages
 from leaderboard.questions.page_addresses import folder_of
 from leaderboard.questions.quotes import (
     PageFacts,
-    Pile,
     Quote,
+    QuoteJob,
     known_quotes,
     most_cited,
     page_facts,
     page_ids,
     quotes_of,
 )
-from leaderboard.questions.system_answers import HandedIn, read_sheets_within
+from leaderboard.questions.system_answers import SubmittedAnswers, read_sheets_within
 from leaderboard.questions.system_rows import Asked, asked_of, tally
 from leaderboard.questions.views import Sources, name_markup
-from leaderboard.questions.worker_pool import Crew, workers_for
+from leaderboard.questions.worker_input import WorkerInput
+from leaderboard.questions.worker_pool import WorkerPool, workers_for
 
 if TYPE_CHECKING:
     from leaderboard.board.present import Table
 
 
-class Room:
+class QuestionSite:
     """The questions, lesson pages and systems of one exam."""
 
     def __init__(self, edition: Edition, exam: SiteExam) -> None:
@@ -54,20 +53,14 @@ class Room:
         self._coming: Generator[Lesson, None, None] | None = None
         self._next = 0
 
-    @property
-    def made_from(self) -> list[object]:
-        """The inputs of the files in addition to the frame of a page, in short."""
-        rows = [(one.table, one.slug, one.row.name, one.row.page, one.row.result.sha256) for one in self.asked]
-        return [self.exam.dataset.id, self.exam.split, rows, [one.row.result.predictions_print for one in self.asked]]
-
     @cached_property
     def tallied(self) -> NDArray[np.int32]:
         """Outcomes by question: see leaderboard.questions.system_rows.tally."""
         return tally(self.asked, len(self.questions))
 
     @cached_property
-    def _briefing(self) -> Briefing:
-        return Briefing(
+    def _worker_input(self) -> WorkerInput:
+        return WorkerInput(
             dataset_id=self.exam.dataset.id,
             folder=self.folder,
             base_url=self._edition.base_url,
@@ -81,30 +74,30 @@ class Room:
         )
 
     @cached_property
-    def _crew(self) -> Crew:
+    def _pool(self) -> WorkerPool:
         n_answers = len(self.asked) * len(self.questions)
-        return Crew(self._briefing, workers_for(n_answers, self._edition.workers))
+        return WorkerPool(self._worker_input, workers_for(n_answers, self._edition.workers))
 
     @cached_property
-    def _sheets(self) -> Spill:
+    def _sheets(self) -> DiskHeap:
         """The answers of all systems by lesson page; reads every file of predictions once."""
         systems: dict[tuple[Path, bool], list[int]] = defaultdict(list)
         for system, one in enumerate(self.asked):
             if one.predictions is not None:
                 systems[one.predictions, one.is_on_pages_of(self.exam)].append(system)
-        spill = Spill()
-        files = [HandedIn(path, some, on_these_pages) for (path, on_these_pages), some in systems.items()]
-        for sheets in self._crew.each(read_sheets_within, files):
+        heap = DiskHeap()
+        files = [SubmittedAnswers(path, some, on_these_pages) for (path, on_these_pages), some in systems.items()]
+        for sheets in self._pool.each(read_sheets_within, files):
             for at, sheet in enumerate(sheets):
-                spill.add(at, sheet)
-        return spill
+                heap.add(at, sheet)
+        return heap
 
     @cached_property
     def _quotes(self) -> Mapping[int, Sequence[Quote]]:
         """The quotes, by question number."""
-        piles = (Pile(at, self._sheets.read(at)) for at in range(len(self.pages)))
+        quote_jobs = (QuoteJob(at, self._sheets.read(at)) for at in range(len(self.pages)))
         quotes: dict[int, Sequence[Quote]] = {}
-        for page, cited in zip(self.pages, self._crew.each(most_cited, piles), strict=True):
+        for page, cited in zip(self.pages, self._pool.each(most_cited, quote_jobs), strict=True):
             for number, places in zip(page.numbers, cited, strict=True):
                 quotes[number] = quotes_of(self.exam.evidence.get(self.questions[number].question_id, ()), places)
         return quotes
@@ -119,15 +112,15 @@ class Room:
         found = [(hit.rank, hit.page_id, hit.outcome) for hit in hits]
         return Sources(found, known_quotes(self._quotes[number], self._facts))
 
-    def _desk(self, at: int) -> Desk:
+    def _lesson_job(self, at: int) -> LessonJob:
         sources = [self._sources(number) for number in self.pages[at].numbers]
         ids = {page_id for one in sources for _, page_id, _ in one.hits if page_id is not None}
         ids |= {quote.place[0] for one in sources for quote in one.quotes}
         known = {page_id: self._facts[page_id]._replace(texts={}) for page_id in ids & self._facts.keys()}
-        return Desk(at, self._sheets.read(at), sources, known)
+        return LessonJob(at, self._sheets.read(at), sources, known)
 
     def _read_all(self) -> None:
-        """The data that lesson pages need, before the first of them is made: see Crew.each."""
+        """The data that lesson pages need, before the first of them is made: see WorkerPool.each."""
         _ = self._facts, self.exam.hits
 
     def lesson(self, at: int) -> Lesson:
@@ -135,7 +128,10 @@ class Room:
         if self._coming is None or not 0 <= at - self._next <= 2:
             self._stop()
             self._read_all()
-            self._coming, self._next = self._crew.each(make_lesson, map(self._desk, range(at, len(self.pages)))), at
+            self._coming, self._next = (
+                self._pool.each(make_lesson, map(self._lesson_job, range(at, len(self.pages)))),
+                at,
+            )
         for _ in range(at - self._next):
             next(self._coming)  # one that stands already, between two that do not
         self._next = at + 1
@@ -149,10 +145,5 @@ class Room:
     def leave(self) -> None:
         """Release other processes, and pages that were never requested."""
         self._stop()
-        if "_crew" in self.__dict__:
-            self._crew.dismiss()
-
-
-def key_text(made_from: object) -> str:
-    """The inputs of a key, encoded once for the many parts that share it."""
-    return msgspec.json.encode(made_from, order="deterministic").decode()
+        if "_pool" in self.__dict__:
+            self._pool.dismiss()

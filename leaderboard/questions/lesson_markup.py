@@ -12,11 +12,11 @@ import msgspec
 
 from edu_rag.look.jinja_pages import environment
 from edu_rag.look.texts import clip, plain
-from leaderboard.questions.briefing import Briefing
 from leaderboard.questions.lessons import anchor_of
 from leaderboard.questions.quotes import KnownQuote, PageFacts
 from leaderboard.questions.system_answers import Answer, answers_at, decoded
 from leaderboard.questions.views import Sources, question_view
+from leaderboard.questions.worker_input import WorkerInput
 
 HERE = Path(__file__).resolve().parents[1]
 SHARD_FORMAT = "edu-rag-shard-v1"
@@ -25,9 +25,10 @@ MAX_QUESTION = 4_000
 MAX_LESSON = 160
 
 
-class Desk(NamedTuple):
-    """The inputs of a lesson page in addition to the briefing: encoded sheets of answers, the sources of each of its
-    questions, and the facts of their pages.
+class LessonJob(NamedTuple):
+    """What a lesson page needs in addition to the worker input.
+
+    Encoded sheets of answers, the sources of each of its questions, and the facts of their pages.
     """
 
     at: int
@@ -53,11 +54,11 @@ def _cleaned(text: str, length: int = MAX_QUESTION) -> str:
 
 
 def _question(
-    briefing: Briefing, number: int, answers: Sequence[Answer], quotes: Sequence[KnownQuote], pages: dict[str, int]
+    inputs: WorkerInput, number: int, answers: Sequence[Answer], quotes: Sequence[KnownQuote], pages: dict[str, int]
 ) -> dict[str, Any]:
     """A question in a shard; pages that it quotes and that are new get a number in `pages`."""
-    question = briefing.questions[number]
-    places = {packed: at for at, quote in enumerate(quotes) for packed in briefing.packed([quote.place])}
+    question = inputs.questions[number]
+    places = {packed: at for at, quote in enumerate(quotes) for packed in inputs.packed([quote.place])}
     return {
         "question_id": question.question_id,
         "anchor": anchor_of(question.question_id),
@@ -76,21 +77,24 @@ def _question(
     }
 
 
-def make_lesson(briefing: Briefing, desk: Desk) -> Lesson:
+def make_lesson(inputs: WorkerInput, lesson_job: LessonJob) -> Lesson:
     """A lesson page, of plain values alone, so that any process can make it."""
-    page = briefing.pages[desk.at]
+    page = inputs.pages[lesson_job.at]
     pages: dict[str, int] = {}
     views, questions = [], []
-    answers = answers_at(briefing, desk.at, decoded(desk.sheets))
-    for number, given, sources in zip(page.numbers, answers, desk.sources, strict=True):
-        views.append(question_view(briefing, desk.at, number, given, sources, desk.facts))
-        questions.append(_question(briefing, number, given, sources.quotes, pages))
+    answers = answers_at(inputs, lesson_job.at, decoded(lesson_job.sheets))
+    for number, given, sources in zip(page.numbers, answers, lesson_job.sources, strict=True):
+        views.append(question_view(inputs, lesson_job.at, number, given, sources, lesson_job.facts))
+        questions.append(_question(inputs, number, given, sources.quotes, pages))
     shard = {
         "format": SHARD_FORMAT,
-        "dataset": briefing.dataset_id,
+        "dataset": inputs.dataset_id,
         "lesson": None if page.lesson is None else _cleaned(page.lesson, MAX_LESSON),
-        "page": f"{briefing.folder}/{page.slug}.html",
-        "pages": [[page_id, str(plain(desk.facts[page_id].title)), desk.facts[page_id].address] for page_id in pages],
+        "page": f"{inputs.folder}/{page.slug}.html",
+        "pages": [
+            [page_id, str(plain(lesson_job.facts[page_id].title)), lesson_job.facts[page_id].address]
+            for page_id in pages
+        ],
         "questions": questions,
     }
     return Lesson(_template().render(views=views), msgspec.json.encode(shard))

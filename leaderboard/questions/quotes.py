@@ -12,8 +12,8 @@ from edu_rag.files.table_rows import reading_parquet
 from edu_rag.look.links import safe_link
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Evidence
-from leaderboard.questions.briefing import Briefing, Place
 from leaderboard.questions.system_answers import decoded
+from leaderboard.questions.worker_input import Place, WorkerInput
 
 MAX_QUOTES = 24
 """Cited spans of one question that are quoted: those that most systems cite."""
@@ -52,23 +52,23 @@ class PageFacts(NamedTuple):
     texts: Mapping[tuple[int, int], str]
 
 
-class Pile(NamedTuple):
+class QuoteJob(NamedTuple):
     """A lesson page and the encoded sheets of its answers."""
 
     at: int
     sheets: Sequence[bytes]
 
 
-def most_cited(briefing: Briefing, pile: Pile) -> list[list[Place]]:
+def most_cited(inputs: WorkerInput, quote_job: QuoteJob) -> list[list[Place]]:
     """The spans that most systems cite, most first, of each question of a lesson page."""
-    sheets = decoded(pile.sheets)
+    sheets = decoded(quote_job.sheets)
     # Evidence is left out of them later, and there may be as much of it.
     most = MAX_QUOTES + MAX_EVIDENCE
     found = []
-    for row in range(len(briefing.pages[pile.at].numbers)):
+    for row in range(len(inputs.pages[quote_job.at].numbers)):
         counts = Counter(chain.from_iterable([sheet.cited[row] for sheet in sheets]))
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        found.append([briefing.place(packed) for packed, _ in ordered[:most]])
+        found.append([inputs.place(packed) for packed, _ in ordered[:most]])
     return found
 
 

@@ -11,7 +11,7 @@ from edu_rag.look.texts import clip, plain
 from edu_rag.records import KINDS, QUESTION_FLAGS
 from edu_rag.scorecard.card import OUTCOMES
 from leaderboard.compare.question_slices import attributes_of
-from leaderboard.questions.exam_pages import Room
+from leaderboard.questions.exam_pages import QuestionSite
 from leaderboard.questions.lessons import anchor_of
 
 INDEX_FORMAT = "edu-rag-questions-v1"
@@ -29,33 +29,33 @@ def cleaned(text: str, length: int) -> str:
     return str(plain(clip(text, length)))
 
 
-def outcomes_file(room: Room, system: int) -> str:
+def outcomes_file(question_site: QuestionSite, system: int) -> str:
     """The path of a system's outcomes in the site."""
-    return f"{room.folder}/outcomes/{room.asked[system].table}/{room.asked[system].slug}.txt"
+    return f"{question_site.folder}/outcomes/{question_site.asked[system].table}/{question_site.asked[system].slug}.txt"
 
 
-def _question_columns(room: Room, ids: Sequence[str]) -> dict[str, Any]:
-    places = [0] * len(room.questions)
-    for at, page in enumerate(room.pages):
+def _question_columns(question_site: QuestionSite, ids: Sequence[str]) -> dict[str, Any]:
+    places = [0] * len(question_site.questions)
+    for at, page in enumerate(question_site.pages):
         for number in page.numbers:
             places[number] = at
     flagged = {
-        flag: [number for number, question in enumerate(room.questions) if flag in question.flags]
+        flag: [number for number, question in enumerate(question_site.questions) if flag in question.flags]
         for flag in QUESTION_FLAGS
     }
     return {
         "ids": ids,
         "anchors": {str(n): anchor_of(one) for n, one in enumerate(ids) if anchor_of(one) != one},
         "lesson": places,
-        "n_choices": [len(question.choices) for question in room.questions],
+        "n_choices": [len(question.choices) for question in question_site.questions],
         "kinds": list(KINDS),
-        "kind": [KINDS.index(question.kind) for question in room.questions],
+        "kind": [KINDS.index(question.kind) for question in question_site.questions],
         "flags": {flag: numbers for flag, numbers in flagged.items() if numbers},
     }
 
 
-def _counts(room: Room) -> dict[str, list[int]]:
-    tallied = room.tallied
+def _counts(question_site: QuestionSite) -> dict[str, list[int]]:
+    tallied = question_site.tallied
     rows = {outcome: tallied[place] for place, outcome in enumerate(OUTCOMES)}
     missing = rows["abstained"] + rows["unparseable"] + rows["failed"]
     return {
@@ -64,43 +64,43 @@ def _counts(room: Room) -> dict[str, list[int]]:
     }
 
 
-def index_values(room: Room, *, search: bool) -> dict[str, Any]:
+def index_values(question_site: QuestionSite, *, search: bool) -> dict[str, Any]:
     """The contents of index.json; `search` says whether there is an index of the texts."""
-    ids = [question.question_id for question in room.questions]
+    ids = [question.question_id for question in question_site.questions]
     return {
         "format": INDEX_FORMAT,
-        "dataset": room.exam.dataset.id,
-        "split": room.exam.split,
-        "n": len(room.questions),
+        "dataset": question_site.exam.dataset.id,
+        "split": question_site.exam.split,
+        "n": len(question_site.questions),
         "list_size": LIST_SIZE,
         "search": search,
         "lessons": [
-            {"slug": page.slug, "title": cleaned(page.title(room.questions), 160), "n": len(page.numbers)}
-            for page in room.pages
+            {"slug": page.slug, "title": cleaned(page.title(question_site.questions), 160), "n": len(page.numbers)}
+            for page in question_site.pages
         ],
-        "tables": [{"id": table.key.id, "text": table.sample_text, "n": table.n} for table in room.tables],
-        **_question_columns(room, ids),
-        "slices": [one._asdict() for one in attributes_of(room.exam, ids) if one.attribute not in FILTERED],
-        "counts": _counts(room),
+        "tables": [{"id": table.key.id, "text": table.sample_text, "n": table.n} for table in question_site.tables],
+        **_question_columns(question_site, ids),
+        "slices": [one._asdict() for one in attributes_of(question_site.exam, ids) if one.attribute not in FILTERED],
+        "counts": _counts(question_site),
         "systems": [
             {
                 "table": one.table,
                 "slug": one.slug,
                 "name": cleaned(one.row.name, MAX_NAME),
                 "page": one.row.page,
-                "outcomes": outcomes_file(room, system),
+                "outcomes": outcomes_file(question_site, system),
             }
-            for system, one in enumerate(room.asked)
+            for system, one in enumerate(question_site.asked)
         ],
     }
 
 
-def index_files(room: Room, *, search: bool) -> Iterator[tuple[str, bytes]]:
+def index_files(question_site: QuestionSite, *, search: bool) -> Iterator[tuple[str, bytes]]:
     """index.json, the lists of texts, and a line of outcomes a system."""
-    yield f"{room.folder}/index.json", msgspec.json.encode(index_values(room, search=search))
-    texts = [cleaned(question.text, MAX_LISTED) for question in room.questions]
+    yield f"{question_site.folder}/index.json", msgspec.json.encode(index_values(question_site, search=search))
+    texts = [cleaned(question.text, MAX_LISTED) for question in question_site.questions]
     for start in range(0, len(texts), LIST_SIZE):
         values = {"format": LIST_FORMAT, "texts": texts[start : start + LIST_SIZE]}
-        yield f"{room.folder}/list/{start // LIST_SIZE}.json", msgspec.json.encode(values)
-    for system, one in enumerate(room.asked):
-        yield outcomes_file(room, system), one.outcomes.encode() + b"\n"
+        yield f"{question_site.folder}/list/{start // LIST_SIZE}.json", msgspec.json.encode(values)
+    for system, one in enumerate(question_site.asked):
+        yield outcomes_file(question_site, system), one.outcomes.encode() + b"\n"

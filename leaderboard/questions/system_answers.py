@@ -14,8 +14,8 @@ from edu_rag.errors import DataError
 from edu_rag.files.jsonl import numbered_lines
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
-from leaderboard.questions.briefing import Briefing, Place
 from leaderboard.questions.system_rows import NOT_ASKED
+from leaderboard.questions.worker_input import Place, WorkerInput
 
 MAX_SAID = 120
 """Characters of an answer in other words than a choice's label."""
@@ -42,7 +42,7 @@ class AnswerSheet(msgspec.Struct, array_like=True, gc=False):
     order.
 
     `systems` are the numbers of its systems: a system may be in the table of a split and in those of its samples.
-    `said` is a label, other words, or None; `cited` are spans as Briefing.packed numbers them.
+    `said` is a label, other words, or None; `cited` are spans as WorkerInput.packed numbers them.
     """
 
     systems: Sequence[int]
@@ -51,7 +51,7 @@ class AnswerSheet(msgspec.Struct, array_like=True, gc=False):
     cited: list[tuple[int, ...]]
 
 
-class HandedIn(NamedTuple):
+class SubmittedAnswers(NamedTuple):
     """A file of predictions, the systems whose it is, and whether its passages are of the pages of this dataset."""
 
     path: Path
@@ -102,43 +102,43 @@ def _lines(path: Path) -> Iterator[Line]:
             raise DataError(f"{path}:{at}", str(error), "score the submission again") from None
 
 
-def _asked_of(briefing: Briefing, systems: Sequence[int]) -> Sequence[bool] | None:
+def _asked_of(inputs: WorkerInput, systems: Sequence[int]) -> Sequence[bool] | None:
     """Whether any of these systems was asked each question; None if one was asked them all."""
-    lines = [briefing.outcomes[system] for system in systems]
+    lines = [inputs.outcomes[system] for system in systems]
     if not all(NOT_ASKED in line for line in lines):
         return None
     return [any(letter != NOT_ASKED for letter in letters) for letters in zip(*lines, strict=True)]
 
 
-def read_sheets(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
+def read_sheets(inputs: WorkerInput, handed_in: SubmittedAnswers) -> list[bytes]:
     """A file's answers to the questions that its systems were asked: a sheet a lesson page, encoded.
 
     Raises DataError naming file and line.
     """
     path, systems, on_these_pages = handed_in
-    sizes = [len(page.numbers) for page in briefing.pages]
+    sizes = [len(page.numbers) for page in inputs.pages]
     sheets = [AnswerSheet(systems, [None] * n, [None] * n, [()] * n) for n in sizes]
-    asked, seats, questions = _asked_of(briefing, systems), briefing.seats, briefing.questions
+    asked, question_places, questions = _asked_of(inputs, systems), inputs.question_places, inputs.questions
     for line in _lines(path):
-        seat = seats.get(line.question_id)
-        if seat is None or (asked is not None and not asked[seat.number]):
+        question_place = question_places.get(line.question_id)
+        if question_place is None or (asked is not None and not asked[question_place.number]):
             continue
-        number, at, row = seat
+        number, at, row = question_place
         sheet = sheets[at]
         sheet.said[row] = said_by(line, questions[number])
         sheet.confidence[row] = line.confidence
-        sheet.cited[row] = briefing.packed(line.passages[:MAX_CITED]) if on_these_pages else ()
+        sheet.cited[row] = inputs.packed(line.passages[:MAX_CITED]) if on_these_pages else ()
     return [_ENCODER.encode(sheet) for sheet in sheets]
 
 
-def read_sheets_within(briefing: Briefing, handed_in: HandedIn) -> list[bytes]:
+def read_sheets_within(inputs: WorkerInput, handed_in: SubmittedAnswers) -> list[bytes]:
     """As `read_sheets`, by a child with the budget of `edu_rag.budget` if the file is not small.
 
     Raises BudgetError too.
     """
     if handed_in.path.is_file() and handed_in.path.stat().st_size <= SMALL_BYTES:
-        return read_sheets(briefing, handed_in)
-    return within_budget(read_sheets, briefing, handed_in, what=handed_in.path)
+        return read_sheets(inputs, handed_in)
+    return within_budget(read_sheets, inputs, handed_in, what=handed_in.path)
 
 
 def decoded(sheets: Sequence[bytes]) -> list[AnswerSheet]:
@@ -146,14 +146,14 @@ def decoded(sheets: Sequence[bytes]) -> list[AnswerSheet]:
     return [_SHEETS.decode(sheet) for sheet in sheets]
 
 
-def answers_at(briefing: Briefing, at: int, sheets: Sequence[AnswerSheet]) -> Iterator[list[Answer]]:
+def answers_at(inputs: WorkerInput, at: int, sheets: Sequence[AnswerSheet]) -> Iterator[list[Answer]]:
     """The answers to each question of a lesson page, systems in order: all that were asked it."""
-    of_system: list[AnswerSheet | None] = [None] * len(briefing.outcomes)
+    of_system: list[AnswerSheet | None] = [None] * len(inputs.outcomes)
     for sheet in sheets:
         for system in sheet.systems:
             of_system[system] = sheet
-    everyone = [(system, *pair) for system, pair in enumerate(zip(briefing.outcomes, of_system, strict=True))]
-    for row, number in enumerate(briefing.pages[at].numbers):
+    everyone = [(system, *pair) for system, pair in enumerate(zip(inputs.outcomes, of_system, strict=True))]
+    for row, number in enumerate(inputs.pages[at].numbers):
         yield [
             Answer(system, line[number], None, None, ())
             if sheet is None

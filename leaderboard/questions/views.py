@@ -15,12 +15,12 @@ from edu_rag.look.bar_geometry import BarPart, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
-from leaderboard.questions.briefing import Briefing
 from leaderboard.questions.lessons import anchor_of
 from leaderboard.questions.quotes import KnownQuote, PageFacts
 from leaderboard.questions.report_link import report_link
 from leaderboard.questions.system_answers import Answer
 from leaderboard.questions.system_rows import NOT_ASKED
+from leaderboard.questions.worker_input import WorkerInput
 
 FEW = 5
 """This many names are shown; more are folded."""
@@ -105,15 +105,15 @@ def _said(label: str | None, text: str, heard: _Heard, n: int) -> Said:
 
 
 def _sorted_out(
-    briefing: Briefing, number: int, answers: Sequence[Answer]
+    inputs: WorkerInput, number: int, answers: Sequence[Answer]
 ) -> tuple[Mapping[str, _Heard], Mapping[str, _Heard]]:
     """The systems that named each choice; and by outcome letter those that named none, with their words."""
-    named: dict[str, _Heard] = {label: _Heard() for label in briefing.questions[number].choices}
+    named: dict[str, _Heard] = {label: _Heard() for label in inputs.questions[number].choices}
     others: dict[str, _Heard] = defaultdict(_Heard)
     for system, letter, said, _, _ in answers:
-        if briefing.counted[system][number] == NOT_ASKED:
+        if inputs.counted[system][number] == NOT_ASKED:
             continue
-        item = briefing.names[system]
+        item = inputs.names[system]
         # Who abstained named no choice, whatever letter its own words come to.
         choice = None if said is None or letter == ABSTAINED else named.get(said)
         heard = others[letter] if choice is None else choice
@@ -168,13 +168,13 @@ def _pages(sources: Sources, facts: Mapping[str, PageFacts]) -> tuple[list[Shown
     return shown, dropped
 
 
-def _address(briefing: Briefing, at: int, anchor: str) -> str:
-    place = f"{briefing.folder}/{briefing.pages[at].slug}.html#{anchor}"
-    return briefing.base_url + place if briefing.base_url else ""
+def _address(inputs: WorkerInput, at: int, anchor: str) -> str:
+    place = f"{inputs.folder}/{inputs.pages[at].slug}.html#{anchor}"
+    return inputs.base_url + place if inputs.base_url else ""
 
 
 def question_view(
-    briefing: Briefing,
+    inputs: WorkerInput,
     at: int,
     number: int,
     answers: Sequence[Answer],
@@ -182,8 +182,8 @@ def question_view(
     facts: Mapping[str, PageFacts],
 ) -> QuestionView:
     """One question of a lesson page; `facts` are those of its pages at least."""
-    question = briefing.questions[number]
-    named, others = _sorted_out(briefing, number, answers)
+    question = inputs.questions[number]
+    named, others = _sorted_out(inputs, number, answers)
     counts = _counts([*named.values(), *others.values()])
     n = counts.n if counts else 0
     pages, dropped = _pages(sources, facts)
@@ -203,5 +203,5 @@ def question_view(
         n_evidence=sum(len(page.quotes) for page in pages),
         dropped=dropped,
         all_known=not any(letter in others for letter in NAMED),
-        report=report_link(briefing.repository, briefing.dataset_id, question, _address(briefing, at, anchor)),
+        report=report_link(inputs.repository, inputs.dataset_id, question, _address(inputs, at, anchor)),
     )

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from edu_rag.bounded_child import die_with_parent
 from edu_rag.errors import ConfigError
 from edu_rag.safe_path import spawning
-from leaderboard.questions.briefing import Briefing
+from leaderboard.questions.worker_input import WorkerInput
 
 AHEAD = 3
 """Jobs a process that are given before the first is done: enough that none waits, few enough for memory."""
@@ -31,7 +31,7 @@ FEW_ANSWERS = 150_000
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")
-_told: list[Briefing] = []
+_told: list[WorkerInput] = []
 
 
 def _leave_with_parent() -> None:
@@ -50,32 +50,32 @@ def _leave_after(parent: BaseProcess) -> None:
     os._exit(1)
 
 
-def _begin(briefing: Briefing) -> None:
+def _begin(inputs: WorkerInput) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _leave_with_parent()
-    _told[:] = [briefing]
+    _told[:] = [inputs]
     gc.freeze()  # it stays, and need not be walked again and again
 
 
-def _do(task: Callable[[Briefing, Any], Any], job: Any) -> Any:
+def _do(task: Callable[[WorkerInput, Any], Any], job: Any) -> Any:
     return task(_told[0], job)
 
 
-class Crew:
+class WorkerPool:
     """`workers` processes, which start with the first job; `dismiss` ends them."""
 
-    def __init__(self, briefing: Briefing, workers: int) -> None:
-        self._briefing = briefing
+    def __init__(self, inputs: WorkerInput, workers: int) -> None:
+        self._worker_input = inputs
         self._workers = workers
         self._pool: ProcessPoolExecutor | None = None
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             # Not fork: libraries that draw and read tables have threads by now.
-            self._pool = ProcessPoolExecutor(self._workers, spawning(), _begin, (self._briefing,))
+            self._pool = ProcessPoolExecutor(self._workers, spawning(), _begin, (self._worker_input,))
         return self._pool
 
-    def each(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Generator[Made, None, None]:
+    def each(self, task: Callable[[WorkerInput, Job], Made], jobs: Iterable[Job]) -> Generator[Made, None, None]:
         """The result of a task (a function of a module) for each job, in order; raises what the task raises."""
         gc.freeze()  # what stands already would be walked again and again: a third of the time with many questions
         try:
@@ -90,10 +90,10 @@ class Crew:
         finally:
             gc.unfreeze()
 
-    def _alone(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
-        return (task(self._briefing, job) for job in jobs)
+    def _alone(self, task: Callable[[WorkerInput, Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
+        return (task(self._worker_input, job) for job in jobs)
 
-    def _shared_out(self, task: Callable[[Briefing, Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
+    def _shared_out(self, task: Callable[[WorkerInput, Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
         waiting: deque[Future[Made]] = deque()
         pool = self._started()
         for job in jobs:

@@ -28,7 +28,7 @@ LIGHT = """
 from edu_rag.__main__ import main
 from leaderboard import build_site as build
 from leaderboard.pages import assets, board_page, system_pages
-build.KINDS = (board_page.parts, system_pages.parts, assets.parts)
+build.KINDS = (board_page.files, system_pages.files, assets.files)
 main()
 """
 """`edu-rag` whose sites have the board's and the systems' pages alone: pictures take long and are files like others."""

@@ -11,7 +11,7 @@ from leaderboard.board.present import present
 from leaderboard.edition import Edition
 from leaderboard.pages import assets, board_page, system_pages
 from leaderboard.render import environment_of
-from leaderboard.site_parts import write_parts
+from leaderboard.site_files import write_files
 
 BOARD = (board_page, system_pages, assets)
 
@@ -22,5 +22,5 @@ def build_some(results: Path, site: Path, kinds: tuple[Any, ...] = BOARD, **give
     edition = Edition(board=present(groups), groups=groups, **given)
     pages = environment_of(edition)
     site.mkdir(parents=True, exist_ok=True)
-    write_parts(chain.from_iterable(kind.parts(edition, pages) for kind in kinds), site)
+    write_files(chain.from_iterable(kind.files(edition, pages) for kind in kinds), site)
     return site

@@ -22,7 +22,6 @@ from leaderboard.compare.all_pairs import pairs_of
 from leaderboard.compare.question_slices import attributes_of
 from leaderboard.exams import SiteExam, open_exams
 from leaderboard.pages import assets, board_page, compare_systems_page
-from leaderboard.site_parts import SitePart
 
 TABLE = "tqa.v1.val"
 LESSONS = tuple(at // 7 for at in range(210))
@@ -222,33 +221,6 @@ def test_the_index_says_where_questions_and_answers_are(exam: SiteExam, tmp_path
     assert {system["slug"]: system["answers"] for system in known["systems"]} == {"one": True, "two": False}
     assert json.loads((site / known["slices"]).read_bytes())["format"] == "edu-rag-slices-v1"
     assert (strange["questions"], strange["slices"]) == (None, None)  # more questions than the split has
-    before = parts_of(tmp_path / "results", exams={exam.key: exam})
-    (tmp_path / "results/tqa-1.0.0/val/one/predictions.jsonl").unlink()
-    after = parts_of(tmp_path / "results", exams={exam.key: exam})
-    assert [name for name in before if before[name].key != after[name].key] == ["compare"]
-    assert f"slices/{TABLE}" in before
-
-
-def parts_of(results: Path, **given: Any) -> dict[str, SitePart]:
-    from leaderboard.edition import Edition
-    from leaderboard.render import environment_of
-
-    groups = collect(results)
-    edition = Edition(board=present(groups), groups=groups, **given)
-    return {part.name: part for part in compare_systems_page.parts(edition, environment_of(edition))}
-
-
-def test_pairs_are_made_anew_only_where_a_scorecard_of_their_table_changes(tmp_path: Path) -> None:
-    results = write_results(tmp_path / "results")
-    made.write_card(results, made.card_of("one", letters(1), split="test"))
-    made.write_card(results, made.card_of("two", letters(2), split="test"))
-    before = parts_of(results)
-    assert sorted(before) == ["compare", "pairs/tqa.v1.test", "pairs/tqa.v1.val"]
-    made.write_card(results, made.card_of("two", letters(3), split="test"))
-    after = parts_of(results)
-    assert after["pairs/tqa.v1.val"].key == before["pairs/tqa.v1.val"].key
-    assert after["pairs/tqa.v1.test"].key != before["pairs/tqa.v1.test"].key
-    assert after["compare"].key != before["compare"].key
 
 
 def test_a_board_without_a_pair_has_no_compare_page(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,11 @@ from some_pages import build_some
 from builder.documents.card_tables import outside
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.manifest import read_manifest, write_manifest
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
-from leaderboard.board.collect import collect
-from leaderboard.board.present import present
 from leaderboard.datasets import meanings
 from leaderboard.datasets.prose import Block, ProseSpan, blocks_of, sections_of, spans_of
 from leaderboard.datasets.takedown_request import takedown_link
-from leaderboard.edition import Edition
-from leaderboard.exams import open_exams
 from leaderboard.pages import dataset_pages, plot_pages
-from leaderboard.render import environment_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -296,29 +289,6 @@ def test_the_commands_of_a_page_are_commands(page: Any, monkeypatch: pytest.Monk
 
 
 # --- parts
-
-
-def keys_of(results: Path, *folders: Path) -> dict[str, str]:
-    groups = collect(results)
-    edition = Edition(board=present(groups), groups=groups, exams=open_exams(folders))
-    return {part.name: part.key for part in dataset_pages.parts(edition, environment_of(edition))}
-
-
-def test_a_part_is_made_anew_only_when_its_dataset_or_its_results_change(dataset: Dataset, tmp_path: Path) -> None:
-    lab.write_results(tmp_path / "results", dataset)
-    first = keys_of(tmp_path / "results", dataset.folder)
-    assert keys_of(tmp_path / "results", dataset.folder) == first
-    without = keys_of(tmp_path / "results")
-    changed = {name for name in first if first[name] != without.get(name)}
-    # The navigation has no explorer then, so that every page differs.
-    assert changed == set(first)
-    other = shutil.copytree(dataset.folder, tmp_path / "other")
-    write_manifest(other, replace(read_manifest(other), builder="x 2"))
-    again = keys_of(tmp_path / "results", other)
-    assert {name for name in first if first[name] != again[name]} == {
-        "datasets",
-        page_name(dataset).removesuffix(".html"),
-    }
 
 
 def test_without_matplotlib_every_number_is_there(

@@ -20,14 +20,14 @@ from edu_rag.errors import BudgetError, ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from leaderboard.exams import open_exams
 from leaderboard.pages import question_pages
-from leaderboard.questions import worker_pool as crew
-from leaderboard.questions.briefing import Briefing
-from leaderboard.questions.worker_pool import Crew, workers_for
+from leaderboard.questions import worker_pool
+from leaderboard.questions.worker_input import WorkerInput
+from leaderboard.questions.worker_pool import WorkerPool, workers_for
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "FEW_ANSWERS", 1)
+    monkeypatch.setattr(worker_pool, "FEW_ANSWERS", 1)
 
 
 def contents(site: Path) -> dict[str, bytes]:
@@ -72,23 +72,23 @@ def test_a_file_that_spends_its_budget_is_refused_and_one_that_does_not_is_read(
     assert multiprocessing.active_children() == []
 
 
-def _reads(_: Briefing, number: int) -> tuple[bool, bool]:
+def _reads(_: WorkerInput, number: int) -> tuple[bool, bool]:
     return can_fork(), within_budget(os.getpid, what=number) != os.getpid()
 
 
 def test_a_process_reads_in_a_fork() -> None:
-    team = Crew(_briefing(), 2)
+    team = WorkerPool(_worker_input(), 2)
     assert list(team.each(_reads, [1, 2])) == [(sys.platform == "linux", True)] * 2
     team.dismiss()
 
 
-def _wait(_: Briefing, number: int) -> None:
+def _wait(_: WorkerInput, number: int) -> None:
     os.write(1, b"ready\n")
     threading.Event().wait()
 
 
 def test_a_build_that_is_killed_leaves_no_process() -> None:
-    team = "tests.Crew(tests._briefing(), 2)"
+    team = "tests.WorkerPool(tests._worker_input(), 2)"
     code = f"import test_leaderboard_questions_workers as tests; list({team}.each(tests._wait, [1]))"
     here = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     with subprocess.Popen(
@@ -100,18 +100,18 @@ def test_a_build_that_is_killed_leaves_no_process() -> None:
         assert build.stdout.read() == b""  # ends only when nobody holds the pipe any more
 
 
-def _double(_: Briefing, number: int) -> int:
+def _double(_: WorkerInput, number: int) -> int:
     return 2 * number
 
 
-def _die(_: Briefing, number: int) -> int:
+def _die(_: WorkerInput, number: int) -> int:
     import os
 
     os._exit(number)
 
 
-def _briefing() -> Briefing:
-    return Briefing(
+def _worker_input() -> WorkerInput:
+    return WorkerInput(
         dataset_id="",
         folder="",
         base_url="",
@@ -126,7 +126,7 @@ def _briefing() -> Briefing:
 
 
 def test_jobs_come_back_in_their_order_and_a_process_that_is_killed_is_told_with_a_way_out() -> None:
-    team = Crew(_briefing(), 2)
+    team = WorkerPool(_worker_input(), 2)
     assert list(team.each(_double, range(20))) == [2 * number for number in range(20)]
     with pytest.raises(ConfigError, match=r"--workers: .*was killed.*--workers 1"):
         list(team.each(_die, [9]))
@@ -137,7 +137,7 @@ def test_jobs_come_back_in_their_order_and_a_process_that_is_killed_is_told_with
 
 
 def test_few_answers_are_not_worth_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "FEW_ANSWERS", 1_000)
+    monkeypatch.setattr(worker_pool, "FEW_ANSWERS", 1_000)
     assert (workers_for(999, 4), workers_for(1_000, 4)) == (1, 4)
 
 
@@ -145,14 +145,14 @@ def test_one_page_made_anew_among_kept_ones_is_the_same(tmp_path: Path) -> None:
     from leaderboard.board.collect import collect
     from leaderboard.board.present import present
     from leaderboard.edition import Edition
-    from leaderboard.questions.exam_pages import Room
+    from leaderboard.questions.exam_pages import QuestionSite
 
     dataset = quiz.write_exam(tmp_path / "dataset")
     quiz.write_results(tmp_path / "results", dataset)
     groups = collect(tmp_path / "results")
     edition = Edition(board=present(groups), groups=groups, exams=open_exams([Dataset(dataset.folder).folder]))
     (exam,) = edition.exams.values()
-    room = Room(edition, exam)
-    every = [room.lesson(at) for at in range(len(room.pages))]
+    question_site = QuestionSite(edition, exam)
+    every = [question_site.lesson(at) for at in range(len(question_site.pages))]
     for order in ([3], [0, 2, 5], [5, 1, 1, 2]):
-        assert [room.lesson(at) for at in order] == [every[at] for at in order]
+        assert [question_site.lesson(at) for at in order] == [every[at] for at in order]

@@ -15,7 +15,6 @@ from edu_rag.errors import ConfigError
 from edu_rag.files.manifest import file_sha256
 from leaderboard import swap
 from leaderboard.site import write_site
-from leaderboard.site_parts import Earlier, WrittenPart
 
 Fill = Callable[[Path], None]
 
@@ -33,10 +32,10 @@ def publish(folder: Path, text: str, fill: Fill | None = None) -> list[str]:
     """One build; what it told."""
     told: list[str] = []
 
-    def all_written(new: Path, _earlier: Earlier | None) -> WrittenPart:
+    def all_written(new: Path) -> dict[str, str]:
         (fill or filled(text))(new)
         files = (path for path in new.rglob("*") if path.is_file())
-        return WrittenPart({path.relative_to(new).as_posix(): file_sha256(path) for path in files}, {}, 1)
+        return {path.relative_to(new).as_posix(): file_sha256(path) for path in files}
 
     write_site(folder / "site", folder / "results", all_written, told.append)
     return told

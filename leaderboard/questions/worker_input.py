@@ -17,7 +17,7 @@ MAX_END = (1 << _BITS) - 1
 """Passages are quoted from this many first characters of a page; no page of a dataset is as long."""
 
 
-class Seat(NamedTuple):
+class QuestionPlace(NamedTuple):
     """The place of a question: its number in the exam, its lesson page, and its row there."""
 
     number: int
@@ -26,7 +26,7 @@ class Seat(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Briefing:
+class WorkerInput:
     """Plain values alone, so that another process can be sent them; systems are in the order of `index.json`.
 
     `names` are markup; `outcomes` and `counted` are as in `system_rows.Asked`; `page_ids` are those of
@@ -45,10 +45,10 @@ class Briefing:
     page_ids: Sequence[str]
 
     @cached_property
-    def seats(self) -> Mapping[str, Seat]:
+    def question_places(self) -> Mapping[str, QuestionPlace]:
         """By question id."""
         return {
-            self.questions[number].question_id: Seat(number, at, row)
+            self.questions[number].question_id: QuestionPlace(number, at, row)
             for at, page in enumerate(self.pages)
             for row, number in enumerate(page.numbers)
         }
