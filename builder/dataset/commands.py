@@ -18,13 +18,46 @@ def _echo_json(values: object) -> None:
 
 @click.group()
 def dataset() -> None:
-    """Check, audit, compare, correct, export and publish dataset folders.
+    """Make, check, audit, compare, correct, export and publish dataset folders.
 
     \b
     Example:
       edu-rag dataset check dataset
       edu-rag dataset audit dataset
     """
+
+
+@dataset.command()
+@click.argument("recipe", metavar="NAME-OR-RECIPE.toml")
+@click.option("--out", type=_FOLDER, metavar="DIR", help="Dataset folder to write; NAME-VERSION by default.")
+@click.option(
+    "--sources",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Folder with the archives of the sources; without it they are downloaded.",
+)
+@click.option("--workers", type=click.IntRange(1, 256), help="Number of processes; the number of cores by default.")
+@click.option("--any-content", is_flag=True, help="Accept another content hash than the recipe's.")
+def make(recipe: str, out: Path | None, sources: Path | None, workers: int | None, any_content: bool) -> None:
+    """Make a dataset by its recipe from public sources.
+
+    A recipe names each source's archive at a commit, its licence and the hash of its files. The command downloads the
+    archives (or takes them from --sources), verifies them, builds the dataset, and compares its content hash with the
+    recipe's. The archives stay in OUT.archives. NAME is a recipe of the project: open-textbooks.
+
+    \b
+    Example:
+      edu-rag dataset make open-textbooks --out open-textbooks
+      edu-rag dataset make open-textbooks --sources archives --out open-textbooks
+    """
+    from builder.build import n_cores
+    from builder.recipes.make_dataset import make_dataset
+    from builder.recipes.recipe import read_recipe
+
+    followed = read_recipe(recipe)
+    folder = out or Path(f"{followed.name}-{followed.version}")
+    manifest = make_dataset(followed, folder, sources=sources, workers=workers or n_cores(), confirm=not any_content)
+    click.echo(manifest.id)
 
 
 @dataset.command()

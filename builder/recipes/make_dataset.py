@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from builder.build import build
 from builder.question_sets.question_files import FlatQuestion
 from builder.recipes.recipe import Recipe, Splits
-from builder.recipes.sources import BookFolder, open_sources
+from builder.recipes.source_archives import BookFolder, open_sources
 from builder.textbooks.book import Module
 from builder.textbooks.book_questions import LEFT_OUT, identity_of, question_of
 from edu_rag.errors import DataError
@@ -94,7 +94,7 @@ def _questions(
 ) -> Iterator[FlatQuestion]:
     if not book.source.questions:
         return
-    lesson = f"{book.source.title}: {chapter}"
+    lesson = f"{book.source.title}: {chapter or module.title}"
     for exercise in module.exercises:
         question = question_of(exercise)
         if isinstance(question, str):

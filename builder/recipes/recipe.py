@@ -65,7 +65,7 @@ class Recipe:
     about: str
     content_sha256: Annotated[str, Meta(pattern=_SHA256)]
     splits: Splits
-    source: tuple[Source, ...]
+    source: list[Source]
     build: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
-"""The records of a textbook: its chapters, its modules, and the exercises that stand in them."""
+"""The records of a textbook: its chapters, its modules, and their exercises."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,12 +10,15 @@ from typing import NamedTuple
 from builder.extract.page_text import clean_text, parse_html
 from builder.extract.prepass import apply_prepass
 
+REFERENCE = "figure"
+"""The text of a reference to a figure, a table or an equation, which has no words of its own in the source."""
+
 
 class Chapter(NamedTuple):
-    """A chapter: its title and the ids of its modules, in the order of the book."""
+    """A chapter: its title, empty outside of chapters, and the ids of its modules, in the order of the book."""
 
     title: str
-    module_ids: Sequence[str]
+    module_ids: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

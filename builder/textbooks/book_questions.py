@@ -22,9 +22,10 @@ LEFT_OUT: Mapping[str, str] = {
 }
 """Why an exercise is left out: the first reason that fits, in this order."""
 _LETTER = re.compile(r"\(?([A-Za-z])\)?[.:,]?(?=\s|\Z)")
-_OTHER_LETTER = re.compile(r"\([A-Za-z]\)|\b(?:and|or|,|;)\s*\(?[A-Za-z]\)?(?=[.,;\s]|\Z)|\s[A-Za-z]\)")
+_OTHER_LETTER = re.compile(r"\b[A-Za-z]\)|\b[B-HJ-Z]\b|\b(?:and|or) A\b")
+_PICTURE = r"(?:figure|diagram|graph|image|photo(?:graph)?|illustration|picture|drawing)"
 _FIGURE_WORDS = re.compile(
-    r"\b(?:figure|diagram|graph|image|photo(?:graph)?|illustration|picture|table) (?:above|below|shown)\b|\b(?:above|below|following|this) (?:figure|diagram|graph|image|photo(?:graph)?|illustration|picture|drawing)\b|\bin the (?:figure|diagram|graph)\b",
+    rf"\b{_PICTURE} (?:above|below|shown)\b|\b(?:above|below|following|this) {_PICTURE}\b|\bin the {_PICTURE}\b",
     re.IGNORECASE,
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from builder.textbooks.book import BookFormat, Chapter, Exercise, Module, plain_text
+from builder.textbooks.book import REFERENCE, BookFormat, Chapter, Exercise, Module, plain_text
 from edu_rag.errors import DataError
 
 _TAGS: Mapping[str, str] = {
@@ -40,7 +40,6 @@ _DROPPED = frozenset(
 _QUIZ_NOTES = ("check-your-understanding",)
 _EMPHASIS: Mapping[str, str] = {"italics": "i", "bold": "b", "underline": "u", "smallcaps": "span"}
 _LETTERED = ("lower-alpha", "upper-alpha")
-_FIGURE_IDS = ("fig", "Figure", "figure")
 
 
 def _local(element: Any) -> str:
@@ -66,9 +65,10 @@ def _named(root: Any, name: str) -> Iterator[Any]:
 
 
 def chapters_of(path: Path) -> list[Chapter]:
-    """The chapters of a collection file: its innermost subcollections. Modules outside of them have no chapter."""
+    """The chapters of a collection file. Modules outside of them, such as appendices, are one without a title."""
     chapters = []
-    for part in _named(_root_of(path), "subcollection"):
+    root = _root_of(path)
+    for part in (root, *_named(root, "subcollection")):
         content = part.find("{*}content")
         modules = [] if content is None else content.findall("{*}module")
         if modules:
@@ -101,8 +101,8 @@ def _exercise(element: Any, number: int) -> Exercise | None:
     problem = element.find("{*}problem")
     if problem is None:
         return None
-    has_figure = any(True for name in ("media", "figure") for _ in _named(problem, name)) or any(
-        str(link.get("target-id") or "").startswith(_FIGURE_IDS) for link in _named(problem, "link")
+    has_figure = any(next(_named(problem, name), None) is not None for name in ("media", "figure")) or any(
+        _is_reference(link) for link in _named(problem, "link")
     )
     lists = [one for one in _named(problem, "list") if one.get("number-style") in _LETTERED]
     choices: tuple[str, ...] = ()
@@ -118,6 +118,11 @@ def _exercise(element: Any, number: int) -> Exercise | None:
         solution="" if first is None else plain_text(_html_of(first)),
         has_figure=has_figure,
     )
+
+
+def _is_reference(link: Any) -> bool:
+    """Whether a link is a reference to a figure, a table or an equation: the book prints its number in its place."""
+    return link.get("target-id") is not None and not "".join(link.itertext()).strip()
 
 
 def _take_out_exercises(content: Any) -> None:
@@ -168,10 +173,12 @@ def _html_of(element: Any) -> str:
 
 def _to_html(part: Any) -> None:
     name = _local(part)
-    if name in _DROPPED:
+    if name in _DROPPED or not isinstance(part.tag, str):  # an entity is not resolved, and has no name
         if part.getparent() is not None:
             _drop(part)
         return
+    if name == "link" and _is_reference(part):
+        part.text = REFERENCE
     tag = _tag_of(part, name)
     alternative = part.get("alt") if name == "media" else None
     part.attrib.clear()

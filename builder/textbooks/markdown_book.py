@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.extract.page_text import parse_html
-from builder.textbooks.book import BookFormat, Chapter, Exercise, Module, plain_text
+from builder.textbooks.book import REFERENCE, BookFormat, Chapter, Exercise, Module, plain_text
 from edu_rag.errors import DataError
 
 _HEAD = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
@@ -20,7 +20,7 @@ _TITLE = re.compile(r'^title:\s*"?(.*?)"?\s*$', re.MULTILINE)
 _BLOCK_MARKS = re.compile(r"^[ \t]*(?:\{:[^}\n]*\}|\^)[ \t]*$", re.MULTILINE)
 _EXERCISE = '<div data-type="exercise">'
 _CHAPTER = re.compile(r"^(\s*)\d+\.\s+\{: \.chapter\}\s*\[(.+?)\]\(contents/(\w+)\.md\)")
-_SECTION = re.compile(r"^(\s*)\d+\.\s+\[(.+?)\]\(contents/(\w+)\.md\)")
+_MODULE = re.compile(r"^(\s*)\d+\.\s+(?:\{: \.\w+\}\s*)?\[.+?\]\(contents/(\w+)\.md\)")
 _LINKED = "[link]"
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
@@ -33,19 +33,24 @@ def _read(path: Path) -> str:
 
 
 def chapters_of(path: Path) -> list[Chapter]:
-    """The chapters of a SUMMARY.md, whose introduction is their first module. Raises DataError if it lists none."""
-    chapters: list[Chapter] = []
-    module_ids: list[str] = []
-    depth = 0
+    """The chapters of a SUMMARY.md; a chapter's introduction is its first module. Raises DataError if it lists none.
+
+    Modules outside of any chapter, such as the preface, are one without a title.
+    """
+    outside: list[str] = []
+    chapters = [Chapter("", outside)]
+    depth = -1
     for line in _read(path).splitlines():
         if match := _CHAPTER.match(line):
-            depth, module_ids = len(match[1]), [match[3]]
-            chapters.append(Chapter(match[2].strip(), module_ids))
-        elif (match := _SECTION.match(line)) and chapters and len(match[1]) > depth:
-            module_ids.append(match[3])
-    if not chapters:
+            depth = len(match[1])
+            chapters.append(Chapter(match[2].strip(), [match[3]]))
+        elif match := _MODULE.match(line):
+            is_inside = depth >= 0 and len(match[1]) > depth
+            ids = chapters[-1].module_ids if is_inside else outside
+            ids.append(match[2])
+    if len(chapters) == 1:
         raise DataError(path, "names no chapter with modules", "give the book's SUMMARY.md")
-    return chapters
+    return [chapter for chapter in chapters if chapter.module_ids]
 
 
 def read_module(path: Path, module_id: str) -> Module:
@@ -72,7 +77,7 @@ def _tree_of(text: str) -> Any:
     tree = parse_html(f"<html><body>{reader.convert(_BLOCK_MARKS.sub('', marked))}</body></html>")
     for link in list(tree.iter("a")):
         if (link.text or "") == _LINKED:
-            link.text = "figure"
+            link.text = REFERENCE
     return tree
 
 

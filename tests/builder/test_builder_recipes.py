@@ -1,0 +1,248 @@
+"""Datasets by recipe: sources are verified, a dataset is the same everywhere, and a changed source is one error."""
+
+from __future__ import annotations
+
+import http.server
+import io
+import os
+import shutil
+import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from builder.recipes.make_dataset import split_of
+from builder.recipes.recipe import Recipe, Splits, read_recipe, recipe_names
+from builder.recipes.source_archives import open_sources
+from builder.textbooks.book_questions import BookQuestion, question_of
+from edu_rag.__main__ import root
+from edu_rag.errors import ConfigError, DataError, FaultsError
+from edu_rag.files.dataset import Dataset
+
+COMMIT = "c0ffee" + "0" * 34
+TOP = f"rocks-{COMMIT}"
+MODULE = """---
+title: "{title}"
+layout: page
+---
+
+{text}
+
+### Review Questions
+
+<div data-type="exercise">
+<div data-type="problem" markdown="1">
+{question}
+
+1.  {right}
+2.  wood
+3.  glass
+{{: type="a"}}
+
+</div>
+<div data-type="solution" markdown="1">
+A
+
+</div>
+</div>
+"""
+SUBJECTS = ("basalt", "granite", "chalk", "marble")
+RECIPE = """name = "rocks"
+version = "1.0.0"
+about = "A book of rocks."
+content_sha256 = "{content}"
+[splits]
+dev = 0.5
+[build]
+clock = "2026-01-01T00:00:00Z"
+[build.filter]
+languages = []
+[[source]]
+id = "rocks"
+title = "Rocks"
+archive = "{base}/{commit}.tar.gz"
+top = "{top}"
+commit = "{commit}"
+page = "https://books.example/rocks/blob/{commit}/{{place}}"
+licence = "CC BY 4.0"
+licence_url = "https://creativecommons.org/licenses/by/4.0/"
+attribution = "Us"
+format = "markdown"
+contents = ["SUMMARY.md"]
+files_sha256 = "{files}"
+"""
+
+
+def files(text: str = "It is a rock with a long history and many uses.") -> dict[str, bytes]:
+    lines = ["1.  {: .part} All\n"]
+    found = {}
+    for number, subject in enumerate(SUBJECTS):
+        lines.append(f"    {number}.  {{: .chapter}} [{subject.title()}](contents/m{number}.md)\n")
+        said = f"The rock called {subject} is made of {subject} crystals. {text} " * 8
+        module = MODULE.format(
+            title=subject.title(), text=said, question=f"What is {subject} rock made of?", right=f"{subject} crystals"
+        )
+        found[f"contents/m{number}.md"] = module.encode()
+    return found | {"SUMMARY.md": "".join(lines).encode()}
+
+
+def write_archive(path: Path, content: dict[str, bytes], top: str = TOP) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in content.items():
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def hash_of_files(tmp_path: Path) -> str:
+    """The hash that the error of a recipe with another one names."""
+    archives = tmp_path / "first"
+    write_archive(archives / f"{TOP}.tar.gz", files())
+    with pytest.raises(DataError) as error:
+        open_sources(recipe(tmp_path, "0" * 64), archives, tmp_path / "kept", tmp_path / "scratch")
+    return str(error.value).split("have the hash ")[1][:64]
+
+
+def recipe(tmp_path: Path, files_sha256: str, content: str = "0" * 64, base: str = "https://code.example") -> Recipe:
+    path = tmp_path / "rocks.toml"
+    path.write_text(RECIPE.format(files=files_sha256, content=content, commit=COMMIT, top=TOP, base=base))
+    return read_recipe(str(path))
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """An address on loopback, and the folder that it serves."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", folder
+        server.shutdown()
+        thread.join()
+
+
+def make(tmp_path: Path, *more: object) -> tuple[int, str]:
+    words = ["dataset", "make", str(tmp_path / "rocks.toml"), *map(str, more)]
+    done = CliRunner().invoke(root, words)
+    said = done.output if done.exception is None or isinstance(done.exception, SystemExit) else str(done.exception)
+    return done.exit_code, said
+
+
+def test_a_recipe_downloads_verifies_and_builds_the_same_dataset_everywhere(
+    tmp_path: Path, served: tuple[str, Path]
+) -> None:
+    base, folder = served
+    files_sha256 = hash_of_files(tmp_path)
+    write_archive(folder / f"{COMMIT}.tar.gz", files())
+    recipe(tmp_path, files_sha256, base=base)
+    code, said = make(tmp_path, "--out", tmp_path / "one", "--workers", 1)
+    assert (code, "has the content hash" in said) == (1, True), said
+    content = said.split("has the content hash ")[1][:64]
+    recipe(tmp_path, files_sha256, content, base)
+    shutil.rmtree(folder)  # the archive was kept
+    code, said = make(tmp_path, "--out", tmp_path / "one")
+    assert (code, said.strip().splitlines()[-1]) == (0, f"rocks@1.0.0#{content[:8]}")
+    code, said = make(tmp_path, "--out", tmp_path / "two", "--sources", tmp_path / "first", "--workers", 2)
+    assert code == 0, said
+    one, two = ((tmp_path / name / "manifest.json").read_bytes() for name in ("one", "two"))
+    assert one == two
+    dataset = Dataset(tmp_path / "one")
+    assert sorted(dataset.splits()) == ["dev", "test"]
+    questions = [question for split in dataset.splits() for question in dataset.questions(split)]
+    assert {question.lesson for question in questions} == {f"Rocks: {subject.title()}" for subject in SUBJECTS}
+    (first,) = (question for question in questions if question.question_id == "rocks-m0-01")
+    assert (first.text, first.choices["a"]) == ("What is basalt rock made of?", "basalt crystals")
+    best = dataset.hits(first.split)[first.question_id][0]
+    assert best.url == f"http://books.example/rocks/blob/{COMMIT}/contents/m0.md/"
+    pages = {page.page_id: page for split in dataset.splits() for page in dataset.pages(split).values()}
+    assert "What is basalt" not in pages[str(best.page_id)].text
+    assert pages[str(best.page_id)].license == "https://creativecommons.org/licenses/by/4.0/"
+    assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "top", "said"),
+    [
+        (files("It changed."), TOP, "have the hash"),
+        ({"SUMMARY.md": files()["SUMMARY.md"]}, TOP, "No such file"),
+        (files(), "other", "holds no folder"),
+        ({"../../outside": b"x", **files()}, TOP, None),
+    ],
+)
+def test_a_source_that_is_not_the_recipes_is_refused(
+    tmp_path: Path, content: dict[str, bytes], top: str, said: str | None
+) -> None:
+    followed = recipe(tmp_path, hash_of_files(tmp_path))
+    archives, scratch = tmp_path / "archives", tmp_path / "deep" / "er" / "scratch"
+    write_archive(archives / f"{TOP}.tar.gz", content, top)
+    if said is None:
+        assert len(open_sources(followed, archives, tmp_path / "kept", scratch)) == 1
+    else:
+        with pytest.raises(DataError, match=said):
+            open_sources(followed, archives, tmp_path / "kept", scratch)
+    assert not list(tmp_path.rglob("outside"))
+
+
+def test_a_source_that_is_missing_or_damaged_is_one_clear_error(tmp_path: Path, served: tuple[str, Path]) -> None:
+    base, folder = served
+    recipe(tmp_path, "0" * 64, base=base)
+    code, said = make(tmp_path, "--sources", tmp_path, "--out", tmp_path / "d")
+    assert (code, f"download {base}/{COMMIT}.tar.gz to it" in said) == (1, True), said
+    code, said = make(tmp_path, "--out", tmp_path / "d")
+    assert (code, "answered with status 404" in said) == (1, True), said
+    (folder / f"{COMMIT}.tar.gz").write_bytes(b"no archive")
+    code, said = make(tmp_path, "--out", tmp_path / "d")
+    assert (code, "cannot be unpacked" in said) == (1, True), said
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_recipe_names_a_commit_and_has_no_unknown_key(tmp_path: Path) -> None:
+    text = RECIPE.format(files="0" * 64, content="0" * 64, commit=COMMIT, top=TOP, base="https://code.example")
+    path = tmp_path / "r.toml"
+    for changed in (text.replace(f"{COMMIT}.tar.gz", "main.tar.gz"), text + "colour = 1\n"):
+        path.write_text(changed)
+        with pytest.raises((ConfigError, FaultsError)):
+            read_recipe(str(path))
+    with pytest.raises(ConfigError, match="open-textbooks"):
+        read_recipe("none")
+
+
+def test_a_chapter_stays_in_one_split_and_the_share_is_kept() -> None:
+    splits = [split_of(f"Book: chapter {number}", Splits(dev=0.25)) for number in range(2_000)]
+    assert 0.22 < splits.count("dev") / len(splits) < 0.28
+    assert split_of("Book: chapter 1", Splits(dev=1.0)) == "dev"
+    assert split_of("Book: chapter 1", Splits(dev=0.0)) == "test"
+
+
+@pytest.mark.slow
+def test_the_sources_of_open_textbooks_are_the_recipes_and_hold_two_thousand_questions(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    assert recipe_names() == ["open-textbooks"]
+    followed = read_recipe("open-textbooks")
+    books = open_sources(followed, shared_data / "books", tmp_path / "kept", tmp_path / "unpacked")
+    modules = [
+        book.read(module_id)
+        for book in books
+        if book.source.questions
+        for chapter in book.chapters()
+        for module_id in chapter.module_ids
+    ]
+    questions = [question_of(exercise) for module in modules for exercise in module.exercises]
+    assert sum(isinstance(question, BookQuestion) for question in questions) > 2_100
+    assert sum(len(chapter.module_ids) for book in books for chapter in book.chapters()) > 1_390
+
+
+@pytest.mark.nightly
+def test_open_textbooks_has_the_content_of_its_recipe(shared_data: Path, tmp_path: Path) -> None:
+    words = ["dataset", "make", "open-textbooks", "--sources", str(shared_data / "books"), "--out", str(tmp_path / "d")]
+    done = CliRunner().invoke(root, words, env={"TZ": "Asia/Kolkata", **os.environ})
+    assert done.exit_code == 0, done.output
