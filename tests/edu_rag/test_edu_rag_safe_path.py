@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset diff": ("{data}/dataset", "{data}/dataset"),
     "dataset export": ("{data}/dataset", "--kind", "qa", "--split", "test", "--out", "{out}"),
     "dataset fetch": ("--board", str(ROOT / "leaderboard" / "board.toml"), "--out", "{out}", "--only", "edu-rag-mini"),
+    "dataset make": ("open-textbooks", "--sources", "{data}", "--out", "{out}"),
     "dataset push": ("{data}/dataset", "nobody/nothing", "--dry-run"),
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
     "new": ("my-new-system", "--in", "{out}"),
@@ -92,7 +93,7 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
 }
 """Other ways through the same commands that start other processes."""
-REFUSED = {"judge audit", "dataset takedown", "pr", "verify"}
+REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "verify"}
 """Commands that refuse these arguments, having imported what they need."""
 
 
