@@ -51,8 +51,8 @@ def make(recipe: str, out: Path | None, sources: Path | None, workers: int | Non
       edu-rag dataset make open-textbooks --sources archives --out open-textbooks
     """
     from builder.build import n_cores
+    from builder.recipes.dataset_recipe import read_recipe
     from builder.recipes.make_dataset import make_dataset
-    from builder.recipes.recipe import read_recipe
 
     followed = read_recipe(recipe)
     folder = out or Path(f"{followed.name}-{followed.version}")

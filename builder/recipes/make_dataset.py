@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from builder.build import build
 from builder.question_sets.question_files import FlatQuestion
-from builder.recipes.recipe import Recipe, Splits
+from builder.recipes.dataset_recipe import DatasetRecipe, Splits
 from builder.recipes.source_archives import BookFolder, open_sources
 from builder.textbooks.book import Module
 from builder.textbooks.book_questions import LEFT_OUT, identity_of, question_of
@@ -31,7 +31,7 @@ _PAGE = """<!doctype html>
 
 
 def make_dataset(
-    recipe: Recipe, out: Path, *, sources: Path | None = None, workers: int = 1, confirm: bool = True
+    recipe: DatasetRecipe, out: Path, *, sources: Path | None = None, workers: int = 1, confirm: bool = True
 ) -> Manifest:
     """Build the dataset of a recipe in the folder `out`, from the archives in `sources` or from downloaded ones.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from builder.fetch.archive_download import download
-from builder.recipes.recipe import Recipe, Source
+from builder.recipes.dataset_recipe import DatasetRecipe, Source
 from builder.textbooks.book import BookFormat, Chapter, Module
 from builder.textbooks.cnxml import CNXML
 from builder.textbooks.markdown_book import MARKDOWN
@@ -69,7 +69,7 @@ class BookFolder:
             raise DataError(self.source.archive, f"{name}: {error.strerror}", _OTHER) from None
 
 
-def open_sources(recipe: Recipe, given: Path | None, kept: Path, scratch: Path) -> list[BookFolder]:
+def open_sources(recipe: DatasetRecipe, given: Path | None, kept: Path, scratch: Path) -> list[BookFolder]:
     """Unpack and verify all sources of a recipe below `scratch`.
 
     The archives are in the folder `given` as `<top>.tar.gz`, else they are downloaded to `kept`. Raises DataError for a

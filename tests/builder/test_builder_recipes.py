@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe, recipe_names
 from builder.recipes.make_dataset import split_of
-from builder.recipes.recipe import Recipe, Splits, read_recipe, recipe_names
 from builder.recipes.source_archives import open_sources
 from builder.textbooks.book_questions import BookQuestion, question_of
 from edu_rag.__main__ import root
@@ -109,7 +109,9 @@ def hash_of_files(tmp_path: Path) -> str:
     return str(error.value).split("have the hash ")[1][:64]
 
 
-def recipe(tmp_path: Path, files_sha256: str, content: str = "0" * 64, base: str = "https://code.example") -> Recipe:
+def recipe(
+    tmp_path: Path, files_sha256: str, content: str = "0" * 64, base: str = "https://code.example"
+) -> DatasetRecipe:
     path = tmp_path / "rocks.toml"
     path.write_text(RECIPE.format(files=files_sha256, content=content, commit=COMMIT, top=TOP, base=base))
     return read_recipe(str(path))

@@ -57,7 +57,7 @@ class Splits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class DatasetRecipe:
     """All of a recipe's file; `build` holds the settings of build.toml, but its name and version."""
 
     name: Annotated[str, Meta(pattern=rf"^{DATASET_NAME}\Z")]
@@ -85,10 +85,10 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-def read_recipe(name: str) -> Recipe:
+def read_recipe(name: str) -> DatasetRecipe:
     """The recipe of this name, or in this file. Raises ConfigError if there is none, FaultsError if it is faulty."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not path.is_file():
         known = ", ".join(recipe_names())
         raise ConfigError(name, "is not a recipe", f"choose from {known}, or name a recipe's TOML file")
-    return read_toml(path, Recipe)
+    return read_toml(path, DatasetRecipe)
