@@ -19,7 +19,7 @@ from harness.submission.folder import FILE_NAME as SUBMISSION_FILE
 from harness.submission.folder import Submission, open_submission
 
 
-class Job(NamedTuple):
+class ScoringJob(NamedTuple):
     """One predictions file to score on one dataset, and where among the results its scorecard belongs."""
 
     dataset: Dataset
@@ -108,7 +108,7 @@ class ScoringPlan(NamedTuple):
 
     dataset: Dataset
     submission: Submission
-    jobs: tuple[Job, ...]
+    jobs: tuple[ScoringJob, ...]
     faults: tuple[EduRagError, ...] = ()
 
 
@@ -155,7 +155,7 @@ def _chosen(
 
 def _jobs(
     dataset: Dataset, submission: Submission, chosen: Iterable[PlacedPredictions], results: Path
-) -> Iterator[Job]:
+) -> Iterator[ScoringJob]:
     for made in chosen:
         folder = results / dataset.manifest.release.folder / made.asked.table / submission.slug
-        yield Job(dataset, submission, made, folder / FILE_NAME)
+        yield ScoringJob(dataset, submission, made, folder / FILE_NAME)

@@ -16,7 +16,7 @@ from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.rescoring.eligible_predictions import target_of
-from harness.rescoring.jobs import Job, OpenExams, Results, ScoringPlan, plans, submissions_in
+from harness.rescoring.jobs import OpenExams, Results, ScoringJob, ScoringPlan, plans, submissions_in
 from harness.rescoring.score_changes import Kept, Rescoring, ScoreChange, beside_the_score, move_of
 from harness.scoring.score import card_and_trust, score_within, uncollected, write_results
 from harness.submission.target import Target
@@ -47,7 +47,7 @@ class _Work:
         self.done: set[Path] = set()
         self.faulty: set[Path] = set()
 
-    def score(self, job: Job) -> None:
+    def score(self, job: ScoringJob) -> None:
         """Score one job and write its scorecard where it is new or differs. Raises EduRagError."""
         exam = self._exams.of(job.dataset, job.made.asked.split, job.made.asked.sample)
         target = target_of(job.submission, job.made, job.dataset)

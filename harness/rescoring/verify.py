@@ -22,7 +22,7 @@ from edu_rag.scorecard.card_file import scorecard_values
 from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
 from harness.judging.grading import Grading
 from harness.rescoring.eligible_predictions import target_of
-from harness.rescoring.jobs import Job, OpenExams, Results, plans, submissions_in
+from harness.rescoring.jobs import OpenExams, Results, ScoringJob, plans, submissions_in
 from harness.rescoring.rescore import GONE, why_kept
 from harness.scoring.score import card_of, score_within
 from harness.trust.rerun_log import NOBODY, Vouched
@@ -76,7 +76,7 @@ class _Remaking:
     def __init__(self, stored: Results, exams: OpenExams, grading: Grading | None, vouched: Vouched) -> None:
         self._stored, self._exams, self._grading, self._vouched = stored, exams, grading, vouched
 
-    def finding(self, path: Path, job: Job) -> Finding:
+    def finding(self, path: Path, job: ScoringJob) -> Finding:
         """Score a job again and hold the result against the stored one."""
         file = path.relative_to(self._stored.folder).as_posix()
         try:
@@ -90,7 +90,7 @@ class _Remaking:
         harness = card.harness if card.harness != remade.harness else ""
         return Finding(file=file, status="differs" if found else "same", harness=harness, differences=tuple(found))
 
-    def can_be_made(self, job: Job) -> bool:
+    def can_be_made(self, job: ScoringJob) -> bool:
         """Whether a job's predictions can be scored at all."""
         try:
             self._made(job)
@@ -98,7 +98,7 @@ class _Remaking:
             return False
         return True
 
-    def _made(self, job: Job) -> ScoreCard:
+    def _made(self, job: ScoringJob) -> ScoreCard:
         exam = self._exams.of(job.dataset, job.made.asked.split, job.made.asked.sample)
         target = target_of(job.submission, job.made, job.dataset)
         card: ScoreCard = score_within(
@@ -162,7 +162,7 @@ def _left(path: Path, stored: Results, datasets: Sequence[Dataset], broken: Mapp
     return Finding(file=file, status="cannot be made again", why=why if fault is None else str(fault))
 
 
-def _not_there(remaking: _Remaking, jobs: Mapping[Path, Job], stored: Results) -> Iterator[Finding]:
+def _not_there(remaking: _Remaking, jobs: Mapping[Path, ScoringJob], stored: Results) -> Iterator[Finding]:
     """Predictions that can be scored and have no scorecard; faulty ones have none by right."""
     for path in sorted(jobs.keys() - stored.cards.keys() - stored.faults.keys()):
         if remaking.can_be_made(jobs[path]):
