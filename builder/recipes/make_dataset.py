@@ -49,7 +49,7 @@ def make_dataset(
         shutil.rmtree(scratch, ignore_errors=True)
     if confirm and manifest.content_sha256 != recipe.content_sha256:
         what = f"has the content hash {manifest.content_sha256}, but the recipe says {recipe.content_sha256}"
-        raise DataError(out, what, "use the version of this project that the recipe was made with")
+        raise DataError(out, what, "install the versions of constraints.txt, or add --any-content")
     return manifest
 
 
