@@ -71,7 +71,14 @@ GROUPS = {
     ),
     "statistics": Group(
         ("edu_rag/statistics/*.py",),
-        tuple(f"tests/edu_rag/test_edu_rag_statistics{part}.py" for part in ("", "_lessons", "_many", "_power")),
+        (
+            *(
+                f"tests/edu_rag/test_edu_rag_statistics{part}.py"
+                for part in ("", "_lessons", "_many", "_power", "_ranks")
+            ),
+            "tests/harness/test_harness_declared_overlap.py",
+            "tests/leaderboard/test_leaderboard_clean.py",
+        ),
         "not times_in_100 and not board_of_twenty and not as_often_as and not hold_the_truth",
     ),
     "retrieval": Group(
