@@ -46,6 +46,12 @@ def signed(value: float) -> str:
     return text.replace("-", "−") if float(text) else "0.000"
 
 
+def delta(value: float, decimals: int = 3) -> str:
+    """A difference with its sign, a true minus; what rounds to zero carries none."""
+    text = f"{value:+,.{decimals}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text[1:]
+
+
 def percent(value: float | None) -> str:
     """A rate as a percentage with one decimal; a dash if there is none."""
     return "–" if value is None else f"{value * 100:.1f}"

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.budget import SMALL_BYTES, within_budget
+from edu_rag.comparing.caveats import about_answers, about_lessons
+from edu_rag.comparing.tested_pair import TestedPair
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
@@ -15,7 +17,6 @@ from edu_rag.scorecard.card import Prediction, ScoreCard
 from edu_rag.scorecard.card_file import FILE_NAME
 from edu_rag.scorecard.results_folder import PREDICTIONS, read_card
 from edu_rag.statistics import (
-    McNemar,
     Paired,
     mcnemar,
     paired,
@@ -25,7 +26,7 @@ from edu_rag.statistics import (
     strict_points_of,
 )
 from harness.comparing.citation_overlap import overlap_of
-from harness.comparing.same import caveats, require_same
+from harness.comparing.same import require_same
 from harness.comparing.slice_tests import SliceDifference, slice_differences
 from harness.exam.exam import Exam, open_exam
 from harness.scoring.score import now_utc, scored_within
@@ -53,12 +54,9 @@ class Side(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Two systems on the same n questions. All differences are first - second.
+class Comparison(TestedPair):
+    """Two systems, tested, and where they differ.
 
-    `difference` is that of the scores (paired bootstrap interval and sign-flip p; with lessons unless the scorecards
-    state different ones), `strict` that of the strict scores, `correctness` McNemar's test, `detectable` the smallest
-    score difference that one test on these questions finds with 80 % power (None if the two never differ).
     `only_first` and `only_second` are the flips: ids of the questions that only one has right, in order of id.
     With a dataset at hand: ids are question ids (else `#17`, the position), `questions` holds the flipped questions
     by id, `slices` the slices that were tested, in order of attribute and value. With predictions at hand:
@@ -66,12 +64,6 @@ class Comparison:
     `caveats` are sentences that a reader must know before believing the rest.
     """
 
-    first: ScoreCard
-    second: ScoreCard
-    difference: Paired
-    strict: Paired
-    correctness: McNemar
-    detectable: float | None
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -152,6 +144,11 @@ def _right_only(mine: ScoreCard, other: ScoreCard, ids: Sequence[str]) -> tuple[
     return tuple(i for i, a, b in zip(ids, mine.outcomes, other.outcomes, strict=True) if a == "c" != b)
 
 
+def caveats(cards: Sequence[ScoreCard], difference: Paired) -> tuple[str, ...]:
+    """What a reader must know before believing a comparison of these scorecards."""
+    return (*about_answers(cards), *about_lessons(cards, difference))
+
+
 def compare_sides(first: Side, second: Side, exam: Exam | None) -> Comparison:
     """Compare two systems whose scorecards are on the same questions (see `require_same`)."""
     a, b = first.card, second.card
@@ -174,7 +171,7 @@ def compare_sides(first: Side, second: Side, exam: Exam | None) -> Comparison:
         predictions=(first.predictions, second.predictions),
         slices=slice_differences(exam, a.outcomes, b.outcomes, lessons) if exam else (),
         overlap=overlap_of(first.predictions, second.predictions, exam.support) if exam and both_at_hand else {},
-        caveats=tuple(caveats([a, b], difference)),
+        caveats=caveats([a, b], difference),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from edu_rag.comparing.sentences import contrary, named
+from edu_rag.comparing.tested_pair import ALPHA
 from edu_rag.look.texts import clip
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired
@@ -12,9 +14,9 @@ from harness.comparing.citation_overlap import overlap_lines
 from harness.comparing.compare import Comparison
 from harness.comparing.plan_comparison import true_difference
 from harness.comparing.table import ComparisonTable
-from harness.comparing.verdict import ALPHA, better, contrary, established, same_predictions
 
 _WIDEST_SLICE = 60
+_UNDECIDED = "these questions do not tell which is better"
 
 
 def _percent(rate: float) -> str:
@@ -55,12 +57,11 @@ def _test_lines(comparison: Comparison, first: str, second: str) -> Iterator[str
         f"correct only in {first}: {m.n_first_only}, only in {second}: {m.n_second_only}; "
         f"exact McNemar{_by(d)} p = {m.p:.4g}"
     )
-    said = "established" if established(comparison) else "not established"
-    yield (
-        f"the difference is {said}, so {better(comparison, first, second)}: "
-        f"the sign-flip test on the score decides (p <= {ALPHA})"
-    )
-    yield from contrary(comparison, first, second)
+    said = "established" if comparison.established else "not established"
+    fields = named(comparison, first, second)
+    better = "{ahead} is better than {behind}".format_map(fields) if comparison.established else _UNDECIDED
+    yield (f"the difference is {said}, so {better}: the sign-flip test on the score decides (p <= {ALPHA})")
+    yield from (template.format_map(fields).rstrip(".") for template in contrary(comparison))
     if comparison.detectable is not None:
         yield (
             f"a test of these two on {_units(d)} finds {true_difference(comparison.detectable)} "
@@ -83,7 +84,7 @@ def comparison_lines(comparison: Comparison, limit: int) -> Iterator[str]:
     first, second = (card.system.slug for card in (comparison.first, comparison.second))
     if first == second:
         first, second = "A", "B"
-    if same_predictions(comparison):
+    if comparison.same_predictions:
         yield f"note: {first} and {second} are the same predictions: there is nothing to compare"
     for caveat in comparison.caveats:
         yield f"note: {caveat}"
@@ -122,9 +123,9 @@ def _system_lines(table: ComparisonTable, labels: Sequence[str], width: int) -> 
 def _pair_lines(table: ComparisonTable, labels: Sequence[str], width: int) -> Iterator[str]:
     names = f"{'A':{width}} {'B':{width}}"
     yield f"{names} {'A - B':>9} {'95 % interval':>22} {'p':>9} {'McNemar p':>9}"
-    for pair in table.pairs:
+    for (i, j), pair in table.pairs.tested.items():
         d = pair.difference
-        names = f"{labels[pair.first]:{width}} {labels[pair.second]:{width}}"
+        names = f"{labels[i]:{width}} {labels[j]:{width}}"
         mark = " *" if pair.p_holm <= ALPHA else ""
         numbers = f"{_percent(d.difference):>9} {_interval(d):>22} {pair.p_holm:9.3g} {pair.mcnemar_p_holm:9.3g}"
         yield f"{names} {numbers}{mark}"
@@ -133,7 +134,7 @@ def _pair_lines(table: ComparisonTable, labels: Sequence[str], width: int) -> It
 def table_lines(table: ComparisonTable) -> Iterator[str]:
     """Many systems as readable lines: ranks, then all pairs."""
     labels = labels_of(table.cards)
-    width, d = max(map(len, labels)), table.pairs[0].difference
+    width, d = max(map(len, labels)), table.any_difference
     for caveat in table.caveats:
         yield f"note: {caveat}"
     yield from _system_lines(table, labels, width)
@@ -142,7 +143,7 @@ def table_lines(table: ComparisonTable) -> Iterator[str]:
     yield ""
     yield (
         f"on {_units(d)}; intervals: {d.method}; p: exact sign-flip{_by(d)}, exact McNemar{_by(d)}, "
-        f"each after Holm over the {len(table.pairs)} pairs; * is established (p <= {ALPHA})"
+        f"each after Holm over the {len(table.pairs.tested)} pairs; * is established (p <= {ALPHA})"
     )
     if table.detectable is not None:
         yield (

@@ -1,20 +1,16 @@
-"""May scorecards be compared? What must be the same, and what a reader has to know if it is not quite."""
+"""May scorecards be compared? What must be the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from edu_rag.errors import SubmissionError
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.statistics import Paired
 
 if TYPE_CHECKING:
     from harness.exam.exam import Exam
 
-_FEW_UNITS = 40
-"""Below this many lessons the interval is too narrow; docs/scoring.md has the simulation."""
-_FEW_QUESTIONS = 20
 _ASKED = ("ids", "questions", "gold")
 """Fingerprints of a scorecard's exam that say whether two were asked the same; `support` moves slices only."""
 
@@ -61,38 +57,3 @@ def require_same(cards: Sequence[ScoreCard], exam: Exam | None) -> None:
         raise SubmissionError("compare", "there is no question in these scorecards", "score a split that has some")
     for card in cards:  # another sample of the same size would give questions wrong names
         _require_prints(card.exam, {} if exam is None else exam.prints)
-
-
-def _listed(values: Sequence[str]) -> str:
-    return " and ".join(sorted(set(values)))
-
-
-def _about_rules(cards: Sequence[ScoreCard]) -> Iterator[str]:
-    rules, versions = [card.answers_rule for card in cards], [card.dataset for card in cards]
-    if len(set(rules)) > 1:
-        yield f"answers were read by different rules ({_listed(rules)}): score the older again"
-    if len(set(versions)) > 1:
-        yield f"the dataset's versions differ ({_listed(versions)}): same questions, but other pages or evidence"
-    if any(dict(card.judges) != dict(cards[0].judges) for card in cards):
-        yield "free text was graded by different judges"
-
-
-def _about_lessons(cards: Sequence[ScoreCard], difference: Paired) -> Iterator[str]:
-    if len({card.lessons for card in cards if card.lessons}) > 1:
-        yield (
-            "the scorecards state different lessons, so questions are taken as independent and the difference "
-            "looks surer than it is: score the older again"
-        )
-    if difference.n_units < min(_FEW_UNITS, difference.n):
-        yield f"only {difference.n_units} lessons: the interval of a difference is too narrow (see docs/scoring.md)"
-    elif difference.n < _FEW_QUESTIONS:
-        yield f"only {difference.n} question(s): the interval of a difference is too narrow (see docs/scoring.md)"
-
-
-def caveats(cards: Sequence[ScoreCard], difference: Paired) -> Iterator[str]:
-    """What a reader must know before believing a comparison: other rules, versions, judges, pages; few lessons."""
-    yield from _about_rules(cards)
-    for card in cards:
-        if card.made_on:
-            yield f"{card.system.slug} answered on {card.made_on}, not on {card.dataset}"
-    yield from _about_lessons(cards, difference)

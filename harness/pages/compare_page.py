@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from edu_rag.comparing.sentences import fields_of, filled
 from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.scorecard.card import Counts, ScoreCard, Verdict
@@ -18,7 +19,6 @@ from harness.exam.exam import Exam
 from harness.explaining.shown_answer import label_read
 from harness.pages.figure_labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
 from harness.pages.render_page import render
-from harness.pages.verdict_words import headline, remarks
 from harness.scoring.attribution import causes_of, points_lost
 
 MAX_NAME = 48
@@ -178,16 +178,17 @@ def compare_page(
     flips = parting.flips_of(comparison.first.outcomes, comparison.second.outcomes)
     few, many = _slice_groups(comparison)
     d, probes = comparison.difference, (dict(comparison.first.probes), dict(comparison.second.probes))
-    lead, because = headline(comparison, *names)
+    said = filled(comparison, *names)
     clamped = tuple(max(-1.0, min(1.0, value)) for value in (d.difference, d.low, d.high))
     return render(
         "compare.html.j2",
         comparison=comparison,
         cards=[comparison.first, comparison.second],
         names=names,
-        lead=lead,
-        because=because,
-        remarks=remarks(comparison, *names),
+        lead=said.lead,
+        because=said.because,
+        remarks=said.remarks,
+        shown=fields_of(comparison),
         bars=[_bar(side.card) for side in sides],
         parts=[outcome_parts(side.card.counts) for side in sides],
         difference_bar=interval_bar(clamped[0], (clamped[1], clamped[2])),

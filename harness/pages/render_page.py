@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from edu_rag import __version__
 from edu_rag.look.jinja_pages import environment, look_css
-from edu_rag.look.texts import JOINERS
+from edu_rag.look.texts import JOINERS, delta
 
 if TYPE_CHECKING:
     import jinja2
@@ -35,12 +35,6 @@ _SEEN = "\n\t\r" + JOINERS
 def shorten(text: str, length: int) -> str:
     """At most this many characters with all blanks and line ends kept, and a word on how many are left out."""
     return text if len(text) <= length else f"{text[:length]} … ({len(text) - length:,} more characters)"
-
-
-def delta(value: float, decimals: int = 3) -> str:
-    """A difference with its sign, a true minus; what rounds to zero carries none."""
-    text = f"{value:+,.{decimals}f}"
-    return text.replace("-", "−") if float(text.replace(",", "")) else text[1:]
 
 
 @cache

@@ -3,7 +3,6 @@
 
 (() => {
   const { made } = compareParts;
-  const words = compareWords;
   const verdict = document.getElementById("verdict"); // heard when it changes
   const box = document.getElementById("comparison");
   const trouble = document.getElementById("trouble");
@@ -41,7 +40,7 @@
 
   // Both lists of systems; what is not chosen yet says so.
   function offerSystems(table, chosen) {
-    const options = table.systems.map((system) => [system.slug, `${system.slug} (${words.signed(system.rates.score)})`]);
+    const options = table.systems.map((system) => [system.slug, `${system.slug} (${system.shown.score})`]);
     for (const [select, slug] of [[choose.a, chosen.a], [choose.b, chosen.b]]) {
       const offered = `${table.id} ${Boolean(slug)}`;
       if (select.dataset.offered !== offered) fill(select, slug ? options : [["", "choose a system"], ...options]);
@@ -83,20 +82,22 @@
   function pairOf(table, first, second) {
     const [a, b] = [first, second].map((file) => table.systems.find((system) => system.slug === file.system));
     const at = first.with.indexOf(second.system);
-    const numbers = Object.fromEntries(Object.entries(first)
-      .filter(([, value]) => Array.isArray(value)).map(([name, list]) => [name, list[at]]));
+    const [ahead, behind] = first.difference[at] > 0 ? [a, b] : [b, a];
+    const shown = { first: a.slug, second: b.slug, ahead: ahead.slug, behind: behind.slug };
+    for (const [name, texts] of Object.entries(first.shown)) shown[name] = Array.isArray(texts) ? texts[at] : texts;
+    const filled = (number) => first.texts[number].replace(/\{(\w+)\}/g, (_, name) => shown[name]);
     return {
-      ...numbers, a, b, letters: [first.outcomes, second.outcomes], table: table.id, n: table.n, n_units: table.n_units,
-      n_pairs: table.n_pairs, table_caveats: table.caveats, questions: table.questions, slices: table.slices,
+      a, b, shown, table: table.id, n: table.n, questions: table.questions, slices: table.slices,
+      letters: [first.outcomes, second.outcomes], place: [first.difference[at], first.low[at], first.high[at]],
+      lead: filled(first.lead[at]), because: filled(first.because[at]), remarks: first.remarks[at].map(filled),
+      notes: first.notes[at].map((number) => first.texts[number]), // complete: they have names from outside
     };
   }
 
   function judged(pair) {
-    const because = words.because(pair);
-    const told = because.split(",", 1)[0]; // "Established" or "Not established"
     return [made("h2", {}, `${pair.a.slug} against ${pair.b.slug}`),
-      made("p", { class: "lead" }, `${words.lead(pair)} `, made("strong", {}, told), because.slice(told.length)),
-      ...words.caveats(pair).map((text) => made("p", { class: "warn" }, `Note: ${text}`))];
+      made("p", { class: "lead" }, `${pair.lead} `, made("strong", {}, pair.because)),
+      ...pair.notes.map((text) => made("p", { class: "warn" }, `Note: ${text}`))];
   }
 
   function details(pair) {
@@ -142,7 +143,7 @@
       return;
     }
     tables = (await read("data/compare.json")).tables;
-    fill(choose.table, tables.map((table) => [table.id, `${table.title}: ${words.count(table.n)} questions, ${table.systems.length} systems`]));
+    fill(choose.table, tables.map((table) => [table.id, `${table.title}: ${compareParts.count(table.n)} questions, ${table.systems.length} systems`]));
     choose.section.hidden = false;
     choose.table.addEventListener("change", () => {
       const [a, b] = tableNow().systems;

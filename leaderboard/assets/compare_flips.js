@@ -2,8 +2,7 @@
 "use strict";
 
 const compareFlips = (() => {
-  const { made, num, row, heads, table, badge } = compareParts;
-  const words = compareWords;
+  const { made, num, row, heads, table, badge, count, points: signedPoints } = compareParts;
   const POINTS = { c: 1, i: -1, a: 0, u: 0, f: 0 };
   const AT_ONCE = 10;
   const LISTED = 500;
@@ -38,7 +37,7 @@ const compareFlips = (() => {
 
   function groupTable(pair, groups) {
     const rows = Object.entries(names(pair)).map(([name, text]) =>
-      row([made("th", { scope: "row" }, text), num(words.count(groups[name].length)), num(words.delta(points(pair, groups[name]), 0))]));
+      row([made("th", { scope: "row" }, text), num(count(groups[name].length)), num(signedPoints(points(pair, groups[name])))]));
     return table("small groups", "Questions by group", heads(["Group", "Questions", `Points, ${pair.a.slug} \u2212 ${pair.b.slug}`]), rows);
   }
 
@@ -47,7 +46,7 @@ const compareFlips = (() => {
     for (const place of places) if (groupAt[place] in n) n[groupAt[place]] += 1;
     const none = places.length - n.both - n.only_first - n.only_second;
     return row([made("td", {}, attribute), made("th", { scope: "row" }, made("bdi", {}, value)),
-      ...[places.length, n.both, n.only_first, n.only_second, none].map((k) => num(words.count(k))), num(words.delta(points(pair, places), 0))]);
+      ...[places.length, n.both, n.only_first, n.only_second, none].map((k) => num(count(k))), num(signedPoints(points(pair, places)))]);
   }
 
   function sliceTable(pair, groupAt, slices, caption) {
@@ -57,7 +56,7 @@ const compareFlips = (() => {
 
   // Lessons are many: their table is made when it is asked for, those that move the difference most first.
   function lessonTable(pair, groupAt, lessons) {
-    const box = made("details", {}, made("summary", {}, `By lesson: ${words.count(lessons.length)}`));
+    const box = made("details", {}, made("summary", {}, `By lesson: ${count(lessons.length)}`));
     box.addEventListener("toggle", () => {
       const weight = new Map(lessons.map((slice) => [slice, Math.abs(points(pair, slice[2]))]));
       box.append(sliceTable(pair, groupAt, [...lessons].sort((x, y) => weight.get(y) - weight.get(x)), "Flips by lesson"));
@@ -80,8 +79,8 @@ const compareFlips = (() => {
       found.get(key).push(`#${at + 1}`);
     }
     const told = [...found].map(([[a, b], ids]) => [
-      made("dt", {}, `${pair.a.slug} `, badge(a), `, ${pair.b.slug} `, badge(b), ` (${words.count(ids.length)})`),
-      made("dd", {}, ids.slice(0, LISTED).join(" "), ids.length > LISTED ? ` and ${words.count(ids.length - LISTED)} more` : ""),
+      made("dt", {}, `${pair.a.slug} `, badge(a), `, ${pair.b.slug} `, badge(b), ` (${count(ids.length)})`),
+      made("dd", {}, ids.slice(0, LISTED).join(" "), ids.length > LISTED ? ` and ${count(ids.length - LISTED)} more` : ""),
     ]);
     return [made("dl", { class: "places" }, ...told), made("p", { class: "quiet" }, "#17 is the 17th question in order of id.")];
   }
@@ -96,7 +95,7 @@ const compareFlips = (() => {
     button.disabled = false;
     button.hidden = left === 0;
     button.textContent = `Show ${Math.min(AT_ONCE, left)} more`;
-    status.textContent = `${words.count(list.children.length)} of ${words.count(places.length)} shown`;
+    status.textContent = `${count(list.children.length)} of ${count(places.length)} shown`;
     if (from) articles[0].querySelector("a").focus();
   }
 
@@ -129,10 +128,10 @@ const compareFlips = (() => {
 
   function picker(pair, groups, exam) {
     const first = groups.only_first.length || !groups.only_second.length ? "only_first" : "only_second";
-    const [show, showLabel] = kept("show", "Show", Object.entries(names(pair)).map(([name, text]) => [name, `${text} (${words.count(groups[name].length)})`]), first);
+    const [show, showLabel] = kept("show", "Show", Object.entries(names(pair)).map(([name, text]) => [name, `${text} (${count(groups[name].length)})`]), first);
     const slices = new Map((exam ? compareQuestions.slices(exam).few : []).map(([attribute, value, places]) => [`${attribute}: ${value}`, places]));
-    const [among, amongLabel] = kept("among", "Among", [["", `all ${words.count(pair.n)} questions`],
-      ...[...slices].map(([name, places]) => [name, `${name} (${words.count(places.length)})`])], "");
+    const [among, amongLabel] = kept("among", "Among", [["", `all ${count(pair.n)} questions`],
+      ...[...slices].map(([name, places]) => [name, `${name} (${count(places.length)})`])], "");
     const box = made("div", {});
     const heading = made("h3", { id: "questions" });
     const fill = () => {

@@ -2,7 +2,6 @@
 "use strict";
 
 const compareParts = (() => {
-  const words = compareWords;
   const OUTCOMES = { c: "correct", i: "incorrect", a: "abstained", u: "unparseable", f: "failed" };
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -51,10 +50,18 @@ const compareParts = (() => {
     return made("span", { class: "outcome" }, box, "\u00a0", OUTCOMES[letter]);
   }
 
+  function count(n) {
+    return n.toLocaleString("en-US");
+  }
+
+  // A sum of points, which are whole numbers.
+  function points(n) {
+    return n > 0 ? `+${count(n)}` : count(n).replace("-", "\u2212");
+  }
+
   // A value and its interval on the axis from -1 to +1; a difference may lie outside and is cut there.
-  function intervalBar(value, [low, high]) {
+  function intervalBar([value, low, high], told) {
     const place = (x) => (Math.max(-1, Math.min(1, x)) + 1) * 100;
-    const told = `${words.signed(value)}, 95 % interval ${words.signed(low)} to ${words.signed(high)}, on an axis from \u22121 to +1`;
     return drawn("svg", { class: "interval", width: 130, height: 16, viewBox: "0 0 200 24", role: "img", "aria-label": told },
       drawn("line", { class: "axis", x1: 0, y1: 12, x2: 200, y2: 12 }),
       drawn("line", { class: "zero", x1: 100, y1: 0, x2: 100, y2: 24 }),
@@ -62,15 +69,14 @@ const compareParts = (() => {
       drawn("line", { class: "at", x1: place(value), y1: 3, x2: place(value), y2: 21 }));
   }
 
-  function outcomeBar(counts, n) {
-    const told = Object.entries(counts).map(([name, k]) => `${name} ${k} (${words.percent(k / n)} %)`).join(", ");
+  function outcomeBar(counts, n, told) {
     const pieces = [];
     let done = 0;
     for (const [name, k] of Object.entries(counts)) {
       if (k) pieces.push(drawn("rect", { class: `o-${name}`, x: (100 * done) / n, y: 0, width: (100 * k) / n, height: 12 }));
       done += k;
     }
-    return drawn("svg", { class: "outcomes", width: 90, height: 14, viewBox: "0 0 100 12", preserveAspectRatio: "none", role: "img", "aria-label": `${told} of ${n}` }, ...pieces);
+    return drawn("svg", { class: "outcomes", width: 90, height: 14, viewBox: "0 0 100 12", preserveAspectRatio: "none", role: "img", "aria-label": told }, ...pieces);
   }
 
   function systemCell(system) {
@@ -81,22 +87,20 @@ const compareParts = (() => {
   }
 
   function scoreRow(system, n) {
-    const r = system.rates;
-    const bounds = system.interval;
+    const { shown, interval } = system;
     return row([systemCell(system),
-      num(made("strong", {}, words.signed(r.score)), bounds && made("span", { class: "under" }, `[${words.signed(bounds[0])}, ${words.signed(bounds[1])}]`)),
-      made("td", { class: "bar" }, bounds ? intervalBar(r.score, bounds) : ""),
-      made("td", { class: "bar" }, outcomeBar(system.counts, n)),
-      num(words.percent(r.accuracy)), num(words.percent(r.hallucination)), num(words.percent(r.missing)),
-      num(words.percent(r.accuracy_given_attempted)), num(words.signed(r.strict_score))]);
+      num(made("strong", {}, shown.score), interval && made("span", { class: "under" }, shown.interval)),
+      made("td", { class: "bar" }, interval ? intervalBar([system.rates.score, ...interval], shown.interval_told) : ""),
+      made("td", { class: "bar" }, outcomeBar(system.counts, n, shown.outcomes_told)),
+      ...["accuracy", "hallucination", "missing", "accuracy_given_attempted", "strict_score"].map((name) => num(shown[name]))]);
   }
 
-  function differenceRow(pair) {
-    const gap = (name) => words.delta((pair.a.rates[name] - pair.b.rates[name]) * 100, 1);
-    return row([made("th", { scope: "row" }, "Difference", made("span", { class: "under" }, `${pair.a.slug} \u2212 ${pair.b.slug}`)),
-      num(made("strong", {}, words.delta(pair.difference)), made("span", { class: "under" }, `[${words.delta(pair.low)}, ${words.delta(pair.high)}]`)),
-      made("td", { class: "bar" }, intervalBar(pair.difference, [pair.low, pair.high])), made("td", {}),
-      num(gap("accuracy")), num(gap("hallucination")), num(gap("missing")), num(""), num(words.delta(pair.strict_difference))], { class: "sum" });
+  function differenceRow({ a, b, shown, place }) {
+    const told = `${shown.difference}, 95 % interval ${shown.interval}, on an axis from \u22121 to +1`;
+    return row([made("th", { scope: "row" }, "Difference", made("span", { class: "under" }, `${a.slug} \u2212 ${b.slug}`)),
+      num(made("strong", {}, shown.difference), made("span", { class: "under" }, shown.interval)),
+      made("td", { class: "bar" }, intervalBar(place, told)), made("td", {}),
+      ...["accuracy_gap", "hallucination_gap", "missing_gap"].map((name) => num(shown[name])), num(""), num(shown.strict_difference)], { class: "sum" });
   }
 
   function scores(pair) {
@@ -107,19 +111,18 @@ const compareParts = (() => {
       heads(names, (at) => at !== 2 && at !== 3), [scoreRow(pair.a, pair.n), scoreRow(pair.b, pair.n), differenceRow(pair)]));
   }
 
-  // The numbers of every test, beside one another.
-  function tests(pair) {
-    const of = (name, difference, bounds, p, holm) => row([made("th", { scope: "row" }, name), num(difference), num(bounds), num(p), num(holm)]);
-    const bounds = (low, high) => `${words.delta(low)} to ${words.delta(high)}`;
-    return table("small tests", "The tests in numbers", heads(["Test", `${pair.a.slug} \u2212 ${pair.b.slug}`, "95 % interval", "p", `p after Holm, ${words.count(pair.n_pairs)} pairs`]), [
-      of("Score, exact sign-flip", words.delta(pair.difference), bounds(pair.low, pair.high), words.general(pair.p), words.general(pair.p_holm)),
-      of("Strict score, exact sign-flip", words.delta(pair.strict_difference), bounds(pair.strict_low, pair.strict_high), words.general(pair.strict_p), "–"),
-      of("Being right, exact McNemar", `${words.count(pair.first_only)} : ${words.count(pair.second_only)}`, "–", words.general(pair.mcnemar_p), words.general(pair.mcnemar_p_holm)),
+  // The numbers of every test, side by side.
+  function tests({ a, b, shown }) {
+    const of = (name, ...texts) => row([made("th", { scope: "row" }, name), ...texts.map((text) => num(text))]);
+    return table("small tests", "The tests in numbers", heads(["Test", `${a.slug} \u2212 ${b.slug}`, "95 % interval", "p", `p after Holm, ${shown.n_pairs} pairs`]), [
+      of("Score, exact sign-flip", shown.difference, shown.interval, shown.p, shown.p_holm),
+      of("Strict score, exact sign-flip", shown.strict_difference, shown.strict_interval, shown.strict_p, "–"),
+      of("Being right, exact McNemar", `${shown.first_only} : ${shown.second_only}`, "–", shown.mcnemar_p, shown.mcnemar_p_holm),
     ]);
   }
 
   function test(pair) {
-    return section("test", "The test, in words", ...words.remarks(pair).map((text) => made("p", {}, text)), tests(pair));
+    return section("test", "The test, in words", ...pair.remarks.map((text) => made("p", {}, text)), tests(pair));
   }
 
   // How often each pair of outcomes occurred.
@@ -135,15 +138,16 @@ const compareParts = (() => {
     const letters = Object.keys(OUTCOMES);
     const corner = `${pair.a.slug} \u2193 ${pair.b.slug} \u2192`;
     const five = letters.map((a) => row([made("th", { scope: "row" }, badge(a)),
-      ...letters.map((b) => made("td", { class: a === b ? "num same" : "num" }, words.count(found[a + b] || 0)))]));
+      ...letters.map((b) => made("td", { class: a === b ? "num same" : "num" }, count(found[a + b] || 0)))]));
     const right = found.cc || 0;
-    const two = [["right", right, pair.first_only], ["not right", pair.second_only, pair.n - right - pair.first_only - pair.second_only]]
-      .map(([name, x, y]) => row([made("th", { scope: "row" }, name), num(words.count(x)), num(words.count(y))]));
+    const either = right + letters.reduce((sum, one) => sum + (one === "c" ? 0 : (found[`c${one}`] || 0) + (found[`${one}c`] || 0)), 0);
+    const two = [["right", count(right), pair.shown.first_only], ["not right", pair.shown.second_only, count(pair.n - either)]]
+      .map(([name, x, y]) => row([made("th", { scope: "row" }, name), num(x), num(y)]));
     return section("crossed", "Outcomes against one another",
-      made("p", {}, `Each of the ${words.count(pair.n)} questions once: rows are what ${pair.a.slug} did, columns ${pair.b.slug}.`),
+      made("p", {}, `Each of the ${pair.shown.n} questions once: rows are what ${pair.a.slug} did, columns ${pair.b.slug}.`),
       made("div", { class: "pair" }, table("small crossed", "Five outcomes", heads([corner, ...Object.values(OUTCOMES)]), five),
         table("small crossed", "Right or not", heads([corner, "right", "not right"]), two)));
   }
 
-  return { OUTCOMES, made, num, row, heads, table, section, badge, scores, test, crossed };
+  return { OUTCOMES, made, num, row, heads, table, section, badge, count, points, scores, test, crossed };
 })();

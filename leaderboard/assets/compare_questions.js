@@ -66,7 +66,7 @@ const compareQuestions = (() => {
     const heading = made("h4", {}, `${system.slug}: `, badge(letter));
     if (!system.answers) return made("div", { class: "side" }, heading);
     const [, , said, confidence, cited] = answer || [0, "", null, null, []];
-    const sure = confidence === null ? "" : made("span", { class: "quiet" }, ` · confidence ${compareWords.general(confidence)}`);
+    const sure = confidence === null ? "" : made("span", { class: "quiet" }, ` · confidence ${Number(confidence.toPrecision(2))}`);
     return made("div", { class: "side" }, heading, made("p", {}, answered(found.question, said, letter), sure), ...passages(found, cited));
   }
 

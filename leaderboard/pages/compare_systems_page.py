@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,25 +10,27 @@ from typing import Any
 import jinja2
 import msgspec
 
+from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
+from edu_rag.comparing.tested_pair import ALPHA, TestedPair
 from edu_rag.errors import ConfigError
-from edu_rag.look.texts import clip, plain
+from edu_rag.look.texts import clip, percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from leaderboard.board.present import Row, Table
-from leaderboard.compare.all_pairs import TablePairs, Tested, caveats, pair_values, pairs_of
+from leaderboard.compare.pair_files import pair_files
 from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
 from leaderboard.questions.page_addresses import folder_of
 from leaderboard.site_files import Files
 
-FORMAT = "edu-rag-compare-v1"
+FORMAT = "edu-rag-compare-v2"
 PAGE = "compare.html"
 INDEX = "data/compare.json"
 BEST = 10
 """The most systems whose pairs are all on the page itself."""
-ALPHA = 0.05
 MAX_NAME = 80
 MAX_TEAM = 60
+PERCENT = ("accuracy", "hallucination", "missing", "accuracy_given_attempted")
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ class ComparedTable:
         return [row.result.card for row in self.rows]
 
     @cached_property
-    def pairs(self) -> TablePairs:
+    def pairs(self) -> AllPairs:
         """Every pair, by place."""
-        return pairs_of(self.cards)
+        return all_pairs_of(self.cards)
 
     @property
     def questions(self) -> str | None:
@@ -80,7 +81,7 @@ class ComparedTable:
         return len(self.rows) * (len(self.rows) - 1) // 2
 
     @property
-    def best(self) -> list[tuple[Row, list[tuple[Row, Tested]]]]:
+    def best(self) -> list[tuple[Row, list[tuple[Row, TestedPair]]]]:
         """The best systems, each with those above it and what these are ahead by."""
         shown = self.rows[:BEST]
         return [
@@ -89,7 +90,7 @@ class ComparedTable:
         ]
 
     @property
-    def neighbours(self) -> list[tuple[Row, Row, Tested]]:
+    def neighbours(self) -> list[tuple[Row, Row, TestedPair]]:
         """Each system against the next below it."""
         return [(self.rows[at], self.rows[at + 1], self.pairs.of(at, at + 1)) for at in range(len(self.rows) - 1)]
 
@@ -114,9 +115,30 @@ def _shown(text: str, length: int) -> str:
     return str(plain(clip(text, length)))
 
 
-def _print_of(values: object) -> str:
-    """Enough of a hash to tell whether two are the same."""
-    return hashlib.sha256(msgspec.json.encode(values, order="deterministic")).hexdigest()[:12]
+def _interval_told(row: Row) -> str:
+    if row.interval is None:
+        return ""
+    low, high = map(signed, row.interval)
+    return f"{signed(row.counts.score)}, 95 % interval {low} to {high}, on an axis from −1 to +1"
+
+
+def _outcomes_told(card: ScoreCard) -> str:
+    n, counts = card.counts.n, {outcome: getattr(card.counts, outcome) for outcome in OUTCOMES}
+    told = ", ".join(f"{name} {k} ({percent(k / n)} %)" for name, k in counts.items())
+    return f"{told} of {n}"
+
+
+def _texts(row: Row) -> dict[str, str]:
+    """A system's numbers as people read them."""
+    counts = row.counts
+    return {
+        "score": signed(counts.score),
+        "interval": "" if row.interval is None else f"[{signed(row.interval[0])}, {signed(row.interval[1])}]",
+        **{name: percent(getattr(counts, name)) for name in PERCENT},
+        "strict_score": signed(counts.strict_score),
+        "interval_told": _interval_told(row),
+        "outcomes_told": _outcomes_told(row.result.card),
+    }
 
 
 def _system(row: Row) -> dict[str, Any]:
@@ -131,25 +153,21 @@ def _system(row: Row) -> dict[str, Any]:
         "interval": row.interval,
         "counts": {outcome: getattr(card.counts, outcome) for outcome in OUTCOMES},
         "rates": card.counts.rates(),
-        "dataset": card.dataset,
-        "made_on": _shown(card.made_on, MAX_NAME),
-        "judges": _print_of(card.judges),
-        "predictions_sha256": card.predictions_sha256,
+        "shown": _texts(row),
         "answers": row.result.predictions is not None,
     }
 
 
 def _table(compared: ComparedTable) -> dict[str, Any]:
-    n_units, method = compared.pairs.units
+    any_difference = compared.pairs.tested[0, 1].difference
     return {
         "id": compared.table.key.id,
         "title": compared.title,
         "asked": compared.table.sample_text,
         "n": compared.table.n,
-        "n_units": n_units,
+        "n_units": any_difference.n_units,
         "n_pairs": compared.n_pairs,
-        "interval_method": method,
-        "caveats": caveats(compared.cards, compared.pairs),
+        "interval_method": any_difference.method,
         "questions": compared.questions,
         "slices": compared.slices,
         "systems": [_system(row) for row in compared.rows],
@@ -166,10 +184,8 @@ def _page_files(compared_tables: Sequence[ComparedTable], pages: jinja2.Environm
 
 
 def _pair_files(compared: ComparedTable) -> Iterator[tuple[str, bytes]]:
-    cards = compared.cards
-    for at, row in enumerate(compared.rows):
-        name = f"pairs/{compared.table.key.id}/{row.result.card.system.slug}.json"
-        yield name, msgspec.json.encode(pair_values(cards, compared.pairs, at))
+    for values in pair_files(compared.cards, compared.pairs):
+        yield f"pairs/{compared.table.key.id}/{values['system']}.json", msgspec.json.encode(values)
 
 
 def _slice_files(compared: ComparedTable, exam: SiteExam) -> Iterator[tuple[str, bytes]]:

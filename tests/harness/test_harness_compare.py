@@ -19,9 +19,18 @@ from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCar
 from edu_rag.scorecard.card_file import write_scorecard
 from edu_rag.scorecard.support import Support
 from edu_rag.statistics import holm, mcnemar, paired, rank_groups, sign_flip_p, strict_points_of, typical_sd
-from harness.comparing.compare import Choice, Side, compare, compare_sides, comparison_values, detectable, sides_of
+from harness.comparing.compare import (
+    Choice,
+    Side,
+    caveats,
+    compare,
+    compare_sides,
+    comparison_values,
+    detectable,
+    sides_of,
+)
 from harness.comparing.comparison_text import comparison_lines, labels_of, table_lines
-from harness.comparing.same import caveats, require_same
+from harness.comparing.same import require_same
 from harness.comparing.slice_tests import slice_differences
 from harness.comparing.table import table_of, table_values
 from harness.exam.exam import Exam
@@ -171,7 +180,7 @@ def test_a_reader_is_told_of_lessons_that_differ_and_of_few() -> None:
         "the scorecards state different lessons, so questions are taken as independent and the difference looks "
         "surer than it is: score the older again"
     ]
-    few = "only 2 lessons: the interval of a difference is too narrow (see docs/scoring.md)"
+    few = "only 2 lessons: the interval of a difference is too narrow"
     assert _told(card_of("one", "ccii" * 5, lessons=lessons), card_of("two", "c" * 20, lessons=lessons)) == [few]
     assert _told(card_of("one", "ccii" * 5, lessons=lessons), card_of("two", "c" * 20)) == [few]
     for n_lessons, told in ((39, True), (40, False)):
@@ -182,7 +191,7 @@ def test_a_reader_is_told_of_lessons_that_differ_and_of_few() -> None:
 
 def test_a_reader_is_told_of_few_questions_and_of_no_difference_that_could_be_found() -> None:
     assert _told(card_of("one", "c" * 20), card_of("two", "i" * 20)) == []
-    few = "only 19 question(s): the interval of a difference is too narrow (see docs/scoring.md)"
+    few = "only 19 question(s): the interval of a difference is too narrow"
     assert _told(card_of("one", "c" * 19), card_of("two", "i" * 19)) == [few]
     cards = [card_of("one", "ci"), card_of("two", "ic")]
     comparison = compare_sides(Side(cards[0], {}), Side(cards[1], {}), None)
@@ -208,7 +217,7 @@ def test_two_systems_with_lessons_and_a_strict_difference() -> None:
     assert values["interval_method"] == "bootstrap-by-lesson-v1, seed 0"
     assert values["strict"]["score_difference"] == found.strict.difference
     assert values["mcnemar_p"] == found.correctness.p
-    assert values["caveats"] == ["only 10 lessons: the interval of a difference is too narrow (see docs/scoring.md)"]
+    assert values["caveats"] == ["only 10 lessons: the interval of a difference is too narrow"]
     lines = list(comparison_lines(found, 3))
     d = found.difference
     assert lines[0] == f"note: {values['caveats'][0]}"
@@ -341,14 +350,16 @@ def test_a_table_has_all_pairs_after_holm_and_shared_ranks() -> None:
     table = table_of(CARDS)
     outcomes = [card.outcomes for card in CARDS]
     assert table.ranks == tuple(rank_groups(outcomes)) == (1, 1, 3)
-    assert [(pair.first, pair.second) for pair in table.pairs] == [(0, 1), (0, 2), (1, 2)]
-    assert [pair.difference for pair in table.pairs] == [paired(*pair) for pair in _pairs(outcomes)]
-    assert [pair.p_holm for pair in table.pairs] == holm([paired(*pair).p for pair in _pairs(outcomes)])
-    assert [pair.mcnemar_p_holm for pair in table.pairs] == holm([mcnemar(*pair).p for pair in _pairs(outcomes)])
+    assert list(table.pairs.tested) == [(0, 1), (0, 2), (1, 2)]
+    assert [pair.difference for pair in table.pairs.tested.values()] == [paired(*pair) for pair in _pairs(outcomes)]
+    assert [pair.p_holm for pair in table.pairs.tested.values()] == holm([paired(*pair).p for pair in _pairs(outcomes)])
+    assert [pair.mcnemar_p_holm for pair in table.pairs.tested.values()] == holm(
+        [mcnemar(*pair).p for pair in _pairs(outcomes)]
+    )
     assert table.detectable == pytest.approx((1.959964 + 0.841621) * float(typical_sd(outcomes) or 0) / 50**0.5)
     values = table_values(table)
     assert [row["rank"] for row in values["systems"]] == [1, 1, 3]
-    assert values["pairs"][1]["sign_flip_p_holm"] == table.pairs[1].p_holm
+    assert values["pairs"][1]["sign_flip_p_holm"] == table.pairs.tested[0, 2].p_holm
     assert values["smallest_detectable_difference"] == table.detectable
     assert table_of([CARDS[0]] * 3).detectable is None
 
@@ -361,10 +372,10 @@ def test_a_table_by_lesson_ranks_with_lessons_and_says_so() -> None:
     lessons = tuple(at // 10 for at in range(50))
     table = table_of([replace(card, lessons=lessons) for card in CARDS])
     assert table.ranks == (1, 1, 1)  # five lessons cannot establish anything
-    assert table.pairs[0].difference == paired(CARDS[0].outcomes, CARDS[1].outcomes, lessons)
-    assert table.pairs[1].correctness == mcnemar(CARDS[0].outcomes, CARDS[2].outcomes, lessons)
+    assert table.pairs.tested[0, 1].difference == paired(CARDS[0].outcomes, CARDS[1].outcomes, lessons)
+    assert table.pairs.tested[0, 2].correctness == mcnemar(CARDS[0].outcomes, CARDS[2].outcomes, lessons)
     lines = list(table_lines(table))
-    assert lines[0] == "note: only 5 lessons: the interval of a difference is too narrow (see docs/scoring.md)"
+    assert lines[0] == "note: only 5 lessons: the interval of a difference is too narrow"
     assert lines[-2].startswith("on 50 questions in 5 lessons; intervals: bootstrap-by-lesson-v1, seed 0")
 
 

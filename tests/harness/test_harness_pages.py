@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,14 +19,12 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted, signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage
-from edu_rag.statistics import McNemar, Paired
 from harness.explaining.excerpts import LONG_SPAN, MAX_SPANS, ExcerptLimits, Marks, excerpt, excerpts
 from harness.judging.free_text import Grade
 from harness.judging.judge_audit import HumanVerdict, audit
 from harness.pages.figure_labels import probe_labels, side_by_side
 from harness.pages.judge_page import band, judge_page, leaning_sentence, verdict_sentence
-from harness.pages.render_page import delta, render, shorten, visible
-from harness.pages.verdict_words import chance, headline, remarks
+from harness.pages.render_page import render, shorten, visible
 
 LIMITS = ExcerptLimits(pages=2, characters=400, context=20)
 TEXT = "Plants make sugar from light. Cells divide by mitosis. Water boils at 100 degrees. " * 20
@@ -159,80 +156,6 @@ def test_a_hundred_thousand_citations_are_told_in_bounds() -> None:
     assert len(found.places) == MAX_SPANS
     assert sum(map(len, shown(found))) <= LIMITS.characters
 
-
-@pytest.mark.parametrize(
-    ("p", "words"),
-    [
-        (1.0, "nearly all"),
-        (0.43, "about 43 of 100"),
-        (0.05, "about 5 of 100"),
-        (0.01, "about 1 of 100"),
-        (0.0034, "about 3 of 1,000"),
-        (0.00021, "about 2 of 10,000"),
-        (0.00009, "fewer than 1 of 10,000"),
-        (0.0, "fewer than 1 of 10,000"),
-    ],
-)
-def test_a_p_value_is_told_as_a_share_of_tests(p: float, words: str) -> None:
-    assert chance(p) == words
-
-
-def comparison(difference: float, low: float, high: float, p: float, *, n_units: int = 100) -> Any:
-    d = Paired(100, difference, low, high, p, n_units, "m")
-    first, second = (SimpleNamespace(predictions_sha256=letter * 64, outcomes="cia") for letter in "ab")
-    return SimpleNamespace(
-        first=first, second=second, difference=d, strict=d, correctness=McNemar(30, 20, 0.2), detectable=0.15
-    )
-
-
-def test_who_is_ahead_is_named_first_and_the_interval_turned_with_it() -> None:
-    lead, because = headline(comparison(-0.2, -0.3, -0.1, 0.001), "A", "B")
-    assert lead == (
-        "B scores 0.200 more than A on these 100 questions; the 95 % interval of the difference is 0.100 to 0.300."
-    )
-    assert because.startswith("Established, because a difference at least this large turns up in about 1 of 1,000")
-    assert because.endswith("So B is better than A.")
-
-
-def test_the_same_predictions_are_called_so() -> None:
-    found = comparison(0.0, 0.0, 0.0, 1.0)
-    found.second = found.first
-    assert headline(found, "A", "B") == ("A and B are the same predictions.", "There is nothing to compare.")
-
-
-def test_a_higher_score_with_fewer_right_answers_is_explained_on_the_page() -> None:
-    found = comparison(-0.2, -0.3, -0.1, 0.001)
-    found.first.outcomes, found.second.outcomes = "cccii" + "iiii", "cccaa" + "aaaa"
-    assert (
-        "B scores more although A is right more often: a wrong answer costs a point, and A is wrong on 6 questions, "
-        "B on 0; it gives no answer to 6 of the questions on which A is wrong."
-    ) in remarks(found, "A", "B")
-
-
-def test_what_is_not_established_is_not_called_equal() -> None:
-    found = comparison(0.05, -0.1, 0.2, 0.4)
-    assert headline(found, "A", "B")[1].startswith("Not established, because")
-    said = " ".join(remarks(found, "A", "B"))
-    assert "not shown to be nothing" in said
-    assert "a true difference of 0.150 is found in 4 of 5 cases" in said
-    assert "Only A is right on 30 questions, only B on 20" in said
-    assert "the test decides" not in said
-
-
-def test_equal_scores_an_edge_and_lessons_are_told() -> None:
-    assert (
-        headline(comparison(0.0, -0.1, 0.1, 1.0), "A", "B")[0] == "A and B have the same score on these 100 questions."
-    )
-    edge = " ".join(remarks(comparison(0.1, 0.0, 0.2, 0.049, n_units=12), "A", "B"))
-    assert "disagree here, at the edge" in edge
-    assert "(12 lessons)" in edge
-    assert "a true difference of 0.150 is found" in edge
-    assert "not shown to be nothing" not in edge
-
-
-def test_differences_carry_a_true_minus_and_what_rounds_to_zero_no_sign() -> None:
-    assert [delta(x) for x in (0.0414, -0.25, 0.0001, -0.0001)] == ["+0.041", "−0.250", "0.000", "0.000"]
-    assert [delta(x, 0) for x in (1_066, -839, 0)] == ["+1,066", "−839", "0"]
     assert signed(-0.25) == "−0.250"
 
 

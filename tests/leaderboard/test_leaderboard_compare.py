@@ -13,12 +13,13 @@ from click.testing import CliRunner
 from fixture_compare import write_answers, write_exam
 from some_pages import build_some
 
+from edu_rag.comparing.sentences import filled
 from edu_rag.scorecard.slices import slice_keys
 from harness.commands.compare_command import compare as compare_command
+from harness.comparing.compare import Choice, compare
 from harness.exam.exam import open_exam
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
-from leaderboard.compare.all_pairs import pairs_of
 from leaderboard.compare.question_slices import attributes_of
 from leaderboard.exams import SiteExam, open_exams
 from leaderboard.pages import assets, board_page, compare_systems_page
@@ -90,6 +91,38 @@ def test_every_number_of_a_pair_is_that_of_compare(folders: tuple[Path, Path]) -
             assert mine["detectable"] == told["smallest_detectable_difference"]
 
 
+def filled_texts(found: dict[str, Any], at: int, names: tuple[str, str]) -> dict[str, Any]:
+    """What the page's script makes of a pair's file: templates with the texts of the pair in them."""
+    ahead, behind = names if found["difference"][at] > 0 else names[::-1]
+    fields = {name: texts if isinstance(texts, str) else texts[at] for name, texts in found["shown"].items()}
+    fields |= {"first": names[0], "second": names[1], "ahead": ahead, "behind": behind}
+    said = {name: found["texts"][found[name][at]].format_map(fields) for name in ("lead", "because")}
+    return said | {"remarks": [found["texts"][number].format_map(fields) for number in found["remarks"][at]]}
+
+
+def test_every_sentence_of_a_pair_is_that_of_compare(folders: tuple[Path, Path]) -> None:
+    results, site = folders
+    for a in SLUGS:
+        found = pair_file(site, a)
+        for at, b in enumerate(found["with"]):
+            said = filled_texts(found, at, (a, b))
+            theirs = filled(compare(scorecard(results, a), scorecard(results, b), Choice(None, None, None)), a, b)
+            assert (said["lead"], said["because"]) == (theirs.lead, theirs.because)
+            assert said["remarks"][:-1] == list(theirs.remarks[:-1])
+            same, _, _ = theirs.remarks[-1].partition(" (edu-rag compare")
+            assert said["remarks"][-1].startswith(f"{same}. After Holm's correction over all 21 pairs")
+            shown = found["shown"]["p"]
+            assert (shown if isinstance(shown, str) else shown[at]) == f"{found['p'][at]:.2g}"
+            assert f"{found['p_holm'][at]:.2g}" in said["remarks"][-1]
+
+
+def test_templates_and_texts_of_all_pairs_are_stored_once(folders: tuple[Path, Path]) -> None:
+    found = pair_file(folders[1], "system-0")
+    assert len(set(found["texts"])) == len(found["texts"]) < 12
+    assert found["shown"]["n_pairs"] == "21"
+    assert len(found["shown"]["difference"]) == len(found["with"])
+
+
 def test_holms_p_is_that_of_compare_over_all_systems_of_the_table(folders: tuple[Path, Path]) -> None:
     results, site = folders
     table = said(*(scorecard(results, slug) for slug in SLUGS))
@@ -130,7 +163,7 @@ def test_scorecards_without_lessons_are_compared_by_question(tmp_path: Path) -> 
             assert (found["p"][at], found["mcnemar_p"][at]) == (told["sign_flip_p"], told["mcnemar_p"])
     index = json.loads((site / "data/compare.json").read_bytes())["tables"][0]
     assert (index["n_units"], index["interval_method"]) == (210, "bootstrap-exact-v1")
-    assert index["caveats"] == []
+    assert pair_file(site, "system-0")["notes"] == [[], []]
 
 
 def test_lessons_that_differ_are_a_caveat_and_are_not_used(tmp_path: Path) -> None:
@@ -143,7 +176,8 @@ def test_lessons_that_differ_are_a_caveat_and_are_not_used(tmp_path: Path) -> No
     site = build_some(tmp_path / "results", tmp_path / "site", (compare_systems_page,))
     index = json.loads((site / "data/compare.json").read_bytes())["tables"][0]
     assert index["n_units"] == 210
-    assert index["caveats"][0].startswith("the scorecards state different lessons")
+    found = pair_file(site, "system-1")
+    assert found["texts"][found["notes"][0][0]].startswith("the scorecards state different lessons")
     told = said(*(scorecard(tmp_path / "results", f"system-{number}") for number in (1, 2)))
     assert [pair_file(site, "system-1")["low"][0], pair_file(site, "system-1")["high"][0]] == told["interval"]
 
@@ -236,15 +270,3 @@ def test_names_in_the_index_are_clipped_and_hold_nothing_that_a_page_cannot(tmp_
     system = json.loads((site / "data/compare.json").read_bytes())["tables"][0]["systems"][0]
     assert len(system["name"]) == 80
     assert system["name"].startswith("x\ufffd\ufffdyy")
-
-
-def test_pairs_are_tested_as_whole_tables_are() -> None:
-    from harness.comparing.table import table_of
-
-    cards = [made.card_of(f"system-{number}", letters(number), lessons=LESSONS) for number in range(5)]
-    pairs, table = pairs_of(cards), table_of(cards)
-    for pair in table.pairs:
-        found = pairs.of(pair.first, pair.second)
-        assert (found.score, found.p_holm) == (pair.difference, pair.p_holm)
-        assert (found.correctness, found.mcnemar_p_holm) == (pair.correctness, pair.mcnemar_p_holm)
-        assert pairs.of(pair.second, pair.first).turned() == found

@@ -14,9 +14,8 @@ from site_server import served
 from some_pages import build_some
 from test_leaderboard_compare import LETTERS, SLUGS, TABLE, letters, scorecard, write_results
 
-from edu_rag.look.texts import signed
+from edu_rag.comparing.sentences import filled
 from harness.comparing.compare import Choice, Comparison, compare
-from harness.pages.verdict_words import headline, remarks
 from leaderboard.pages import assets, compare_systems_page
 
 CHOOSE = "Choose two systems of one table."
@@ -70,69 +69,15 @@ def test_the_words_are_those_of_edu_rag_compare(browser: Any, base: str, folder:
         page.locator("#choose-a").select_option(a)
         page.locator("#choose-b").select_option(b)
         page.locator("#verdict h2", has_text=f"{a} against {b}").wait_for()
-        told = compared(folder, a, b)
-        lead, because = headline(told, a, b)
-        assert page.locator("#verdict .lead").inner_text() == f"{lead} {because}"
+        told = filled(compared(folder, a, b), a, b)
+        assert page.locator("#verdict .lead").inner_text() == f"{told.lead} {told.because}"
         words = page.locator("#test > p").all_inner_texts()
-        theirs = remarks(told, a, b)
-        assert words[:-1] == theirs[:-1]
-        same, _, _ = theirs[-1].partition(" (edu-rag compare")
-        assert words[-1].startswith(f"{same}. After Holm’s correction over all 21 pairs")
+        assert words[:-1] == list(told.remarks[:-1])
+        same, _, _ = told.remarks[-1].partition(" (edu-rag compare")
+        assert words[-1].startswith(f"{same}. After Holm's correction over all 21 pairs")
         notes = page.locator("#verdict .warn").all_inner_texts()
         assert notes == ["Note: only 30 lessons: the interval of a difference is too narrow."]
     assert troubles == []
-
-
-def test_what_is_established_for_a_pair_alone_is_not_said_to_be_so_among_all(browser: Any, base: str) -> None:
-    page, _ = look(browser, base, address("plain", SLUGS[0], SLUGS[1]))
-    system = {"slug": "s", "dataset": "d", "judges": "", "made_on": "", "predictions_sha256": ""}
-    pair = {"a": system, "b": system, "n_pairs": 325, "table_caveats": []}
-    notes = [
-        page.evaluate("pair => compareWords.caveats(pair)", pair | {"p": p, "p_holm": p_holm})
-        for p, p_holm in ((0.0036, 0.81), (0.0036, 0.05), (0.06, 0.81))
-    ]
-    assert [len(found) for found in notes] == [1, 0, 0]
-    assert "Among all 325 pairs of the table it is not established (p = 0.81 after Holm’s correction)" in notes[0][0]
-
-
-def test_numbers_are_written_as_python_writes_them(browser: Any, base: str) -> None:
-    page, _ = opened(browser, f"{base}plain/compare.html")
-    values = [
-        0.0,
-        1.0,
-        0.5,
-        0.125,
-        0.0625,
-        0.1875,
-        0.99609375,
-        0.995,
-        0.095,
-        0.0999,
-        1e-4,
-        9.95e-5,
-        1.25e-5,
-        3e-07,
-        2.0**-100,
-        7 / 16,
-        1 / 3,
-        0.0005,
-        0.0015,
-        2e-310,
-        0.046875,
-        0.15,
-        0.25,
-        0.375,
-        0.9995,
-    ]
-    found = page.evaluate("values => values.map(v => [compareWords.general(v), compareWords.signed(v)])", values)
-    assert found == [[f"{value:.2g}", signed(value)] for value in values]
-    found = page.evaluate("values => values.map(v => compareWords.percent(v))", values)
-    assert found == [f"{value * 100:.1f}" for value in values]
-    assert page.evaluate("[compareWords.signed(-0.0001), compareWords.delta(-0.25), compareWords.delta(0)]") == [
-        "0.000",
-        "\u22120.250",
-        "0.000",
-    ]
 
 
 def test_the_address_says_the_pair_and_back_leads_to_the_one_before(browser: Any, base: str) -> None:

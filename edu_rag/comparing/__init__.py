@@ -1,0 +1,1 @@
+"""Two systems on the same questions: the tests, and what people read about them."""
