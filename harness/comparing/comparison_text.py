@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from edu_rag.comparing.sentences import contrary, named
+from edu_rag.comparing.pair_sentences import contrary, named
 from edu_rag.comparing.tested_pair import ALPHA
 from edu_rag.look.texts import clip
 from edu_rag.scorecard.card import ScoreCard

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.comparing.sentences import fields_of, filled
+from edu_rag.comparing.pair_sentences import fields_of, filled
 from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
 from edu_rag.scorecard.card import Counts, ScoreCard, Verdict

@@ -3,7 +3,7 @@
 `pairs/TABLE/SYSTEM.json` is {format, system, outcomes, with, a list per number, texts, lead, because, remarks, notes,
 shown}. Outcome letters are in order of question id, differences are this system's less the other's, and the entries of
 all lists are those of `with`, in board order. `lead`, `because`, `remarks` and `notes` are places in `texts`: the
-sentences of `edu_rag.comparing.sentences`, with names in braces for what `shown` has, and for `first`, `second`,
+sentences of `edu_rag.comparing.pair_sentences`, with names in braces for what `shown` has, and for `first`, `second`,
 `ahead` and `behind`, the systems. `shown` has a list per name, or one text where all pairs have the same. Sentences
 that are complete would make a file of 199 pairs several times as large.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from edu_rag.comparing.all_pairs import AllPairs
 from edu_rag.comparing.caveats import about_answers, about_choice, about_lessons
-from edu_rag.comparing.sentences import fields_of, sentences_of
+from edu_rag.comparing.pair_sentences import fields_of, sentences_of
 from edu_rag.comparing.tested_pair import TestedPair
 from edu_rag.look.texts import clip, delta, plain
 from edu_rag.scorecard.card import ScoreCard

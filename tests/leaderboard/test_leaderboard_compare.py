@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fixture_compare import write_answers, write_exam
 from some_pages import build_some
 
-from edu_rag.comparing.sentences import filled
+from edu_rag.comparing.pair_sentences import filled
 from edu_rag.scorecard.slices import slice_keys
 from harness.commands.compare_command import compare as compare_command
 from harness.comparing.compare import Choice, compare

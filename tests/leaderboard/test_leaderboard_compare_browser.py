@@ -14,7 +14,7 @@ from site_server import served
 from some_pages import build_some
 from test_leaderboard_compare import LETTERS, SLUGS, TABLE, letters, scorecard, write_results
 
-from edu_rag.comparing.sentences import filled
+from edu_rag.comparing.pair_sentences import filled
 from harness.comparing.compare import Choice, Comparison, compare
 from leaderboard.pages import assets, compare_systems_page
 
