@@ -3,6 +3,9 @@
 Looked at: inline styles, the `hidden` attribute, and plain `.class`, `#id` and `tag` rules of the page's own <style>
 elements. Not looked at: linked style sheets and scripts. Text for screen readers (sr-only, MathJax's assistive
 MathML) is meant to be heard, and `aria-hidden` is meant to be seen: neither is hidden.
+
+The style sheets are read by a few expressions, not by tinycss2: on 431 news pages that took 28 ms a page, these 2.6 ms,
+and the extraction of a page takes about 60.
 """
 
 from __future__ import annotations

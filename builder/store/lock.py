@@ -1,4 +1,8 @@
-"""The right to write a crawl store: one process at a time makes, locks or deletes its folder."""
+"""The right to write a crawl store: one process at a time makes, locks or deletes its folder.
+
+Locks in this project are the kernel's own (flock), not the package filelock's: some are shared by readers, and some are
+on a folder or on a file with data, where filelock needs a separate file.
+"""
 
 from __future__ import annotations
 
