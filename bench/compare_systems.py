@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
+from edu_rag.comparing.all_pairs import all_pairs_of
 from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import mc_interval, points_of
 from harness.comparing.table import table_of
-from leaderboard.compare.all_pairs import pairs_of
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -83,7 +83,7 @@ def board_rows(n_systems: int, n_questions: int, lessons: Sequence[int]) -> list
     for name, own in (("by lesson", lessons), ("questions independent", [])):
         cards = [unreadable(card) for card in systems(n_systems, n_questions, own)]
         _tail.cache_clear()
-        seconds = timed(lambda cards=cards: pairs_of(cards))
+        seconds = timed(lambda cards=cards: all_pairs_of(cards))
         rows.append(
             {
                 "what": f"the board's {n_systems} systems, {name}",
