@@ -15,6 +15,8 @@ from whole_site import build_whole, kinds
 
 MANY = 400 if os.environ.get("EDU_RAG_NIGHTLY") else 120
 """Steps after which a page is left: nobody walks on by Tab alone."""
+REACH = 400
+"""Steps in which an element must be reached; a filter that is not yet applied leaves more controls before it."""
 CONTROLS = """() => {
   const every = document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]');
   const seen = (e) => e.checkVisibility({visibilityProperty: true}) && !e.disabled && e.tabIndex >= 0;
@@ -51,7 +53,7 @@ def said(page: Any) -> dict[str, list[str]]:
 
 def tabbed_to(page: Any, selector: str) -> None:
     """Press Tab until the first such element has the focus."""
-    for _ in range(MANY):
+    for _ in range(REACH):
         page.keyboard.press("Tab")
         if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):
             return
