@@ -1,4 +1,4 @@
-"""What a system sees besides its own folder: programs, the interpreter, models, and our code for systems."""
+"""The files that a system can read outside its own folder: programs, the interpreter, models, and our packages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from edu_rag.errors import SandboxError
 
 HOME = Path(__file__).resolve().parents[2]
-"""The folder that our packages lie in."""
+"""The folder that contains our packages."""
 FOR_SYSTEMS = ("edu_rag", "baselines")
 NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard")
 WITH_GOLD = "edu_rag/mini"
@@ -19,10 +19,10 @@ WITH_GOLD = "edu_rag/mini"
 APP = Path("/app")
 _OF_PYTHON = ("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
 _OF_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")
-"""Not /usr/src, where images keep what they work on."""
+"""Not /usr/src, where some images keep their working files."""
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", "HF_HOME")
-"""Variables that say where something lies outside; inside it lies elsewhere, or nowhere."""
+"""Variables with paths of the host; inside, these places differ or do not exist."""
 
 
 class Mount(NamedTuple):
@@ -33,7 +33,7 @@ class Mount(NamedTuple):
 
 
 class Runtime(NamedTuple):
-    """`mounts` in the order of mounting, `links` inside as (place, target), `covered` folders that show as empty."""
+    """`mounts` in the order of mounting, `links` inside as (place, target), `covered` folders that appear empty."""
 
     mounts: tuple[Mount, ...]
     links: tuple[tuple[Path, str], ...]
@@ -46,14 +46,14 @@ def _within(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def _both(path: Path) -> Iterator[Mount]:
-    """A folder or file at the place where it is said to be, and where it really is: links lead to either."""
+    """A folder or file at the path given and at its real path: links lead to either."""
     real = path.resolve()
     if real.exists():
         yield from dict.fromkeys((Mount(real, path), Mount(real, real)))
 
 
 def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
-    """The parts of /usr with their links in /; where a machine has folders there instead, those."""
+    """The parts of /usr with their links in /; on machines that have folders there instead, those."""
     mounts, links = [], []
     for folder in (Path("/usr"), Path("/usr/local")):
         mounts += [Mount(path, path) for path in (folder / name for name in _OF_USR) if path.is_dir()]
@@ -66,16 +66,16 @@ def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
 
 
 def _prefixes() -> Iterator[Mount]:
-    """What Python itself has in its folders: next to it may lie a checkout, a home, or all of the machine (`/`)."""
+    """Python's own folders. Their parents are not mounted: those may hold a checkout, a home, or everything (`/`)."""
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
         for name in _OF_PYTHON if Path(prefix) != Path("/") else ():  # there its parts are those of `_top`
             yield from _both(Path(prefix) / name)
 
 
 def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, list[Path]]]:
-    """The variable that names a folder of models, the folder, and what of it is shown.
+    """The variable that names a folder of models, the folder, and the parts of it that are mounted.
 
-    Of the Hub's cache only models: next to them lie datasets, perhaps this one with its gold, and the user's token.
+    Only models of the Hub's cache: it also holds datasets, perhaps this one with its gold, and the user's token.
     """
     cache = Path(environment.get("XDG_CACHE_HOME") or Path(environment.get("HOME", "/nonexistent")) / ".cache")
     models = Path(environment.get("EDU_RAG_MODELS") or cache / "edu-rag" / "models")
@@ -89,9 +89,9 @@ def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, 
 
 
 def _ours(mounted: Collection[Path]) -> tuple[list[Mount], list[Path]]:
-    """Our packages that systems may import, and what of ours would show but must not.
+    """Our packages that systems may import, and our other files that must be covered.
 
-    A checkout inside of something that is mounted (an image that works in /usr/src) is covered as a whole first.
+    A checkout inside a mounted folder (an image that works in /usr/src) is covered as a whole first.
     """
     # Our own first: an editable install may find the package by a hook, so that sys.path does not name its folder.
     places = (HOME, *(Path(entry or ".").resolve() for entry in sys.path))
@@ -105,7 +105,7 @@ def _ours(mounted: Collection[Path]) -> tuple[list[Mount], list[Path]]:
 
 
 def _at_all_places(covered: Iterable[Path], mounts: Collection[Mount]) -> Iterator[Path]:
-    """What is covered, wherever it shows: a folder that is reached by a link is mounted under that name too."""
+    """The covered folders under all their names: a folder that is reached by a link is mounted there too."""
     for folder in covered:
         yield folder
         for mount in mounts:
@@ -119,7 +119,7 @@ def _path_inside() -> str:
 
 
 def runtime_of(environment: Mapping[str, str]) -> Runtime:
-    """What is mounted for a system that is given `environment`, and the environment that it gets inside."""
+    """The mounts for a system that gets `environment`, and the environment inside."""
     mounts, links = _top()
     for mount in _prefixes():
         if not _within(mount.place, [m.place for m in mounts]):
@@ -139,14 +139,14 @@ def runtime_of(environment: Mapping[str, str]) -> Runtime:
 
 
 def _shows(runtime: Runtime, place: Path) -> bool:
-    """Whether a place inside is not covered. The innermost counts: in a covered checkout two packages are mounted."""
+    """Whether a place inside is visible. The innermost folder decides: packages are mounted in a covered checkout."""
     steps = [(len(mount.place.parts), 0) for mount in runtime.mounts if _within(place, [mount.place])]
     steps += [(len(cover.parts), 1) for cover in runtime.covered if _within(place, [cover])]
     return bool(steps) and max(steps)[1] == 0
 
 
 def require_hidden(runtime: Runtime, hidden: Iterable[Path], submission: Path | None = None) -> None:
-    """Raise SandboxError if a folder that holds answers would show inside, or in the copy of a submission."""
+    """Raise SandboxError if a folder that holds answers would be visible inside, or in the copy of a submission."""
     for folder in hidden:
         real = folder.resolve()
         if submission is not None and _within(real, [submission.resolve()]):
