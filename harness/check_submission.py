@@ -52,7 +52,7 @@ _NO_LENGTHS: Mapping[str, int] = {}
 
 
 def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQuestions:
-    """What a split, or a sample of it, asks. The pages are read only when their lengths are needed."""
+    """The questions of a split, or of a sample of it. The pages are read only when their lengths are needed."""
     questions = dataset.questions(split)
     chosen = choose(questions, Sample.parse(sample)) if sample else questions
     return AskedQuestions(
@@ -138,7 +138,7 @@ def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, AskedQues
 
 
 def _settings_notes(submission: Submission) -> Iterator[str]:
-    """What a team should know of its settings, though nothing is wrong with them."""
+    """Notes on settings that are valid, but that the team should know about."""
     said = submission.settings
     yield f"{submission.folder}: {_KINDS[bool(said.command)]}"
     if not said.accounts:
@@ -168,7 +168,7 @@ def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
 
 
 def _leftovers(folder: Path) -> Iterator[str]:
-    """What a run left next to the predictions, which a pull request must not bring."""
+    """Files that a run left next to the predictions and that a pull request must not contain."""
     found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
     if found:
         more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""

@@ -1,4 +1,4 @@
-"""What the commands of a submission's life share: options, opening a dataset, printing."""
+"""Shared by the commands of a submission's life: options, opening a dataset, printing."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
 
 def sample_name(n_sample: int | None, seed: int) -> str | None:
-    """What files and boards call the sample; None for the whole split."""
+    """The name of a sample in files and on boards; None for the whole split."""
     return None if n_sample is None else Sample(n_sample, seed).name
 
 

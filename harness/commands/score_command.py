@@ -164,7 +164,7 @@ def _score_one(
 
 
 class _One:
-    """What is scored and what is shown of it: the child that reads the predictions gets this."""
+    """The predictions to score and the parts to show; passed to the child that reads the predictions."""
 
     def __init__(self, dataset: Dataset, split: str, sample: str | None, path: Path, *, with_verdicts: bool) -> None:
         self._dataset, self._split, self._sample, self._path = dataset, split, sample, path

@@ -17,9 +17,9 @@ from harness.exam.support import Support, read_support
 
 
 class Exam(NamedTuple):
-    """What a split asks and what is right: questions in order of id, gold by id, and what the pages support.
+    """A split's questions in order of id, their gold by id, and the support that the pages offer.
 
-    `known` are the ids of the whole split, `prints` the fingerprints of what is asked.
+    `known` are the ids of the whole split, `prints` the fingerprints of the questions.
     """
 
     dataset: str

@@ -1,4 +1,4 @@
-"""What the dataset offers for each question: pages and evidence; and how much of it a system cited."""
+"""The pages and evidence that a dataset has for each question, and how much of them a system cited."""
 
 from __future__ import annotations
 

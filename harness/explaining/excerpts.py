@@ -42,9 +42,9 @@ class Window(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """One page's text around the marked spans: windows of pieces.
+    """A page's text around the marked spans: windows of pieces.
 
-    `page` is None if the dataset has no such page; `n_outside` counts cited spans that leave the page's text.
+    `page` is None if the dataset lacks it; `n_outside` counts cited spans that reach beyond the page's text.
     """
 
     page_id: str

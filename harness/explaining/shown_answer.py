@@ -14,11 +14,11 @@ from harness.reading.answers import read_answer
 from harness.scoring.attribution import attribute
 
 LIMITS = ExcerptLimits(pages=3, characters=900, context=90)
-"""What a page about many questions shows of each answer."""
+"""The limits for each answer on a page about many questions."""
 
 
 class AnswerSources(NamedTuple):
-    """What answers are held against: pages by id, evidence, and the leaks of each question."""
+    """The data that answers are compared with: pages by id, evidence, and the leaks of each question."""
 
     pages: Mapping[str, WebPage]
     support: Support
@@ -37,7 +37,7 @@ class ShownAnswer(NamedTuple):
 
     @property
     def passages(self) -> Sequence[Passage]:
-        """What the system cited."""
+        """The passages that the system cited."""
         return self.prediction.passages if self.prediction else ()
 
 

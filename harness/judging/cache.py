@@ -56,7 +56,7 @@ def _rows(path: Path) -> dict[str, _Row]:
 
 
 class CachedJudge:
-    """A judge whose grades are kept in a file. What is unjudged is not kept, so that it is asked for again."""
+    """A judge whose grades are kept in a file. Unjudged answers are not kept, so that they are judged again."""
 
     def __init__(self, judge: FreeTextJudge, path: Path) -> None:
         self._judge, self._path = judge, path

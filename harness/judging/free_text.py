@@ -23,12 +23,13 @@ _CLAUSE = re.compile(r"[.,;:!?](?= |$)| - |\bbut\b")
 _APOLOGY = re.compile(r"(?:i'm |i am )?(?:very |so )?sorry|unfortunately|i apologi[sz]e")
 _OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 _NO_VALUE = frozenset({"nan", "null"})
-"""What a lost value looks like, in a gold as in an answer: it is never an accepted text."""
+"""Texts that mean a lost value, in a gold or an answer; they are never accepted texts."""
 
 
 class Grade(NamedTuple):
-    """What a judge says of one answer, why, and which judge spoke; `unjudged` is not an outcome, and blocks a
-    scorecard.
+    """A judge's outcome for one answer, its reason, and which judge gave it.
+
+    `unjudged` is not an outcome; no scorecard is written while there is one.
     """
 
     outcome: Literal["correct", "incorrect", "abstained", "unparseable", "unjudged"]
@@ -44,7 +45,7 @@ class FreeTextJudge(Protocol):
         ...
 
     def facts(self) -> Mapping[str, Any]:
-        """What must be known to grade the same way again, in plain values, without addresses or keys."""
+        """The facts needed to grade the same way again, in plain values, without addresses or keys."""
         ...
 
 
@@ -168,7 +169,7 @@ class Rules:
     name = "rules"
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """What `free-text-v1` says; the question does not matter to it."""
+        """Grade by `free-text-v1`; the question does not matter to it."""
         return grade_by_rules(gold, answer)
 
     def facts(self) -> Mapping[str, Any]:

@@ -85,7 +85,7 @@ def grade_all(
 
 
 def answers_rule_of(questions: Sequence[Question], grading: Grading) -> str:
-    """What a scorecard and its board table call the rules: results under different ones never share a table."""
+    """The name of the rules on scorecards and boards: results under different rules never share a table."""
     kinds = {question.kind for question in questions}
     if grading.rules != EDU_RAG:
         return f"{crag_compat.RULE}{_by(grading.judge)}"

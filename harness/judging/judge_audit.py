@@ -51,8 +51,8 @@ class JudgedPair(NamedTuple):
 class Agreement:
     """A judge against people on n answers, each either correct or not.
 
-    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None if
-    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
+    `both`: both say correct; `judge_only`: only the judge; `human_only`: only people; `neither`. A rate whose
+    denominator is 0 is None. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
     """
 
     n: int
@@ -109,7 +109,7 @@ class AuditGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAudit:
-    """What an audit found; a page or a table shows it.
+    """The findings of an audit, for a page or a table.
 
     `facts`: the judge's own (`FreeTextJudge.facts`). `files`: name and SHA-256 of each file of human verdicts.
     `sample`: how many answers were drawn (None: all), with `seed`. `n_improper`: left out, since people called the

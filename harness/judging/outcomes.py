@@ -38,7 +38,7 @@ def _of_choice(question: Question, gold: Gold, answer: str) -> Verdict:
 
 
 def of_free_text(question: Question, gold: Gold, answer: str, free_text: FreeTextJudge) -> Verdict:
-    """What a judge of free text makes of an answer. Raises UnjudgedError if it cannot tell."""
+    """Judge an answer with a judge of free text. Raises UnjudgedError if it reaches no verdict."""
     grade = free_text.grade(question.text, gold.texts, answer)
     if grade.outcome == "unjudged":
         raise UnjudgedError([Unjudged(question.question_id, grade.reason)], [], 1)

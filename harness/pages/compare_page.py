@@ -62,7 +62,7 @@ class FlipGroup(NamedTuple):
 
 
 def _names(comparison: Comparison) -> list[str]:
-    """What the two are called: their slugs; a scorecard of a stranger may hold anything there."""
+    """The names of the two systems: their slugs, since a stranger's scorecard may contain any text as its name."""
     return [str(plain(clip(label, MAX_NAME))) for label in labels_of([comparison.first, comparison.second])]
 
 

@@ -77,7 +77,7 @@ def headline(comparison: Comparison, first: str, second: str) -> tuple[str, str]
 
 
 def remarks(comparison: Comparison, first: str, second: str) -> list[str]:
-    """What else a reader should know: edges, what such a test can find, correctness, strict reading, many systems."""
+    """Further remarks: edges, the power of such a test, correctness, strict reading, many systems."""
     strict, d = comparison.strict, comparison.difference
     together = "" if d.n_units == d.n else f" Questions of one lesson are drawn together ({d.n_units:,} lessons)."
     return [

@@ -1,4 +1,4 @@
-"""What a predictions file answers: a split as it is, or as a probe asked it: fewer questions, permuted choices."""
+"""The questions that a predictions file answers: a split, or a probe's version of it (fewer, or permuted choices)."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _fit(probe: str, question: Question) -> bool:
 
 
 def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
-    """What each probe next to a predictions file answered, by its name in files (`repeat-1`); empty if none was run.
+    """The answers of each probe next to a predictions file, by its name in files (`repeat-1`); empty without any.
 
     Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
     read.

@@ -77,7 +77,7 @@ def probe_path(predictions: Path, probe: str) -> Path:
 
 
 def file_names(probing: Probing) -> list[tuple[str, str, int]]:
-    """What is run, in the order of PROBES: the probe, its name in files, and the number of the repeat."""
+    """The runs in the order of PROBES: the probe, its name in files, and the number of the repeat."""
     runs: list[tuple[str, str, int]] = []
     for name in PROBES:
         if name in probing.names:

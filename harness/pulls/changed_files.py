@@ -28,7 +28,7 @@ _ALONE = "leave it out: a pull request changes one folder of submissions/ and no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a pull request changes, where it may. `files` are names within the checkout, sorted."""
+    """The changes of an allowed pull request. `files` are names within the checkout, sorted."""
 
     slug: str
     kind: ChangeKind
@@ -37,7 +37,8 @@ class Change:
 
 
 def judge(base: Path, head: Path, author: str | None) -> Change:
-    """What a pull request changes, if it may. `base` and `head` are checkouts, read as data; `author` is a login.
+    """Return a pull request's changes if they are allowed. `base` and `head` are checkouts, read as data; `author` a
+    login.
 
     Raises FaultsError that names each refused file, at most 20 of a kind; nothing of `head` is run, imported or
     followed. See docs/submit.md for the rules.
@@ -139,7 +140,7 @@ def _above_limits(fault: EduRagError) -> EduRagError:
 
 
 class _Pull:
-    """What a pull request does to one submission's folder."""
+    """The changes of a pull request to one submission's folder."""
 
     def __init__(
         self, base: Path, head: Path, author: str | None, slug: str, own: list[TreeDifference], *, is_new: bool
@@ -158,7 +159,7 @@ class _Pull:
         return told(plain_faults(folder, handed_in=True), self.prefix)
 
     def new_faults(self) -> list[EduRagError]:
-        """What is wrong with a new submission's name and tree; what it says is for `check` to judge."""
+        """Faults of a new submission's name and tree; `check` judges its content."""
         fault = slug_fault(self.slug, sorted(_taken(self.base)))
         named = [] if fault is None else [SubmissionError(f"{FOLDER}/{shown(self.slug)}", fault.what, fault.remedy)]
         return [*named, *self._tree_faults(), *self._born_withdrawn()]
@@ -243,7 +244,7 @@ class _Pull:
                 yield SubmissionError(one.name, what, "leave it out")
 
     def _not_a_withdrawal(self) -> list[EduRagError]:
-        """What changed in submission.toml besides `withdrawn`, or why that is not a withdrawal."""
+        """The settings other than `withdrawn` that changed in submission.toml, or why it is not a withdrawal."""
         where = f"{self.prefix}{FILE_NAME}"
         try:
             old, new = _settings(self.base, self.slug), _settings(self.head, self.slug)

@@ -1,4 +1,4 @@
-"""What is taken from a stranger's tree: one submission's plain files, as data, into a folder of ours."""
+"""Copy one submission's plain files, as data, from an untrusted tree into a folder of ours."""
 
 from __future__ import annotations
 

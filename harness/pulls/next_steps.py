@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.pulls.review_records import Review
 
 ARTIFACT = "predictions"
-"""What CI calls the files that a team adds to its pull request; .github/workflows/submission.yml uploads them."""
+"""CI's name for the files that a team adds to its pull request; .github/workflows/submission.yml uploads them."""
 MAX_ROWS = 50
 
 

@@ -44,7 +44,7 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run.
+    """The result of reviewing a pull request. Refused if it has faults. `sandbox` says why its system was not run.
 
     `kept`: the files that its team should add to the pull request, with their paths in a checkout. `rows`: the board's
     tables that a withdrawn system has a row in.

@@ -1,9 +1,9 @@
-"""The report on a pull request, which its team reads: Markdown, at most 60 kB, no question and no gold in it.
+"""The report on a pull request, which its team reads: Markdown, at most 60 kB, without questions or gold.
 
-What a stranger could learn by many requests: on a hidden split every number is an answer to a question about gold, so
+Many requests could leak gold: on a hidden split every number is an answer to a question about gold, so
 rates are whole percents there, and no slice, cause, retrieval figure or numeric difference is reported. That slows
-guessing down; it does not end it. Operators: count a team's requests, and do not let a team submit one change at a
-time.
+guessing down; it does not prevent it. Operators: count a team's requests, and do not let a team submit one change
+at a time.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _sandbox(review: Review) -> Iterator[str]:
 
 
 def _caps(caps: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was in force, by name; sizes as people read them."""
+    """The caps in force, by name, with readable sizes."""
     for name, value in sorted(caps.items()):
         if name.endswith("_bytes") and isinstance(value, int):
             yield f"{name.removesuffix('_bytes')}, at most", f"{value / 2**20:,.0f} MiB"

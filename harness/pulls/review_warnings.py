@@ -1,4 +1,4 @@
-"""Warnings for the maintainer before merging: copied answers, look-alike names, broken runs, odd citations."""
+"""Warnings for the maintainer before merging: copied answers, confusable names, broken runs, odd citations."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def runs_of_team(team: str, cards: Sequence[ScoreCard]) -> int:
 
 
 def readings(exam: Exam, predictions: Mapping[str, Prediction]) -> list[str]:
-    """What each prediction of an exam comes to, in the order of the exam's questions."""
+    """The reading of each prediction of an exam, in the order of the exam's questions."""
     return [said(question, predictions.get(question.question_id)) for question in exam.questions]
 
 

@@ -39,10 +39,10 @@ class OutOfTimeError(SubmissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxedRun:
-    """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as submitted.
+    """A run in the sandbox: `n` questions under `caps`; of a re-run, how many answers were the same as submitted.
 
-    `is_rerun`: the predictions that are scored were submitted, and these answers only tell whether the system gives
-    them; `seed` is that of their sample. `said`: why not a single one was answered.
+    `is_rerun`: the scored predictions were submitted, and these answers only show whether the system reproduces
+    them; `seed` is that of their sample. `said`: why not a single question was answered.
     """
 
     n: int

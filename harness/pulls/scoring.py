@@ -35,7 +35,7 @@ MAX_LEFT = 5
 
 @dataclass(slots=True, kw_only=True)
 class Scoring:
-    """The work on one submission. What is found on the way: `faults`, `warnings`, files `kept`, why it was not run."""
+    """The work on one submission. Collected on the way: `faults`, `warnings`, files `kept`, why it was not run."""
 
     request: ReviewRequest
     submission: Submission
@@ -162,7 +162,7 @@ class _Source:
 
 
 def _reported(exam: Exam, lengths: Mapping[str, int], scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[str]]:
-    """What the report needs of scored predictions: the scorecard, odd citations, and how each answer reads."""
+    """The report's view of scored predictions: the scorecard, odd citations, and each answer's reading."""
     return scored.card, list(of_citations(scored.predictions, lengths)), readings(exam, scored.predictions)
 
 

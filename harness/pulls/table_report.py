@@ -131,7 +131,7 @@ def _p(value: float) -> str:
 
 
 def _said(one: Against) -> str:
-    """What a test says, in words: `better` and `worse` only where it is established."""
+    """The result of a test in words: `better` and `worse` only for an established difference."""
     slug = cell(one.comparison.second.system.slug)
     if one.established:
         return f"established: it scores {'higher' if one.comparison.difference.difference > 0 else 'lower'} than {slug}"

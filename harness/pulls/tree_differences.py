@@ -61,7 +61,7 @@ class TreeDifference:
 
 
 def is_untracked(entry: TreeEntry) -> bool:
-    """What our own tools leave in a base, by .gitignore: git does not hold it, so no pull request can remove it."""
+    """Whether our own tools leave this in a base: git ignores it (.gitignore), so no pull request can remove it."""
     if entry.last in _UNTRACKED or entry.last.endswith(_UNTRACKED_ENDS):
         return True
     if entry.name.startswith("submissions/"):
@@ -149,7 +149,7 @@ class _Sides:
         self.left: list[tuple[str, bool, bool]] = [("", True, True)]
 
     def step(self) -> Iterator[TreeDifference]:
-        """What differs within the next folder."""
+        """Yield the differences within the next folder."""
         folder, in_base, in_head = self.left.pop()
         old = _by_name(self.base, folder if in_base else None, is_base=True)
         try:
@@ -184,10 +184,10 @@ def _whole(folder: str, what: str, *, in_base: bool) -> TreeDifference:
 
 
 def differences(base: Path, head: Path) -> tuple[list[TreeDifference], bool]:
-    """What differs between two checkouts in order of name, and whether that is all; at most MAX_CHANGES.
+    """Compare two checkouts: the differences in order of name, at most MAX_CHANGES, and whether they are complete.
 
-    Nothing is run or imported and no link is followed; files of one size are read, in parts, where both trees have
-    them. Raises SubmissionError if one of the trees is not a folder that can be read.
+    Nothing is run or imported and no link is followed; files of equal size are read, in parts, if both trees have
+    them. Raises SubmissionError if one of the trees is not a readable folder.
     """
     for root in (base, head):
         try:

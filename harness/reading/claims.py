@@ -1,4 +1,4 @@
-"""What one line claims under the rules `answers-v1`: a label in its dress, a choice's text, both, or nothing."""
+"""Read the claim of one line under the rules `answers-v1`: a decorated label, a choice's text, both, or nothing."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None
 
 
 def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
-    """What one line claims, or None if it is prose that is neither a label nor a choice's text."""
+    """The claim of one line, or None for prose that is neither a label nor a choice's text."""
     written = fold_writing(line)
     stripped = _without_lead(written)
     for text in dict.fromkeys((written, stripped)):

@@ -49,7 +49,7 @@ def best_for(
 
 
 def target_of(submission: Submission, made: PlacedPredictions, dataset: Dataset) -> Target:
-    """What to score, and for which dataset it was made where that is another. Raises EduRagError."""
+    """The predictions to score, with the dataset they were made on if that is another one. Raises EduRagError."""
     if behind_link(made.path, submission.folder):
         raise SubmissionError(made.path, "is or lies behind a link", "put the file itself there")
     if not made.path.is_file():

@@ -1,4 +1,4 @@
-"""What is to be scored: every submission's predictions, each with its dataset, its table and its result's place."""
+"""The scoring work: every submission's predictions, each with its dataset, its table and its result's place."""
 
 from __future__ import annotations
 
@@ -115,9 +115,9 @@ class ScoringPlan(NamedTuple):
 def plans(
     submissions: Sequence[Submission], datasets: Sequence[Dataset], exams: OpenExams, results: Results
 ) -> list[ScoringPlan]:
-    """What there is to score. A system that answered the whole split is in the tables of its samples too.
+    """List the scoring work. A system that answered the whole split is in the tables of its samples too.
 
-    Raises ConfigError if two of the datasets have one name and version.
+    Raises ConfigError if two of the datasets have the same name and version.
     """
     versions = [str(dataset.manifest.release) for dataset in datasets]
     if len(set(versions)) < len(versions):

@@ -100,7 +100,7 @@ def _copied(folder: Path, scratch: Path) -> Path:
 
 
 def said(question: Question, prediction: Prediction | None) -> str:
-    """What an answer comes to: a label by `answers-v1`, `abstained`, `failed`; of other answers their own text."""
+    """Normalise an answer: a label by `answers-v1`, `abstained` or `failed`; other answers as their text."""
     if prediction is None or prediction.status != "ok":
         return FAILED
     if prediction.answer is None:
@@ -117,7 +117,7 @@ def is_same(question: Question, before: Prediction | None, after: Prediction | N
 
 
 def _read(path: Path, known: Collection[str], questions: Sequence[Question]) -> tuple[list[str], Mapping[str, Any]]:
-    """What the answers of a predictions file come to, in the order of the questions, and how long they took."""
+    """Read a predictions file: its normalised answers in the order of the questions, and how long they took."""
     predictions = read_predictions(path, known)
     readings = [said(question, predictions.get(question.question_id)) for question in questions]
     return readings, cost_of(predictions.values(), measured=True).get("latency_s", {})
@@ -157,7 +157,7 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
 
 
 def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) -> dict[str, Any]:
-    """What `edu-rag rerun --json` prints."""
+    """The output of `edu-rag rerun --json`."""
     from edu_rag.files.typed import to_plain
 
     names = ("question_id", "handed_in", "now")
@@ -167,7 +167,7 @@ def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) ->
 
 
 def rerun_lines(compared: Compared, limit: int = 10) -> Iterator[str]:
-    """What a re-run came to, for a terminal."""
+    """The result of a re-run, for a terminal."""
     line, (low, high) = compared.line, compared.interval
     share = f"{100 * line.n_same / line.n:.2f} %   95 % interval {100 * low:.2f} … {100 * high:.2f} %"
     asked = f"{line.split}, {line.sample}" if line.sample else line.split

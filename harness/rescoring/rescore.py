@@ -33,7 +33,7 @@ def _mend_copy(copy: Path, card: ScoreCard, predictions: Path) -> None:
 
 
 class _Work:
-    """What is done while all is scored again."""
+    """The state while everything is scored again."""
 
     def __init__(
         self, results: Results, exams: OpenExams, scored_at: datetime, grading: Grading | None, vouched: Vouched

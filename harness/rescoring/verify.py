@@ -46,7 +46,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of one file: of a scorecard, `harness` names the version that made it where that is another one."""
+    """The finding for one file; for a scorecard, `harness` names the version that made it if that is another one."""
 
     file: str
     status: Status
@@ -172,7 +172,7 @@ def _not_there(remaking: _Remaking, jobs: Mapping[Path, Job], stored: Results) -
 
 
 def verification_values(found: Iterable[Finding], faults: Iterable[EduRagError] = ()) -> dict[str, Any]:
-    """What `edu-rag verify --json` prints."""
+    """The output of `edu-rag verify --json`."""
     listed = list(found)
     return {
         "format": FORMAT,
@@ -188,7 +188,7 @@ def _plain(one: Finding) -> dict[str, Any]:
 
 
 def verification_lines(found: Iterable[Finding], limit: int = 5) -> Iterator[str]:
-    """What was found, for a terminal: each file that is not the same, then the sums."""
+    """The findings, for a terminal: each file that differs, then the totals."""
     listed = list(found)
     for one in listed:
         if one.status in BAD:

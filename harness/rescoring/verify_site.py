@@ -18,7 +18,7 @@ SITE_FILE, BOARD_FILE = "site.json", "board.json"
 
 
 def verify_site(site: Path, results: Path) -> list[Finding]:
-    """What became of a site's files: those that site.json lists, its scorecards, and each row of its board.
+    """Verify a site's files: those that site.json lists, its scorecards, and each row of its board.
 
     The scorecards themselves are verified by `harness.rescoring.verify`. Raises DataError if there is no site.
     """
@@ -99,7 +99,7 @@ def _row(site: Path, row: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _row_of(card: ScoreCard) -> dict[str, Any]:
-    """What a board's row says that a scorecard holds or that its counts give; ranks hang on the whole table."""
+    """The part of a board's row that a scorecard determines; ranks depend on the whole table."""
     low, high = card.intervals.get("score", (None, None))
     rerun = card.rerun
     return {

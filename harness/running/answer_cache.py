@@ -41,7 +41,7 @@ def cache_path(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def key_of(system: Sequence[str], limits: Limits, question: Question, pages: Sequence[WebPage]) -> str:
-    """What an answer is kept under: the system, the limits, and the very line that it gets, without its id."""
+    """The key of a cached answer: the system, the limits, and the exact line that it gets, without its id."""
     digest = hashlib.sha256(to_line([*system, to_plain(limits)]))
     digest.update(question_line(question, pages, ""))
     return digest.hexdigest()

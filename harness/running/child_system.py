@@ -21,7 +21,7 @@ from harness.running.system_log import SystemLog
 from harness.sandbox.system_process import Launcher, Process
 
 MAX_OUTPUT_BYTES = 1_000_000
-"""What a system may write for one question."""
+"""The most a system may write for one question."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
 _OURS = ("EDU_RAG_JUDGE_", CPU_VARIABLE)
@@ -39,7 +39,7 @@ _OF_CAPS: Mapping[int, str] = {
     signal.SIGSYS: " (a call that the sandbox does not know)",
 }
 _REFUSED = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory|ENOMEM")
-"""What programs say that were refused memory: no kernel counts that."""
+"""Messages of programs whose memory request was refused: no kernel counts refusals."""
 _LOOK_S = 0.25
 """How often the CPU time of a question is looked at."""
 
@@ -75,9 +75,9 @@ def _is_kept(name: str) -> bool:
 
 
 def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
-    """What a system gets of our environment: what programs need to start, and the names that the caller passes on.
+    """The part of our environment that a system gets: variables that programs need to start, and `passed` ones.
 
-    Credentials are not among it unless passed by name; edu_rag stays importable.
+    Credentials are included only if passed by name; edu_rag stays importable.
     """
     kept = {name: value for name, value in environment.items() if name in passed or _is_kept(name)}
     package_home = Path(__file__).resolve().parents[2]
@@ -174,7 +174,7 @@ class ChildSystem:
         return self._process.memory_cap()
 
     def last_words(self, question_id: str) -> str:
-        """What it said last on stderr, once it has ended: one line that may be published, or nothing."""
+        """Its last line on stderr, once it has ended, fit to be published; or nothing."""
         return fit_to_print(self._log.last_words(), question_id, self._masked, Path.home())
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:

@@ -47,7 +47,7 @@ _SAID = (
     "status",
 )
 _SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
-"""What must agree for an interrupted run to go on."""
+"""The fields that must agree before an interrupted run is continued."""
 
 
 _MAX_SHOWN = 3
@@ -60,12 +60,12 @@ class NothingAnsweredError(SubmissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a system is asked.
+    """How to ask a system.
 
     `seed` is that of the asking order; `fresh` asks all again, even if an interrupted run or the cache holds answers;
-    `limits` replace the submission's own; `passed` names variables of `environment` that the system gets besides the
-    harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs the
-    system without one, with all of this user's rights; `hidden` are folders that must not show in it.
+    `limits` replace the submission's own; `passed` names variables of `environment` that the system gets in addition to
+    the harmless ones, such as an API key; `cache` keeps answers across runs. `caps` are those of the sandbox; None runs
+    the system without one, with all of this user's rights; `hidden` are folders that must not be visible in it.
     """
 
     seed: int = 0
@@ -218,7 +218,7 @@ def _from_cache(
 
 
 def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
-    """What starts the system: in the sandbox, or, where that was said, without. Raises SandboxError."""
+    """The launcher of the system: in the sandbox, or without one if the user chose so. Raises SandboxError."""
     given = child_environment(manner.environment, manner.passed)
     if manner.caps is None:
         return nullcontext(PlainLauncher(submission.folder, given))

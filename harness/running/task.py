@@ -1,4 +1,4 @@
-"""What a run asks: questions with the pages that go with each, and the line a system gets for one of them."""
+"""The task of a run: questions with their pages, and the line that a system gets for one of them."""
 
 from __future__ import annotations
 

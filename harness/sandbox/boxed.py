@@ -117,7 +117,7 @@ class BoxedProcess:
     def _begin(self) -> None:
         """Release the chain once the guard watches its process group. Raises OSError if the guard is gone."""
         self._guard.watch(self._child.pid)
-        with contextlib.suppress(BrokenPipeError):  # it has ended already: that shows when it is asked
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, which the first question reports
             self.stdin.write(b"\n")
 
     def _end_group(self) -> None:

@@ -29,11 +29,13 @@ REMEDIES: Mapping[str, str] = {
     "not_retrieved": "a passage that holds evidence (they are listed under `not cited`)",
     "not_used": "reading: the evidence was among the passages, and another answer was given",
 }
-"""What would have gained the point, by cause."""
+"""Changes that would have gained the point, by cause."""
 
 BROKEN_FLAGS = frozenset({"context_bound", "duplicate_choices"})
-"""Flags of questions that nobody can answer from their words alone: something they speak of is missing, or two choices
-are the same text. `truncated` questions are answerable nearly always, `meta_choice` and `duplicate_question` always."""
+"""Flags of questions that cannot be answered from their words alone: something they refer to is missing, or two
+choices are the same text. `truncated` questions are answerable nearly always, `meta_choice` and
+`duplicate_question` always.
+"""
 
 
 def attribute(question: Question, prediction: Prediction | None, verdict: Verdict, support: Support) -> str | None:

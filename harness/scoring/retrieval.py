@@ -28,7 +28,7 @@ TREC_NAMES: Mapping[str, str] = {
 }
 """trec_eval's measures with a cut-off, and what our scorecards call them."""
 DECIMALS = 10
-"""What a scorecard keeps of a mean: below lies what the order of additions may change."""
+"""The decimals of a mean on a scorecard: the order of additions may change digits beyond them."""
 _Z = NormalDist().inv_cdf(0.975)
 
 Spans = Mapping[str, Sequence[tuple[int, int]]]
@@ -50,7 +50,7 @@ def places_of(evidence: Spans) -> dict[str, list[tuple[int, int]]]:
 
 
 class Match(NamedTuple):
-    """What of a question's evidence was found: how many places there are, and the ranks, from 1, that are one."""
+    """Matches of a question's evidence: how many places hold it, and the ranks, from 1, that match one."""
 
     n_places: int
     ranks: tuple[int, ...]
@@ -115,8 +115,9 @@ def mean_with_interval(values: Sequence[float], clusters: Sequence[int] = ()) ->
     """Mean of values in 0 … 1 and its 95 % interval by the normal approximation, cut to 0 … 1.
 
     The standard error is the cluster-robust one of a mean (Liang & Zeger 1986, with the factor G / (G - 1)):
-    sqrt(G / (G - 1) * sum over G clusters of (sum of deviations)^2) / n. `clusters` numbers each value's cluster, -1
-    for one of its own; without it each value is one. A single cluster says nothing of the error: the interval is 0 … 1.
+    sqrt(G / (G - 1) * sum over G clusters of (sum of deviations)^2) / n. `clusters` numbers each value's cluster; -1,
+    or no `clusters` at all, makes a value a cluster by itself. With a single cluster the error is unknown, and the
+    interval is 0 … 1.
     """
     import numpy as np
 
@@ -124,7 +125,7 @@ def mean_with_interval(values: Sequence[float], clusters: Sequence[int] = ()) ->
 
 
 def _numbered(clusters: Sequence[int], n: int) -> Numbers:
-    """The cluster of each of n values, with a number of its own for each that has none."""
+    """The cluster of each of n values; a value without one gets a new number."""
     import numpy as np
 
     numbers, own = np.asarray(clusters or [-1] * n), np.arange(n)
@@ -147,7 +148,7 @@ def _mean_in(values: Numbers, numbers: Numbers) -> tuple[float, float, float]:
 def retrieval_of(
     predictions: Mapping[str, Prediction], verdicts: Sequence[Verdict], support: Support, lessons: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """What a system cited, how far evidence was among it, and how many right answers are grounded in it, or lucky.
+    """Figures of a system's citations: how much of the evidence is among them, and grounded and lucky right answers.
 
     `lessons` numbers the lesson of each verdict's question (-1: none), for the intervals. Empty for a system that cites
     nothing. Metrics are means over all questions with evidence; one that was not answered, or cites nothing, counts 0.

@@ -56,10 +56,10 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
 
 
 class Origin(NamedTuple):
-    """Where predictions come from.
+    """The origin of predictions.
 
-    The hash of their file, the dataset they were made on where that is another version, what is believed of what lies
-    next to them, what the probes there say, the hash of the system's files, and the questions declared as overlap.
+    The hash of their file, the dataset they were made on if that is another version, the trust in the files next to
+    them, the figures of their probes, the hash of the system's files, and the questions declared as overlap.
     """
 
     sha256: str = ""

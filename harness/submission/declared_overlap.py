@@ -73,7 +73,7 @@ def marks(declared: frozenset[str], question_ids: Sequence[str]) -> str:
 
 
 def overlap_lines(card: ScoreCard) -> Iterator[str]:
-    """What a result says of declared overlap, and the score with and without it, for a terminal."""
+    """A result's declared overlap, and the score with and without it, for a terminal."""
     if card.overlap:
         yield from _split_lines(card)
     elif card.system.tqa_overlap.strip():

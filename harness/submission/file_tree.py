@@ -14,16 +14,16 @@ from edu_rag.errors import SubmissionError
 
 Kind = Literal["file", "folder", "link", "special", "unreadable", "crowded"]
 MAX_SHOWN = 20
-"""Faults of one kind that are told; the rest is counted."""
+"""How many faults of one kind are listed; the rest is counted."""
 MAX_IN_FOLDER = 20_000
-"""Entries that one folder may have: of more not even the first are told, since which are is the file system's whim."""
+"""The most entries of one folder. Of a larger folder none is listed, since the file system decides which come first."""
 MAX_NAME_SHOWN = 200
 _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEntry:
-    """One name of a tree. `name` is relative with '/', bytes that are no UTF-8 as surrogates; `size` in bytes."""
+    """One name of a tree. `name` is relative with '/', with bytes that are not UTF-8 as surrogates; `size` in bytes."""
 
     name: str
     kind: Kind
@@ -42,7 +42,7 @@ class TreeEntry:
 
 
 class Fault(NamedTuple):
-    """What is wrong with one name. Faults of one `kind` are counted together where they are many."""
+    """A fault of one name. Many faults of the same `kind` are counted together."""
 
     kind: str
     name: str
@@ -56,7 +56,7 @@ def raw(name: str) -> bytes:
 
 
 def place(root: Path, name: str) -> bytes:
-    """Where an entry of a tree lies."""
+    """The path of an entry of a tree."""
     return os.fsencode(root) + b"/" + raw(name)
 
 

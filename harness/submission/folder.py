@@ -1,4 +1,4 @@
-"""A submission folder: submission.toml, the plainness of its files, and where its predictions lie."""
+"""A submission folder: submission.toml, the plainness of its files, and the places of its predictions."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFile:
-    """What submission.toml says. Invariants: name and team can be seen; every text is one short paragraph.
+    """The content of submission.toml. Invariants: name and team are visible text; every text is one short paragraph.
 
-    `parts` is the recipe of a system that is made of baselines' parts: theirs to read, not the harness's.
+    `parts` is the recipe of a system that is made of baselines' parts: for them to read, not for the harness.
     """
 
     name: Name
@@ -88,7 +88,7 @@ class Submission:
 
     @property
     def facts(self) -> SystemFacts:
-        """What the scorecard repeats about the system."""
+        """The system's facts for the scorecard."""
         said = self.settings
         return SystemFacts(
             slug=self.slug,
@@ -128,7 +128,7 @@ def open_submission(folder: Path) -> Submission:
 
 
 def _settings(path: Path) -> SubmissionFile:
-    """Read submission.toml, faults with their lines; a command written as one text is told with its right spelling."""
+    """Read submission.toml; faults carry their lines, and a command written as one text is shown as a list."""
     try:
         return read_toml(path, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except FaultsError as error:
@@ -159,7 +159,7 @@ def behind_link(path: Path, folder: Path) -> bool:
 
 
 def partial_path(predictions: Path) -> Path:
-    """Where the answers of a run that is not finished lie."""
+    """The path of the answers of an unfinished run."""
     return predictions.with_name(predictions.name + ".partial")
 
 
@@ -184,7 +184,7 @@ def find_predictions(submission: Submission, dataset: str, split: str, sample: s
 
 
 def _to_get(submission: Submission, dataset: str, split: str, wanted: Path) -> str:
-    """What to do about predictions that are not there."""
+    """Advice for missing predictions."""
     asked = (sample_in(Path(name)) for name in present(submission) if name.startswith(f"{dataset}/{split}-"))
     found = next((sample for sample in asked if sample is not None), None)
     if found is not None:
@@ -202,7 +202,7 @@ def sample_in(predictions: Path) -> Sample | None:
 
 
 def submission_of(path: Path) -> Submission | None:
-    """The submission that a predictions file lies in (`SLUG/predictions/DATASET/FILE`), or None."""
+    """The submission that contains a predictions file (`SLUG/predictions/DATASET/FILE`), or None."""
     folder = Path(os.path.abspath(path)).parents  # noqa: PTH100 - as above
     if len(folder) < 3 or folder[1].name != "predictions" or not (folder[2] / FILE_NAME).is_file():
         return None

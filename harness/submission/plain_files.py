@@ -1,4 +1,4 @@
-"""What makes a submission's folder plain: names, sizes, count, depth; no links, archives, hidden or compiled files."""
+"""Check that a submission folder is plain: names, sizes, count, depth; no links, archives, hidden or compiled files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Manner(NamedTuple):
 
 
 def in_predictions(name: str) -> bool:
-    """Whether a name of a submission's tree lies in its predictions."""
+    """Whether a name of a submission's tree is inside its predictions folder."""
     return name.startswith(f"{PREDICTIONS}/")
 
 
@@ -67,7 +67,7 @@ def is_leftover(name: str) -> bool:
 
 
 def is_ignored(entry: TreeEntry) -> bool:
-    """What Python and our own commands leave on one's own machine; git ignores it, and so do we there."""
+    """Whether Python or our own commands leave such a file on a user's machine; like git, we ignore it there."""
     return entry.last in _CACHES or entry.last.endswith(_COMPILED) or is_leftover(entry.name)
 
 
@@ -113,7 +113,7 @@ def _kind_fault(entry: TreeEntry) -> Fault | None:
 
 
 def _content_fault(root: Path, entry: TreeEntry) -> Fault | None:
-    """What a file is by its first bytes, whatever its name says."""
+    """Fault of a file's content by its first bytes, independent of its name."""
     most = most_bytes(entry.name)
     if entry.size > most:
         what = f"has {megabytes(entry.size)}, and {megabytes(most)} is the most that such a file may have"
@@ -139,7 +139,7 @@ def _compiled_fault(entry: TreeEntry) -> Fault | None:
 
 
 def _stray_fault(entry: TreeEntry) -> Fault | None:
-    """A file among the predictions that is none: nobody would score it, and everybody would wonder."""
+    """Fault of a file in the predictions folder that does not belong there: it would be left out without a message."""
     if entry.kind != "file" or not in_predictions(entry.name) or answers_to(entry.name) or _PROBE.match(entry.name):
         return None
     remedy = "call it predictions/<dataset>-<version>/<split>[-<sample>].jsonl, or move it elsewhere"
@@ -179,7 +179,7 @@ def _sums(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
 
 
 def _empty(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
-    """Empty folders: git holds none, so in a checkout one is a submodule, whose files lie elsewhere."""
+    """Faults of empty folders: git has none, so in a checkout one is a submodule, whose files are elsewhere."""
     names = [entry.name for entry in entries if entry.kind == "folder"]
     parents = {entry.name.rpartition("/")[0] for entry in entries}
     for name in names:
@@ -189,14 +189,14 @@ def _empty(entries: Iterable[TreeEntry]) -> Iterator[Fault]:
 
 
 def _enters(entry: TreeEntry) -> bool:
-    """Folders that are worth reading: neither too deep, nor refused by name, with all that lies in them."""
+    """Whether to read a folder: not if it is too deep or refused by name, which also covers its content."""
     return _kind_fault(entry) is None and _name_fault(entry) is None and entry.last not in _CACHES
 
 
 def plain_faults(folder: Path, *, handed_in: bool = False) -> list[Fault]:
-    """Everything that keeps a submission's folder from being plain; it stops behind MAX_ENTRIES names.
+    """Everything that keeps a submission's folder from being plain; it stops after MAX_ENTRIES names.
 
-    `handed_in`: as a pull request brings it; on one's own machine what git ignores is not a fault.
+    `handed_in`: as part of a pull request; on a user's machine, files that git ignores are not faults.
     """
     if folder.is_symlink():
         return [Fault("link", "", "is a link", "put the folder itself there")]

@@ -21,7 +21,7 @@ from edu_rag.scorecard.card import Prediction
 R = TypeVar("R")
 _KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())
 _NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")
-"""What only the strict reader may judge: keys apart from their colons, and escapes that may be surrogates."""
+"""Bytes that need the strict reader: keys apart from their colons, and escapes that may be surrogates."""
 _DIGITS_AS_0 = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 20
 _DECODER = msgspec.json.Decoder(Prediction)
@@ -29,7 +29,7 @@ _ENCODER = msgspec.json.Encoder()
 _BATCH_BYTES = 1_000_000
 """Of predictions that a child sends back at a time."""
 _MUST = {"question_id": "-", "answer": None}
-"""What a line must have, for reading on where that is at fault."""
+"""The required keys of a line, used to read on after one is at fault."""
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
 MAX_PASSAGES = 1_000_000
 """The most passages of a file that this process holds: some 250 MB."""
@@ -40,9 +40,9 @@ MAX_FAULTY_LINES = 1_000
 
 
 def _quick(line: bytes) -> Prediction | None:
-    """A faultless, plain line, read in a fifth of the time; None sends the line through the strict reader.
+    """Read a plain line without faults in a fifth of the time; None sends the line to the strict reader.
 
-    No key is unknown or repeated where each known key stands at most once and no other `":` stands anywhere: a quote
+    No key is unknown or repeated if each known key occurs at most once and no other `":` occurs anywhere: a quote
     within a text is written `\\"`, so a text cannot hold a key, and `":` within one only sends the line to the strict
     reader.
     """
@@ -73,7 +73,7 @@ def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
 
 
 def _parsed(line: bytes) -> tuple[list[RecordError], str | None, Prediction | None]:
-    """A line's faults, the question it names as far as that can be told, and its prediction if it has no fault."""
+    """A line's faults, the question it names as far as that is readable, and its prediction if it has no fault."""
     if not line.strip():
         return [RecordError("line", "is blank", "remove it")], None, None
     quick = _quick(line)
@@ -124,7 +124,7 @@ def _faultless(path: Path, known: Collection[str]) -> Iterator[Prediction]:
 def predictions_within(path: Path, known: Collection[str]) -> dict[str, Prediction]:
     """As `read_predictions`, by a child with the budget of `edu_rag.budget` if the file is not small.
 
-    Raises BudgetError too. How the answers read costs time as well: who reads them does that in a child of its own.
+    Raises BudgetError too. Interpreting the answers takes time as well: callers that do so use a child for that too.
     """
     if is_inside() or (path.is_file() and path.stat().st_size <= SMALL_BYTES):
         return read_predictions(path, known)

@@ -1,4 +1,4 @@
-"""What a run leaves next to its predictions: on which dataset, by which system, how, and how long it took."""
+"""The record that a run leaves next to its predictions: the dataset, the system, its settings, and the time it took."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RunRecord:
 
 
 def record_path(predictions: Path) -> Path:
-    """Where the record of a predictions file lies: `test.run.json` beside `test.jsonl`."""
+    """The path of a predictions file's record: `test.run.json` next to `test.jsonl`."""
     return predictions.with_suffix(".run.json")
 
 
@@ -87,6 +87,6 @@ def same_system(first: RunRecord, second: RunRecord) -> bool:
 
 
 def is_measured(predictions: Path) -> bool:
-    """Whether the harness made these very bytes, so that the latencies are its own: the record next to them says so."""
+    """Whether the harness made these very bytes, by the record next to them, so that the latencies are its own."""
     record = read_run_record(predictions)
     return record is not None and record.predictions_sha256 == file_sha256(predictions)

@@ -32,7 +32,7 @@ _NO_COMMAND = """\
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What a new submission is to say of itself; what is left empty stays the template's, which `check` tells."""
+    """Wishes for a new submission's settings; an empty one keeps the template's value, which `check` reports."""
 
     name: str = ""
     team: str = ""
@@ -53,7 +53,7 @@ def taken_slugs(into: Path) -> list[str]:
 
 
 def _wish_faults(wishes: Wishes) -> list[EduRagError]:
-    """What is wrong with the wished settings, named as the options that say them."""
+    """Faults of the wished settings, under the names of their options."""
     faults, _ = faults_and_record({"name": "x", "team": "x", **wishes.values}, SubmissionFile)
     told: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
     bad = [account for account in wishes.accounts if not is_login(account)]
@@ -71,7 +71,7 @@ def _line(key: str, value: object, found: re.Match[str]) -> str:
 
 
 def _filled(template: str, wishes: Wishes) -> str:
-    """The template's text with the wished values in place of its own; what each line is for stays behind it."""
+    """The template's text with the wished values filled in; the comment on each line's purpose stays behind it."""
     text = _HEAD + re.sub(r"\A(?:#.*\n)+", "", template)
     for key, value in wishes.values.items():
         line = re.compile(rf'^{key} = (?:"[^"\n]*"|\[[^\]\n]*\])( *#.*)?$', re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What is wrong with settings that can be read: values left as in the template, a command that cannot start."""
+"""Find faults of readable settings: values left as in the template, a command that cannot start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEMPLATE: Mapping[str, str] = {
     "contact": "someone@example.org",
     "description": "What it does, in one or two sentences that let another team rebuild the idea.",
 }
-"""What submissions/template says, which nobody's system is called."""
+"""Values of submissions/template that no real system has."""
 PYTHONS = ("python", "python3")
 _SCRIPTS = (".py", ".js", ".sh")
 MAX_FIRST_LINE = 4_096
@@ -91,8 +91,10 @@ def _account_faults(accounts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def settings_faults(submission: Submission, *, here: bool = True) -> list[ConfigError]:
-    """Every value that is still the template's, every word of the command that names nothing there, and every account
-    that is none. Where the system is not to start `here`, a program that only this machine lacks is not a fault.
+    """Every value left as in the template, every word of the command that names a missing file, and every invalid
+    account.
+
+    If the system is not to start `here`, a program that only this machine lacks is not a fault.
     """
     path, said = submission.folder / FILE_NAME, submission.settings
     faults = [setting_fault(path, "command", what, remedy) for what, remedy in _command_faults(submission, here=here)]

@@ -20,7 +20,7 @@ _WITHDRAWN = re.compile(
 def lines_of(path: Path) -> Mapping[str, int]:
     """The line of each setting of a TOML file by its dotted name; empty if the file cannot be read.
 
-    Inline tables and texts of several lines are not looked into: what is in them has no line of its own.
+    Inline tables and texts of several lines are not searched: values inside have no separate line.
     """
     try:
         with path.open("rb") as stream:

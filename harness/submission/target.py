@@ -1,4 +1,4 @@
-"""What the user pointed at: a predictions file or a submission folder, and whose it is."""
+"""Resolve the user's path: a predictions file or a submission folder, and the system that it belongs to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.submission.run_record import require_made_on
 class Target(NamedTuple):
     """A predictions file, the facts of the system that made it, and the dataset it was made on if that is another.
 
-    `folder` is the submission that it lies in, None if it belongs to none.
+    `folder` is the submission that contains it, None if there is none.
     """
 
     path: Path

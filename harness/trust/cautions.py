@@ -1,4 +1,4 @@
-"""What one should know before believing a score: stale predictions, unfinished runs, failures, impossible citations."""
+"""Cautions about a score: stale predictions, unfinished runs, failures, impossible citations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHUNK, _OVERLAP = 1 << 20, 8
 
 
 def of_files(predictions: Sequence[Path]) -> Iterator[str]:
-    """What lies around predictions files of one submission: another version of the system, an unfinished run."""
+    """Cautions from the files around one submission's predictions: another version of the system, an unfinished run."""
     owner = _owner(predictions[0]) if predictions else None
     if owner is not None and owner.settings.command:
         now = system_sha256(owner.folder)

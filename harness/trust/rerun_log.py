@@ -1,4 +1,4 @@
-"""What maintainers ran themselves: the lines of reruns.jsonl, and how far they make one believe a submission."""
+"""Maintainers' own runs: the lines of reruns.jsonl, and the trust in a submission that follows from them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Rerun:
     """One line of reruns.jsonl: what maintainers know of one predictions file of one system.
 
     `own`: the file itself is of a maintainers' run, so its latencies are the harness's and `caps` were in force.
-    Otherwise a stranger handed it in, and maintainers asked its system `n` questions (all of the file's, or `sample`)
-    again, of which `n_same` were answered alike; `caps` were in force then. `system_sha256` is over the system's own
-    files at that time. `latency_s` is what the run took, in seconds by the names of `cost`, where it was not own.
+    Otherwise a team submitted it, and maintainers asked its system `n` questions (all of the file's, or `sample`)
+    again, of which `n_same` got the same answers; `caps` were in force then. `system_sha256` is over the system's own
+    files at that time. `latency_s` is the run's time, in seconds by the names of `cost`, unless the run is `own`.
 
     Invariants: hashes are SHA-256 in hex; 0 <= n_same <= n, n_same == n for own runs; `made_at` is UTC.
     """
@@ -68,7 +68,7 @@ class Rerun:
 
     @property
     def key(self) -> Key:
-        """What a file holds one line for."""
+        """The key of a line: a file has one line for each."""
         return self.slug, self.dataset, self.split, self.predictions_sha256
 
 
@@ -78,10 +78,10 @@ def _require(holds: bool, name: str, fault: str) -> None:
 
 
 class Trust(NamedTuple):
-    """What is believed of one predictions file: are its latencies measured, under which caps was it made, are the
-    probes next to it looked at, how did a re-run go.
+    """The trust in one predictions file: whether its latencies are measured, the caps it was made under, whether the
+    probes next to it count, and the result of a re-run.
 
-    `doubts` say what was found to be wrong; `unvouched` is whether a record or probes lie there without a voucher.
+    `doubts` are problems that were found; `unvouched`: there is a record or probe that no maintainer vouches for.
     """
 
     measured: bool = False
@@ -93,7 +93,7 @@ class Trust(NamedTuple):
 
 
 class Vouched:
-    """Who vouches for predictions: nobody, one's own machine, or the lines of reruns.jsonl."""
+    """The source of trust in predictions: nothing, the user's own machine, or the lines of reruns.jsonl."""
 
     def __init__(self, lines: Iterable[Rerun] = (), *, own_machine: bool = False) -> None:
         self.own_machine = own_machine
@@ -102,7 +102,7 @@ class Vouched:
             self._lines.setdefault((line.slug, line.predictions_sha256), []).append(line)
 
     def trust(self, predictions: Path, slug: str, system_sha256: str, predictions_sha256: str) -> Trust:
-        """What is believed of a predictions file with these hashes. Raises DataError for an unreadable run record."""
+        """The trust in a predictions file with these hashes. Raises DataError for an unreadable run record."""
         line = self._line(slug, predictions_sha256)
         if line is not None and line.own:
             return Trust(measured=True, caps=line.caps, probes=self.own_machine, rerun=rerun_facts(line))
@@ -121,13 +121,13 @@ class Vouched:
 
 
 NOBODY = Vouched()
-"""Nobody vouches: what is next to predictions may be forged, so only the predictions count."""
+"""No trust: files next to predictions may be forged, so only the predictions count."""
 OWN_MACHINE = Vouched(own_machine=True)
-"""One's own machine, where one's own run record and probes are believed."""
+"""The user's own machine: its run records and probes are trusted."""
 
 
 def rerun_facts(line: Rerun) -> dict[str, Any]:
-    """What a scorecard says of a re-run."""
+    """The facts about a re-run on a scorecard."""
     facts = {"n": line.n, "n_same": line.n_same, "made_at": line.made_at, "caps": to_plain(line.caps), "own": line.own}
     return facts | ({"latency_s": to_plain(line.latency_s)} if line.latency_s else {})
 
@@ -141,7 +141,7 @@ def _of_rerun(line: Rerun | None, system_sha256: str) -> tuple[dict[str, Any], t
 
 
 def _misfit(predictions: Path, record: RunRecord | None) -> tuple[str, ...]:
-    """What a record next to predictions that it is not of would have one believe; old records name no predictions."""
+    """A doubt if the record belongs to other predictions; old records do not name theirs."""
     if record is None or not (record.predictions_sha256 or record.caps):
         return ()
     claims = "its latencies count as declared" + (", its caps as none" if record.caps else "")
@@ -166,7 +166,7 @@ def read_reruns(path: Path) -> list[Rerun]:
 
 
 def vouched_by(path: Path | None) -> Vouched:
-    """Who vouches according to a reruns.jsonl; nobody if there is none. Raises DataError."""
+    """The source of trust for a reruns.jsonl; nothing is trusted without the file. Raises DataError."""
     return NOBODY if path is None else Vouched(read_reruns(path))
 
 
