@@ -45,7 +45,9 @@ _ROOM = "make room and run the same command again to resume"
 
 
 def store_folder(out: Path) -> Path:
-    """Where the crawl store of a dataset lies: next to it, never inside. Raises ConfigError if there is no beside."""
+    """The path of a dataset's crawl store: next to the dataset, never inside. Raises ConfigError without a parent
+    folder.
+    """
     place = out if out.name not in ("", "..") else out.resolve()
     if not place.name:
         raise ConfigError(out, "cannot be a dataset folder", "name another --out")
@@ -93,9 +95,9 @@ def _write_config(folder: Path, inputs: Inputs, turn: Round) -> None:
 
 
 def write_inputs(folder: Path, inputs: Inputs, turn: Round) -> None:
-    """Keep in the store what it was made from, so that a replay needs nothing else.
+    """Keep the store's inputs in it, so that a replay needs nothing else.
 
-    The settings come first: they say that this round is not finished, whatever a kill leaves of the rest.
+    The settings come first: they mark this round as unfinished, in case a kill leaves the rest incomplete.
     """
     _write_config(folder, inputs, turn)
     _write_questions(folder, inputs)
@@ -126,7 +128,7 @@ def read_round(folder: Path) -> Round | None:
 
 
 def read_inputs(folder: Path) -> Inputs:
-    """What a store was made from. Raises DataError if a file is missing or does not fit."""
+    """The inputs of a store. Raises DataError if a file is missing or does not fit."""
     values = _read_made_with(folder)
     questions = [question for _, question in read_records(folder / QUESTIONS_FILE, Question)]
     golds = [gold for _, gold in read_records(folder / GOLD_FILE, Gold)]
@@ -150,9 +152,9 @@ def _first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) -> None:
-    """A store holds what one set of crawl settings brought home; another set would mix two datasets.
+    """Refuse other crawl settings than the store was made with: the dataset would mix two crawls.
 
-    What was searched (sites, archives) may be another one in a new round: that is what a refresh is for.
+    The searched sites or archives may change in a new round: a refresh is meant for that.
     """
     before = _read_made_with(folder)
     for part, values in _made_with(inputs).items():
@@ -243,8 +245,8 @@ def build(
     """Build the dataset folder `out` and its crawl store from question files; go on where the store has answers.
 
     `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
-    makes the next minor version, or `version`. Raises our errors for what a user can mend: unreadable questions,
-    unknown engines, an engine that stops answering, a disk that is full.
+    makes the next minor version, or `version`. Raises our errors for problems that a user can fix: unreadable
+    questions, unknown engines, an engine that stops answering, a full disk.
     """
     _check_names(config)
     refuse_foreign(out)

@@ -10,7 +10,7 @@ from edu_rag.errors import ConfigError
 
 Clock = Callable[[], datetime]
 LOCAL_INSTANT = datetime(2000, 1, 1, tzinfo=UTC)
-"""What engines without a network write as their time, so that the same inputs give the same bytes."""
+"""The time that engines without a network write, so that the same inputs give the same bytes."""
 
 
 def parse_instant(text: str) -> datetime:

@@ -1,4 +1,4 @@
-"""What a dataset is made from, next to its crawl store."""
+"""The inputs of a dataset, apart from its crawl store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edu_rag.records import Question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a store was made from: questions, gold, settings, and what the engine searched."""
+    """The inputs of a store: questions, gold, settings, and the source that the engine searched."""
 
     questions: Sequence[Question]
     golds: Sequence[Gold]

@@ -13,7 +13,7 @@ from edu_rag.names import Version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Where a store stands. Invariants: round 0 is the first crawl; `is_finished`: everything asked was answered."""
+    """State of a store's crawl. Invariants: round 0 is the first crawl; `is_finished`: all requests were answered."""
 
     number: int = 0
     version: str = "1.0.0"
@@ -31,10 +31,10 @@ def next_minor(version: str) -> str:
 
 
 def round_of(made_with: dict[str, Any]) -> Round:
-    """The round that a store's config.json tells of. Raises ValueError if it tells nonsense.
+    """The round recorded in a store's config.json. Raises ValueError if the values are not valid.
 
-    A store of the first schema says nothing: it is in its first round, and whether that is finished shows when its
-    URLs are counted.
+    A store of the first schema records none: it is in its first round, and counting its URLs shows whether that is
+    finished.
     """
     number, finished = made_with.get("round", 0), made_with.get("finished", True)
     version = made_with["config"].get("version", "1.0.0")

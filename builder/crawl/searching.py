@@ -47,7 +47,7 @@ class Patience:
 
 
 def query_of(question: Question) -> str:
-    """What the engine is asked: the question without its choices (EDU-RAG section 3), white space made single."""
+    """The query for a question: its text without the choices (EDU-RAG section 3), with single spaces."""
     return " ".join(question.text.split())
 
 
@@ -71,7 +71,7 @@ def _ask(engine: SearchEngine, query: str, n: int, patience: Patience, sleep: Sl
 
 
 def _row(question: Question, store: StoreReader, engine: str) -> Search | None:
-    """What an engine said to a question; an answer to another wording of it is not an answer."""
+    """An engine's stored answer to a question; an answer to another wording of the question does not count."""
     found = store.search(question.question_id, engine)
     return found if found is not None and found.query == query_of(question) else None
 
@@ -83,7 +83,7 @@ def _row_now(question: Question, store: CrawlStore, engine: str) -> Search | Non
 
 
 def answer_to(question: Question, store: StoreReader, settings: SearchConfig) -> Combined:
-    """What the store's engines of the chain say to a question, taken together: see builder.search.combine.
+    """The answers of the chain's engines to a question, combined: see builder.search.combine.
 
     After a refresh that an engine refused, its older answer is still used.
     """
@@ -177,12 +177,12 @@ def search_all(
     now: Clock,
     sleep: Sleep = time.sleep,
 ) -> Left:
-    """Search for every question that has no answer in the store (of this round); return what is left without one.
+    """Search for every question that has no answer in the store (of this round); return the questions left without one.
 
-    What an answer is, `combined` says: with `fallback` the engines are asked in order until one has hits; with `fuse`
-    all are asked. An engine is not asked twice what it has answered, and questions of the same words are asked once.
-    An engine that stays limited or blocked, or fails three times in a row, is skipped for the rest of the run; the
-    next run asks it again, but only questions that still have no answer.
+    `combined` defines an answer: with `fallback` the engines are asked in order until one has hits; with `fuse`
+    all are asked. An engine is not asked again for an answer it has given, and questions with the same words are asked
+    once. An engine that stays limited or blocked, or fails three times in a row, is skipped for the rest of the run;
+    the next run asks it again, but only questions that still have no answer.
     """
     askings = _askings(questions, store, chain, settings, now, sleep)
     n_left = 0

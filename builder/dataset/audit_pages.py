@@ -13,7 +13,7 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 
 @dataclass(slots=True)
 class PageAudit:
-    """What became of the hits of a split, and what its pages hold."""
+    """The outcomes of a split's hits, and the content of its pages."""
 
     split: str
     n_hits: int = 0

@@ -103,9 +103,9 @@ def _is_of(version: str, section: str) -> bool:
 
 
 def _own_sections(folder: Path, history: Path, version: str) -> tuple[list[str], list[str]]:
-    """What only the folder's own file has: sections of versions that the history lacks, and take-downs of this one.
+    """Sections that only the folder's own file has: versions that the history lacks, and take-downs of this version.
 
-    A section counts as the history's by its heading's version: two files may tell one version in other words.
+    Sections are matched by the version in their heading: two files may describe one version in different words.
     """
     told = {_version_in(text) for text in _sections(history)}
     sections = _sections(folder)

@@ -88,7 +88,7 @@ def _asked(question: Question) -> str:
 
 
 def _shown(pages: Sequence[ReadPage], question: Question, max_characters: int) -> list[list[Span]]:
-    """What is shown of each page: all get the same room."""
+    """The part of each page to show; all pages get the same room."""
     share = max_characters // max(1, len(pages)) - MAX_TITLE - 20
     return [closest_sentences(page, question, share) for page in pages]
 
@@ -103,7 +103,7 @@ def _pages_text(pages: Sequence[ReadPage], shown: Sequence[Sequence[Span]]) -> s
 
 
 def answer_text(gold: Gold) -> str:
-    """What the assistant says: the letter, or the first accepted text."""
+    """The assistant's answer: the letter, or the first accepted text."""
     return gold.answer if gold.answer is not None else gold.texts[0]
 
 

@@ -20,7 +20,9 @@ from edu_rag.files.table_rows import CONFIGS
 
 @dataclass(slots=True)
 class CheckReport:
-    """What a check saw: rows by table, tables left out for a hidden split, faults that make it unfit, and warnings."""
+    """The result of a check: rows by table, tables left out for a hidden split, faults that make it unfit, and
+    warnings.
+    """
 
     id: str
     rows: dict[str, int] = field(default_factory=dict)

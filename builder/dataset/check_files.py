@@ -154,7 +154,7 @@ class Tables:
 
 
 def _columns(found: Any, config: str) -> str:
-    """What is wrong with the columns, in words."""
+    """A description of wrong columns."""
     wanted = schema(config)
     lacking = [name for name in wanted.names if name not in found.names]
     foreign = [name for name in found.names if name not in wanted.names]

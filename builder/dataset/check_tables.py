@@ -22,7 +22,7 @@ class PageSpan:
 
 @dataclass(slots=True)
 class Seen:
-    """What the small tables of one split hold; pages are read later, one at a time."""
+    """The content of one split's small tables; pages are read later, one at a time."""
 
     questions: dict[str, Question] = field(default_factory=dict)
     gold: dict[str, Gold] = field(default_factory=dict)

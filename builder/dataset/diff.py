@@ -1,4 +1,4 @@
-"""What changed between two versions of a dataset: a streaming merge of their sorted tables, and the step it demands."""
+"""Compare two versions of a dataset, by a streaming merge of their sorted tables; name the version step required."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edu_rag.names import Step
 from edu_rag.records import WebPage
 
 IDENTITY: Mapping[str, tuple[str, ...]] = {**SORT_KEYS, "hits": ("question_id", "url")}
-"""What makes two rows the same thing. A hit that moved to another rank is the same hit."""
+"""The columns that identify a row. A hit that moved to another rank is the same hit."""
 EXAMPLES = 5
 LABEL_FIELDS = frozenset({"lesson", "flags"})
 """Fields of a question that no system answers by: a change of them moves slices, never an answer."""
@@ -170,7 +170,7 @@ def _demanded(config: str, what: str, changed: list[str]) -> Step:
 
 
 def _metadata(old: Dataset, new: Dataset) -> list[str]:
-    """What differs in the manifests besides rows: names of fields, files and folders that are not tables."""
+    """Differences of the manifests other than rows: names of fields, files and folders that are not tables."""
     names = [n for n in ("name", "builder", "config_sha256", "sources") if _of(old, n) != _of(new, n)]
     files = {name for dataset in (old, new) for name in dataset.manifest.files if not name.endswith(".parquet")}
     files.discard("CHANGES.md")

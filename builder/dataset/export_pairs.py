@@ -39,7 +39,7 @@ LICENCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """What to export, and how: kinds of pairs, the split, the seed of the negatives, room for pages."""
+    """The settings of an export: kinds of pairs, the split, the seed of the negatives, room for pages."""
 
     kinds: tuple[str, ...]
     split: str

@@ -177,16 +177,16 @@ ORDER_VALUES: Mapping[str, Callable[[Case], object]] = {
     "place of the smallest page id": _page_order,
     "half of the file": lambda case: case.row // 1_000,
 }
-"""What a system gets in addition to text. None of it may tell anything of the gold."""
+"""Fields that a system gets in addition to text. None of them may reveal anything about the gold."""
 
 WEB_VALUES: Mapping[str, Callable[[Case], object]] = {
     "number of hits": lambda case: len(case.hits),
     "number of pages": lambda case: sum(hit.page_id is not None for hit in case.hits),
     "first page's id": _first_page,
 }
-"""What the search found. The web may well hold a little more about true statements than about false ones."""
+"""Fields from the search. The web may well have a little more about true statements than about false ones."""
 MIN_EXCESS = 0.1
-"""The gain in accuracy over chance from which what the search found is no more the web's, but a builder's fault."""
+"""The gain in accuracy over chance above which the search fields point to a builder's fault rather than to the web."""
 
 SOURCE_VALUES: Mapping[str, Callable[[Case], object]] = {
     "lesson": lambda case: case.question.lesson,

@@ -48,7 +48,7 @@ def to_takedown(text: str, reason: str, at: datetime) -> TakeDown:
 
 @dataclass(slots=True)
 class TakedownPlan:
-    """What a take-down does to a dataset, counted before anything is written."""
+    """The effect of a take-down on a dataset, counted before anything is written."""
 
     entry: TakeDown
     asked: TakeDowns
@@ -85,7 +85,7 @@ class TakedownPlan:
 
 
 class _Counts:
-    """What stays, in numbers: the parts of the manifest's `sources` that a take-down moves."""
+    """The counts of the remaining rows: the parts of the manifest's `sources` that a take-down changes."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -180,7 +180,7 @@ def _is_gone(plan: TakedownPlan, counts: _Counts, item: Evidence) -> bool:
 
 
 def plan_takedown(dataset: Dataset, entry: TakeDown) -> TakedownPlan:
-    """What taking this down would remove, and the counts of what stays. Writes nothing."""
+    """Count the rows that this take-down would remove and those that remain. Writes nothing."""
     plan, counts = TakedownPlan(entry=entry, asked=TakeDowns([entry])), _Counts()
     _read_pages(dataset, plan, counts)
     _read_hits(dataset, plan, counts)

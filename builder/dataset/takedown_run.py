@@ -27,7 +27,7 @@ from edu_rag.progress import say
 
 EXAMPLES = 10
 STORE_MARK = "config.json"
-"""What every crawl store holds from its first moment on."""
+"""A file that every crawl store has from the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +106,9 @@ def _is_listed(store: Path | None, entry: TakeDown) -> bool:
 
 
 def _nothing_to_take(request: TakedownRequest, store: Path | None, plan: TakedownPlan, version: str) -> dict[str, Any]:
-    """Say of a target that is not in the dataset whether it is out already; note it where only the store holds it.
+    """Report whether a target that is not in the dataset was removed before; record one that only the store has.
 
-    Raises DataError, with nothing written, where it is nowhere: a tombstone of a mistyped name helps nobody.
+    Raises DataError, with nothing written, if it is in neither: a tombstone for a mistyped name is of no use.
     """
     listed = _is_listed(store, plan.entry)
     if not listed and not plan.n_out and not (store is not None and _store_holds(store, plan.entry)):
@@ -128,11 +128,10 @@ def _note(store: Path, entry: TakeDown) -> None:
 
 
 def run_takedown(request: TakedownRequest) -> dict[str, Any]:
-    """Do what the request asks and say what was done, as JSON-ready values. Raises DataError if nothing matches.
-    A page that is already removed is not a fault: `already` says so.
+    """Carry out the request; return a summary as JSON-ready values. Raises DataError if nothing matches.
 
-    The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring
-    the page back.
+    A page that is already removed is not a fault: `already` is true then. The tombstone goes into the store before the
+    dataset is rewritten: a build that is cut off in between cannot bring the page back.
     """
     dataset, store = Dataset(request.folder), _store_of(request)
     entry = to_takedown(request.target, request.reason, request.at)
@@ -162,7 +161,7 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
 
 
 def told_lines(told: Mapping[str, Any]) -> list[str]:
-    """What was done, for a terminal."""
+    """The summary of a take-down, for a terminal."""
     if "already" in told:
         said = "already taken down" if told["already"] else "not in this dataset, but in its crawl store"
         return [f"{told['kind']} {printable(told['value'])}: {said}", f"{told['dataset']} stays as it is"]

@@ -26,7 +26,7 @@ CPU_LIMIT_S = 5.0
 WALL_LIMIT_S = 60.0
 """For a job that waits instead of working."""
 MEMORY_BYTES = 384 << 20
-"""What a job may add to a prepared worker, whose own 100 to 130 MB stay below the rest of 512 MB."""
+"""The memory that a job may add to a prepared worker, whose own 100 to 130 MB fit in the rest of 512 MB."""
 WINDOW_PER_WORKER = 8
 JOBS_PER_WORKER = 2_000
 """A worker is replaced after so many jobs, so that what a parser leaks does not add up."""

@@ -100,7 +100,7 @@ class WorkTables:
         return int(self._base.execute("SELECT count(*) FROM pages").fetchone()[0])
 
     def add_result(self, page_url: str, result: PageResult) -> None:
-        """What the page stage made of a page."""
+        """Add the page stage's result for a page."""
         page = result.page
         packed = zlib.compress(_encode(page), 1) if page is not None else None
         self._base.execute(

@@ -147,7 +147,7 @@ def _source_lines(value: Any, depth: int = 0) -> list[str]:
 
 
 def _fates(sources: Mapping[str, Any]) -> str:
-    """What became of the search results: `sources["hits_by_outcome"]` counts them."""
+    """The outcomes of the search results, from the counts in `sources["hits_by_outcome"]`."""
     fates = sources.get("hits_by_outcome")
     if not isinstance(fates, Mapping) or not fates:
         return "No search results: this dataset has no pages.\n"

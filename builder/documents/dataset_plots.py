@@ -57,7 +57,7 @@ def plain(text: str) -> str:
 
 
 def fates_plot(outcomes: Mapping[str, int]) -> bytes:
-    """What became of the search results."""
+    """Plot the outcomes of the search results."""
     order = sorted(outcomes, key=lambda name: (name != "kept", -outcomes[name], name))
     colors = [BLUE if name == "kept" else GREY for name in order]
     draw = _rows(order, [outcomes[name] for name in order], "search results", colors)

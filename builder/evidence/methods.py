@@ -19,7 +19,7 @@ class EvidenceMethod(Protocol):
 
     @property
     def name(self) -> str:
-        """What stands in `Evidence.method`."""
+        """The value of `Evidence.method`."""
         ...
 
     def find(self, question: Question, gold: Gold, pages: Sequence[WebPage]) -> Iterable[Evidence]:

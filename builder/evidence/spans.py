@@ -1,4 +1,4 @@
-"""What all methods share: which texts are the gold answer, and the best of the places that a method found."""
+"""Shared by all methods: find the texts of the gold answer, and choose the best of the places that a method found."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Method true-false-v1: a sentence bears on a true/false statement when it speaks of the same, and takes a side.
 
-It is about the same subject: the share of the weight of the statement's content words that it holds (Snowball stems; a
-word weighs its inverse sentence frequency on the page), plus COVER of the share of its own weight that this is, is at
-least THRESHOLD. It takes a side by comparing it with the statement:
+The sentence is about the same subject if a sum reaches THRESHOLD: the weighted share of the statement's content words
+that it holds, plus COVER times the share of its own weight that these words make up. (Words are Snowball stems; a word
+weighs its inverse sentence frequency on the page.) It takes a side by comparison with the statement:
 
 * it *agrees* when both or neither deny ("not", "never", "without", "only" …), no word of the one is the opposite of a
   word of the other, and no number of the statement is exchanged;
-* it *disagrees* when exactly one of the two denies, or a word is exchanged for its opposite, or a number for another.
+* it *disagrees* when exactly one of the two denies, or a word is replaced by its opposite, or a number by another.
 
 A gold "true" is supported by sentences that agree, a gold "false" by sentences that disagree. A sentence that refutes a
 statement by naming another thing in place of one of its words looks like a sentence about another subject: such

@@ -48,7 +48,7 @@ Outcome = Extracted | ExtractionFailure
 
 
 class Extractor(Protocol):
-    """From a page to its clean text and the tool that answered; `tree` is None if no parser may see the page."""
+    """Extracts a page's clean text and names the tool used; `tree` is None for a page that must not be parsed."""
 
     def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> ToolOutput:
         """Extract. The tree may be changed; `skip` are tools that have failed on this page."""
@@ -123,7 +123,7 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
 
 
 def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:
-    """The tools to leave out when a page is tried again after a worker's failure, or None if that is no use.
+    """The tools to leave out when a page is tried again after a worker's failure, or None if that cannot help.
 
     `reason` is a WorkFailure's. Only the cascade has other tools to try.
     """

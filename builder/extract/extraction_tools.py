@@ -21,7 +21,7 @@ _TABLE_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|)+\s*$\n?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What an extractor makes of a page: its clean text, the tool that it is from, and the tools that raised."""
+    """The result of an extractor: a page's clean text, the tool that extracted it, and the tools that raised."""
 
     text: str
     tool: str

@@ -1,6 +1,6 @@
-"""What extractors would falsify, made plain before they see it: powers, indices, formulas, captions, definitions.
+"""Rewrite as plain text what extractors would falsify: powers, indices, formulas, captions, definitions.
 
-Left alone, 3 x 10<sup>8</sup> becomes "108", CO<sub>2</sub> "CO 2" or "CO", formulas and figure captions vanish.
+Otherwise 3 x 10<sup>8</sup> becomes "108", CO<sub>2</sub> "CO 2" or "CO", and formulas and figure captions vanish.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEVEL_NAMES = {"sup": "sup", "superscript": "sup", "super": "sup", "sub": "sub"
 def superscript(text: str, after: str, before: str = "") -> str:
     """A raised text in plain characters: ⁸, ^(n+1), °, or "th" of an ordinal.
 
-    `after` is what the text stands after, `before` what follows it.
+    `after` is the text in front of it, `before` the text behind it.
     """
     plain = "".join(text.split())
     if not plain:

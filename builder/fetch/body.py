@@ -106,7 +106,7 @@ class _Inflater:
             data = self._stream.unconsumed_tail or self._next_member()
 
     def _next_member(self) -> bytes:
-        """What follows a gzip member that came to its end, if it is another one."""
+        """The data after the end of a gzip member, if it is another member."""
         data = self._stream.unused_data
         if not (self._is_gzip and data.startswith(GZIP_MAGIC)):
             return b""

@@ -90,7 +90,7 @@ class Crawl:
         self._reading: dict[str, asyncio.Task[Robots]] = {}
 
     def _key(self, url: str) -> str:
-        """What shares one politeness: a registered name or, of hosts that the engine serves, its address as well."""
+        """The politeness key: a registered name or, for hosts that the engine serves, the name and the address."""
         served = self._hosts.get(host_of(url))
         key = politeness_key(url)
         return key if served is None else f"{key} at {served[0]}"
@@ -131,7 +131,7 @@ class Crawl:
         return f"over {limit} redirects" if walk.got.n_redirects >= limit else ""
 
     async def _barred(self, walk: _Walk) -> Fetched | None:
-        """What keeps us from asking for the walk's next hop, if anything does."""
+        """The reason not to request the walk's next hop, or None."""
         here = walk.got.final_url
         try:
             check_url(here)

@@ -30,7 +30,7 @@ Grow = Callable[[asyncio.Timeout], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class HopResponse:
-    """What a hop came to: the fetch so far, where it points on, what the host asks, whether it answered."""
+    """The result of a hop: the fetch so far, the redirect's target, the host's requests, whether it answered."""
 
     got: Fetched
     target: str | None = None

@@ -34,7 +34,7 @@ def system_lookup(host: str) -> list[str]:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names to addresses that may be dialled. What it returns is what is dialled: rebinding is not a way in.
+    """Resolves names to addresses that may be dialled. Exactly these addresses are dialled, which prevents rebinding.
 
     Lookups wait in separate threads, so that slow name servers do not delay other work.
     """

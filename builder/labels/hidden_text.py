@@ -168,7 +168,7 @@ def _colours(element: Any) -> Mapping[str, str]:
 
 
 def _path(selectors: frozenset[str]) -> str:
-    """What may be hidden: libxml2 leaves out the many elements with nothing to hide them by, faster than Python."""
+    """An XPath to elements that may be hidden: libxml2 skips the many others faster than Python does."""
     path = "//*[@style or @hidden or @color"
     if any("." in selector for selector in selectors):
         path += " or @class"

@@ -18,7 +18,7 @@ _KIND = (
     r"|chat ?bots?|ChatGPT|GPT(?:-\d)?)"
 )
 _NAME = r"(?:Claude|Gemini|Copilot|Llama)"
-"""Painters, constellations and animals too: a name alone addresses nobody."""
+"""Also names of painters, constellations and animals: a name alone does not address a model."""
 _MODEL = rf"(?:{_KIND}|{_NAME})"
 _NOTE = r"(?:note|attention|message|instructions?|notice|reminder|warning)"
 _ORDER = re.compile(

@@ -54,11 +54,11 @@ _QUIZ_WORDS = re.compile(
 class Signs:
     """The signs around one passage.
 
-    `item`: begins and ends as an item of its own; `sentence`: begins as a sentence and ends as an item;
-    `numbered`: a question's number stands before it; `answered`: "Answer:" or the first choice's label follows it;
-    `asks`: ends in a question mark; `touches`: one of its choices stands next to it; `blank`: a blank to fill in;
-    `true_false`: True or False stands next to it; `n_choices`: choices of the question near it,
-    `n_listed` of them standing as items; `quiz`: quizzes, flash cards or homework are spoken of near it.
+    `item`: begins and ends as a separate item; `sentence`: begins as a sentence and ends as an item;
+    `numbered`: a question's number precedes it; `answered`: "Answer:" or the first choice's label follows it;
+    `asks`: ends in a question mark; `touches`: one of its choices is next to it; `blank`: a blank to fill in;
+    `true_false`: True or False is next to it; `n_choices`: choices of the question near it,
+    `n_listed` of them as items; `quiz`: quizzes, flash cards or homework are mentioned near it.
     """
 
     item: bool

@@ -81,7 +81,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_ipv6(text: str) -> bool:
-    """Whether it is an IPv6 address of four groups or more; a time or a ratio is none."""
+    """Whether it is an IPv6 address of four groups or more, and not a time or a ratio."""
     try:
         ipaddress.IPv6Address(text)
     except ValueError:
@@ -120,7 +120,7 @@ _RULES: tuple[tuple[re.Pattern[str], re.Pattern[str], str, Callable[[str], bool]
         (_SEVEN_DIGITS, _PHONE, "[PHONE]", _is_phone),
     )
 )
-"""(what every match holds, the rule, its token, its check): `re` skips fast to a pattern's start without repeat."""
+"""(required text, rule, its token, its check): `re` finds a pattern's start fast if it begins without a repeat."""
 
 
 def mask(text: str) -> tuple[str, int]:

@@ -60,7 +60,7 @@ def _is_repo(text: str) -> bool:
 
 
 def require_repo(option: str, text: str) -> None:
-    """Raise ConfigError if a text is no `org/name` of the Hub."""
+    """Raise ConfigError if a text is not an `org/name` of the Hub."""
     if not _is_repo(text):
         raise ConfigError(option, f"{text[:80]!r} is no repository", "give ORG/NAME")
 
@@ -98,7 +98,7 @@ def _said(text: str) -> str:
 
 
 def _made(card: ScoreCard) -> str:
-    """Who made the predictions, as far as the harness or the maintainers know."""
+    """The origin of the predictions, as far as the harness or the maintainers know it."""
     if card.caps and card.caps.get("sandbox") != "none":
         return "made by the benchmark's harness in its sandbox"
     if card.caps or card.rerun.get("own") is True:

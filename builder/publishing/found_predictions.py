@@ -22,7 +22,7 @@ def _files(submissions: Path) -> Iterator[Path]:
 def with_predictions(entries: Sequence[ResultEntry], submissions: Path | None) -> list[ResultEntry]:
     """The entries, with predictions from a folder of submissions if they are not next to the scorecard.
 
-    Files are known by their bytes alone. Raises ConfigError if the folder is none.
+    Files are matched by their bytes alone. Raises ConfigError if `submissions` is not a folder.
     """
     if submissions is None:
         return list(entries)

@@ -1,4 +1,4 @@
-"""Splits whose gold is not public: of their results, nothing goes out that tells the gold of a single question.
+"""Splits whose gold is not public: nothing is published of their results that reveals a single question's gold.
 
 A rule is `SPLIT`, for every dataset, or `NAME/SPLIT`, for all versions of one: versions share their questions.
 """
@@ -33,10 +33,9 @@ def refuse_unknown(rules: Sequence[str], entries: Iterable[ResultEntry]) -> None
 
 
 def refuse_revealing(before: Collection[str], now: Collection[str], entries: Iterable[ResultEntry]) -> None:
-    """Raise ConfigError for results that were hidden until now and would go out with their outcomes.
+    """Raise ConfigError for results that were hidden until now and would be published with their outcomes.
 
-    What is published once is known for good, and a forgotten --hidden is soon typed. `now` includes what is revealed
-    on purpose.
+    Publishing cannot be undone, and --hidden is easily forgotten. `now` includes results that are revealed on purpose.
     """
     shown = sorted(
         {f"{e.dataset_id.name}/{e.split}" for e in entries if is_hidden(e, before) and not is_hidden(e, now)}

@@ -1,7 +1,7 @@
-"""What gives away the gold of a hidden split, and how it is kept out of what is published.
+"""Find what reveals the gold of a hidden split, and keep it out of what is published.
 
-Three tables tell it: gold, evidence and leaks. The page flag `leak_key` does so too (it means that the answer on
-the page is the gold), so a page keeps it only if a published leak says the same.
+Three tables reveal it: gold, evidence and leaks. The page flag `leak_key` does so too (it means that the answer on
+the page is the gold), so a page keeps it only if a published leak has it too.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ MAX_TWINS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushPlan:
-    """What a push does: the files by name with their size, those that stay at home, and where they go."""
+    """The plan of a push: the files by name with their size, those that are not published, and the target."""
 
     repo: str
     tag: str

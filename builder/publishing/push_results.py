@@ -50,7 +50,7 @@ def _there(api: HfApi, repo: str, revision: str) -> dict[str, str]:
 
 
 def _changes(there: Mapping[str, str], folder: Path, names: Sequence[str]) -> list[Any]:
-    """What makes a revision hold exactly the files of a folder: deletions, and the files that differ."""
+    """The changes that make a revision hold exactly the files of a folder: deletions, and the files that differ."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     stale = [name for name in there if name not in names and name not in KEPT]
@@ -60,7 +60,7 @@ def _changes(there: Mapping[str, str], folder: Path, names: Sequence[str]) -> li
 
 
 def _hidden_before(api: HfApi, repo: str, revision: str) -> list[str]:
-    """What the published manifest says was hidden. Raises DataError if it cannot be read."""
+    """The hidden rules in the published manifest. Raises DataError if it cannot be read."""
     from huggingface_hub import hf_hub_download
 
     with tempfile.TemporaryDirectory(prefix="edu-rag-manifest-") as scratch:

@@ -30,9 +30,10 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishRequest:
-    """What to publish: the results folder, where else predictions are, datasets for their ids, and what stays home.
+    """A request to publish: the results folder, other places of predictions, datasets for their ids, and what to leave
+    out.
 
-    `hidden` are rules that somebody typed, each of which must hide something; `hidden_by_board` those of board.toml.
+    `hidden` are rules from the command line, each of which must hide something; `hidden_by_board` those of board.toml.
     """
 
     results: Path
@@ -79,7 +80,7 @@ class WrittenResults:
 
 @dataclass(slots=True)
 class _Gaps:
-    """What could not be published in full, by place."""
+    """Items that could not be published in full, by place."""
 
     no_predictions: list[str] = field(default_factory=list)
     no_outcomes: list[str] = field(default_factory=list)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ABSENT = "absent"
 """The status of a question for which no prediction was submitted."""
 MAX_ANSWER = 1_000
-"""Characters of an answer: a longer one is not an answer to these questions, but may be a page of somebody's."""
+"""Characters of an answer: a longer one does not answer these questions, but may quote someone's page."""
 MAX_PAGE_ID = 100
 MAX_OFFSET = 2**31 - 1
 _OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
@@ -33,7 +33,7 @@ _DECODER = msgspec.json.Decoder(Prediction)
 
 
 class Cut(NamedTuple):
-    """What was kept back of predictions because it was beyond all measure."""
+    """Counts of values left out of predictions because they were far too large."""
 
     answers: int = 0
     passages: int = 0
@@ -48,9 +48,9 @@ def _json(value: object) -> str:
 
 
 def scorecard_row(card: ScoreCard, entry: ResultEntry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
-    """One scorecard as a row. Of a hidden split, whatever could tell a single question's gold stays empty.
+    """One scorecard as a row. For a hidden split, every field that could reveal a single question's gold stays empty.
 
-    The contact of a team is left out: it was given for this repository, not for the world to collect.
+    A team's contact is left out: it was given for this repository, not to be collected from a public dataset.
     """
     facts: dict[str, Any] = to_plain(card.system)
     facts.pop("contact")

@@ -26,7 +26,7 @@ MAX_PAGE_BYTES = 16_000_000
 MAX_INFLATION = 100
 """Times its packed size that an archive may unpack to; HTML packs to a tenth. A bomb has 700,000."""
 LEAST_UNPACKED_BYTES = 64_000_000
-"""What even a tiny archive may unpack to."""
+"""The unpacked size that even a tiny archive may have."""
 MAX_FAULTY = 1_000
 """Lines with faults after which a file is not one of CRAG's."""
 BUDGET_BYTES = 8_000_000
@@ -171,7 +171,8 @@ def crag_records(path: Path) -> Iterator[tuple[int, CragRecord | RecordError]]:
 
 
 def crag_items(path: Path, of: Callable[[int, CragRecord | RecordError], Iterable[T]]) -> Generator[T, None, None]:
-    """What `of(line number, record or fault)` makes of each line, in order; the child that reads the file calls it.
+    """The results of `of(line number, record or fault)` for each line, in order; the child that reads the file calls
+    it.
 
     `of` must be picklable, and each item should be small: the largest is a page. Raises as `crag_records`, and
     BudgetError.

@@ -60,7 +60,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class QuestionReading:
-    """What was read so far: records, faults, and how many questions each rule of this module mended."""
+    """The result of reading so far: records, faults, and how many questions each rule of this module repaired."""
 
     questions: list[Question] = field(default_factory=list)
     golds: list[Gold] = field(default_factory=list)
@@ -70,7 +70,7 @@ class QuestionReading:
     places: dict[str, str] = field(default_factory=dict)
 
     def mend(self, rule: str, question_id: str) -> None:
-        """Count a question that a rule mended."""
+        """Count a question that a rule repaired."""
         self.mended.setdefault(rule, []).append(question_id)
 
 
@@ -202,7 +202,7 @@ def _tqa_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
 
 
 def _split_of_name(path: Path) -> str | None:
-    """The split that a file's name tells: tqa_v1_train.json is train."""
+    """The split in a file's name: tqa_v1_train.json is train."""
     words = path.stem.casefold().replace("-", "_").split("_")
     found = [split for split in SPLIT_NAMES if split in words]
     return found[0] if len(found) == 1 else None
@@ -263,7 +263,7 @@ def read_questions(paths: Sequence[Path], split: str | None) -> tuple[list[Quest
     """Questions (flagged) and their golds, both sorted by id, from files of either format.
 
     `split` is for files that do not say it (a field, or a name such as tqa_v1_val.json). Raises FaultsError with
-    the faults of all files, or DataError when there is no question at all. Says on stderr what was mended.
+    the faults of all files, or DataError when there is no question at all. Reports repairs on stderr.
     """
     for path in paths:
         if path.exists() and not path.is_file():

@@ -81,12 +81,12 @@ def is_context_bound(text: str) -> bool:
 
 
 def identity(question: Question) -> tuple[str, ...]:
-    """What two questions share when one repeats the other: text and choices, normalised."""
+    """A key that a question shares with its repetitions: text and choices, normalised."""
     return (plain(question.text).strip("_ "), *(plain(text) for text in question.choices.values()))
 
 
 def unordered_identity(question: Question) -> tuple[str, ...]:
-    """What two questions share when one repeats the other with its choices in any order."""
+    """A key that a question shares with its repetitions, also with the choices in another order."""
     text, *choices = identity(question)
     return (text, *sorted(choices))
 

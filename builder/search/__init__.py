@@ -30,7 +30,7 @@ class SearchEngine(Protocol):
         ...
 
     def source(self) -> Mapping[str, Any]:
-        """What was searched, for the manifest: plain values, no paths of this machine."""
+        """The source that was searched, for the manifest: plain values, no paths of this machine."""
         ...
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRead:
-    """What one response says: URLs (`hits` or `none`) and whether a further page may hold more; or a refusal."""
+    """The content of one response: URLs (`hits` or `none`) and whether a further page may hold more; or a refusal."""
 
     state: State
     urls: tuple[str, ...] = ()
@@ -43,11 +43,11 @@ class Api(Protocol):
         ...
 
     def request(self, query: str, n: int, page: int) -> SearchRequest:
-        """What is asked for the page `page`, counted from 0, of n results in all."""
+        """The request for the page `page`, counted from 0, of n results in all."""
         ...
 
     def read(self, raw: RawResponse) -> PageRead:
-        """What a response says. Never raises, for any content."""
+        """Read a response. Never raises, for any content."""
         ...
 
 

@@ -39,7 +39,7 @@ class Chain:
             yield hosts
 
     def source(self) -> Mapping[str, Any]:
-        """What was searched: the engine's own words, or for several `sources` by engine."""
+        """The source that was searched: the engine's own values, or for several engines `sources` by name."""
         if len(self.engines) == 1:
             return self.engines[0].source()
         return {"sources": {engine.name: dict(engine.source()) for engine in self.engines}}

@@ -25,11 +25,11 @@ class Recording(Protocol):
     """Answers by query."""
 
     def answer(self, query: str, n: int) -> SearchResult:
-        """What was said to a query; `failed` where nothing was."""
+        """The recorded answer to a query; `failed` if there is none."""
         ...
 
     def source(self) -> Mapping[str, Any]:
-        """What the recording is, for the manifest."""
+        """The identity of the recording, for the manifest."""
         ...
 
 
@@ -137,7 +137,7 @@ class RecordedEngine:
 
     @classmethod
     def open(cls, config: RecordedConfig, top: int) -> RecordedEngine:
-        """Open the recording that the settings name. Raises ConfigError if there is none, or nobody can read it."""
+        """Open the recording that the settings name. Raises ConfigError if it does not exist or cannot be read."""
         if config.file is not None:
             return cls(FileRecording(Path(config.file)))
         if config.store is None or config.engine is None:
@@ -149,7 +149,7 @@ class RecordedEngine:
         return cls(StoreRecording(Path(config.store), config.engine, read, top))
 
     def search(self, query: str, n: int) -> SearchResult:
-        """What was said to the query."""
+        """The recorded answer to the query."""
         return self._recording.answer(" ".join(query.split()), n)
 
     def serving(self) -> AbstractContextManager[HostMap]:
@@ -157,5 +157,5 @@ class RecordedEngine:
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:
-        """What the recording is."""
+        """The identity of the recording."""
         return self._recording.source()

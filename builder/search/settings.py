@@ -48,7 +48,7 @@ def _check_base_url(url: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebEngineConfig:
-    """What every engine of the real web has: how long one answer may take, and how patiently it is asked.
+    """Settings of every web engine: how long one answer may take, and how patiently the engine is asked.
 
     `retries`: how often a limited engine is waited for (a question); each wait is what it asks for, or 30, 60, 120 …
     seconds, and never more than `max_wait_s`.

@@ -53,7 +53,7 @@ class ZimSite:
 
     @classmethod
     def open(cls, path: Path, host: str) -> ZimSite:
-        """Raises ConfigError if the file is no ZIM file, or has no full-text index."""
+        """Open a ZIM file. Raises ConfigError if it is not a ZIM file, or has no full-text index."""
         try:
             from libzim.reader import Archive
             from libzim.search import Searcher
@@ -108,7 +108,7 @@ class ZimSite:
         return Archived(content_type=item.mimetype or "application/octet-stream", body=bytes(item.content))
 
     def source(self) -> dict[str, str]:
-        """What identifies the file: its own id and checksum, and what it says about itself."""
+        """The file's identity: its own id, checksum and metadata."""
         told = {"uuid": str(self._archive.uuid)}
         if self._archive.has_checksum:
             told["checksum"] = str(self._archive.checksum)

@@ -54,7 +54,7 @@ class FetchLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a metadata record of the store holds."""
+    """The content of a metadata record of the store."""
 
     format: int
     searches: list[SearchLine]

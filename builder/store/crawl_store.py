@@ -173,7 +173,7 @@ class CrawlStore(StoreReader):
                 raise index_fault(self._index_path, error) from None
 
     def search(self, question_id: str, engine: str) -> Search | None:
-        """What an engine said to a question, committed or not; None if it was not asked."""
+        """An engine's answer to a question, committed or not; None if it was not asked."""
         with self._turn:
             pending = self._searches.get((question_id, engine))
             return pending[0] if pending is not None else self._search(question_id, engine)

@@ -1,4 +1,4 @@
-"""What is wrong with a store's files, as one error: the file, the fault, and what to do about it."""
+"""Faults of a store's files as one error: the file, the fault, and what to do about it."""
 
 from __future__ import annotations
 

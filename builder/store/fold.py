@@ -24,7 +24,7 @@ _DANGLING = (
 
 @dataclass(slots=True)
 class FoldCounts:
-    """What a fold found: batches taken, and rows whose record is gone."""
+    """The counts of a fold: batches taken, and rows whose record is gone."""
 
     batches: int = 0
     responses: int = 0

@@ -60,11 +60,11 @@ _STEPS = (
         "CREATE TABLE orphans (record_id TEXT PRIMARY KEY, warc_offset INTEGER NOT NULL, length INTEGER NOT NULL)",
     ),
 )
-"""What each schema version adds to the one before; a store of version 1 has no version number."""
+"""The changes of each schema version; a store of version 1 has no version number."""
 VERSION = len(_STEPS)
 
 SEARCH_COLUMNS = "question_id, engine, query, state, reason, hits, searched_at, round"
-"""What describes a search; its packed responses are in `raw`, which has its own checksum (zlib's)."""
+"""The columns of a search; its packed responses are in `raw`, which has its own checksum (zlib's)."""
 FETCH_COLUMNS = (
     "url, outcome, status, n_redirects, final_url, warc_offset, length, digest, fetched_at, detail,"
     " etag, last_modified, signals, attempts, round, checked_at"
@@ -214,7 +214,7 @@ def checked(row: Sequence[Any]) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarcState:
-    """What the index knows of the WARC file: it is whole up to `bytes`, and `last` is the offset of its last batch.
+    """The index's knowledge of the WARC file: it is whole up to `bytes`, and `last` is the offset of its last batch.
 
     -1: no row of the index is in the WARC file. `id` is the store's id, empty if the index does not know it yet.
     """

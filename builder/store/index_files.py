@@ -82,7 +82,7 @@ class ReadIndex:
             raise
 
     def _quiet(self) -> sqlite3.Connection:
-        """The index while nobody writes it."""
+        """Open the index while no writer has it open."""
         has_journal = any(_size(self._path, ending) for ending in JOURNALS)
         connection = self._copied() if has_journal else _connect(self._path, "mode=ro&immutable=1")
         try:

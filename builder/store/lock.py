@@ -89,10 +89,10 @@ def locked(folder: Path) -> IO[str]:
 
 
 def forget_store(folder: Path) -> None:
-    """Delete a crawl store, readable or not, but for its take-down list: what an owner asked for outlives a crawl.
+    """Delete a crawl store, readable or not, except its take-down list: an owner's request outlives a crawl.
 
-    It is moved away first: what a kill leaves of it can never be taken for a store. Raises DataError if it is none,
-    in use, or cannot be deleted.
+    The store is renamed first, so that remains of a killed deletion are never mistaken for a store. Raises DataError
+    if it is not a store, is in use, or cannot be deleted.
     """
     try:
         bring_back_takedowns(folder)  # of a deletion that was killed

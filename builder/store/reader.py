@@ -35,7 +35,7 @@ __all__ = ("INDEX_FILE", "LOCK_FILE", "LOG_FILE", "WARC_FILE", "StoreReader")
 
 T = TypeVar("T")
 DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, OverflowError, MemoryError)
-"""What reading a damaged index raises: SQLite (MemoryError: a length that cannot be), or the decoding of a value."""
+"""Errors of reading a damaged index: SQLite's (MemoryError: an impossible length), or those of decoding a value."""
 CHUNK_ROWS = 500
 NO_STORE_REMEDY = "give the folder DATASET.crawl that `edu-rag build` wrote"
 
@@ -130,7 +130,7 @@ class StoreReader:
         return (search for rows in chunks for search in self._records(search_of, rows))
 
     def search(self, question_id: str, engine: str) -> Search | None:
-        """What an engine said to a question; None if it was not asked."""
+        """An engine's answer to a question; None if it was not asked."""
         return self._search(question_id, engine)
 
     def _search(self, question_id: str, engine: str) -> Search | None:
@@ -197,7 +197,7 @@ def open_warc(folder: Path) -> WarcFile:
 
 
 def reading(path: Path, read: Callable[[], T]) -> T:
-    """What `read` returns; whatever says that the index at `path` is damaged becomes one DataError."""
+    """The result of `read`; an error that means a damaged index at `path` becomes one DataError."""
     try:
         return read()
     except DAMAGE as error:

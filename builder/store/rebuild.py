@@ -35,7 +35,7 @@ from edu_rag.progress import say
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What came of it: rows by kind, pages whose record is damaged, and stretches of the file that are not records."""
+    """The result: rows by kind, pages whose record is damaged, and stretches of the file that are not records."""
 
     searches: int = 0
     fetches: int = 0

@@ -1,8 +1,8 @@
-"""Opening a store for writing: index and WARC file are brought together, and nothing that is whole is taken away.
+"""Open a store for writing: index and WARC file are brought into agreement, and nothing intact is removed.
 
-The WARC file is the truth. Batches that the index does not know are brought into it. Rows that the WARC file does not
-hold (of an earlier version, or because the file was cut) are written to it. Rows whose page is gone are forgotten, so
-that the page is fetched again. What is damaged at the end of the file is moved to a separate file.
+The WARC file is the truth. Batches that the index lacks are added to it. Rows that the WARC file lacks
+(of an earlier version, or because the file was cut) are written to it. Rows whose page is gone are dropped, so
+that the page is fetched again. Damaged data at the end of the file is moved to a separate file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NewStore = Callable[[], tuple[str, datetime]]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a writer needs to know: the store's id, and responses without a row, by record id: offset and length."""
+    """The facts that a writer needs: the store's id, and responses without a row, by record id: offset and length."""
 
     store_id: str
     orphans: dict[str, tuple[int, int]]
