@@ -23,7 +23,7 @@ MAX_ABSTAIN_TOKENS = 6
 
 
 class Generated(NamedTuple):
-    """What a model said, and what it cost in tokens."""
+    """A model's text and its cost in tokens."""
 
     text: str
     n_input: int
@@ -95,7 +95,7 @@ def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
 
 
 def shares(logprobs: Sequence[float]) -> list[float]:
-    """What each has of the probability that all of them have together; adds up to one. Equal where none has any."""
+    """Each one's share of their total probability; adds up to one. Equal shares if none has any probability."""
     best = max(logprobs)
     if best == -math.inf:
         return [1 / len(logprobs)] * len(logprobs)

@@ -49,7 +49,7 @@ def _side(question: SystemQuestion, word: str) -> str | None:
 def overlap_system(score: Scorer, supports: Supports) -> Callable[[SystemQuestion], SystemAnswer]:
     """The system that answers with the choice whose statement is best matched by one sentence, and cites it.
 
-    For a true/false question, the text itself is searched: true when `supports(text, sentence, score)` says so of its
+    For a true/false question, the text itself is searched: true when `supports(text, sentence, score)` holds for its
     best sentence, else false; the words "true" and "false" say nothing about a page. Abstains without pages, when
     nothing is matched at all, and on free_text questions. Ties go to the first choice.
     """

@@ -1,8 +1,8 @@
 """The kinds of parts that a system is made of, each one small Protocol, and the names that recipes call them by.
 
 A part is a function (or an object that can be called), usable alone. `make("retrieve", "bm25", {"k1": 0.9})` finds its
-factory by name, checks the settings against the factory's parameters, and calls it. What a part needs (a model, a
-library) is imported when it is made, so that a system pays only for the parts it has.
+factory by name, checks the settings against the factory's parameters, and calls it. A part's model or library is
+imported when the part is made, so that a system pays only for the parts it has.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ Relation = Literal["yes", "no", "not_related"]
 
 
 class Check(NamedTuple):
-    """What a verifier found: the relation, the passage that it looked at, and what that cost in tokens.
+    """A verifier's result: the relation, the passage that it looked at, and the cost in tokens.
 
     `probabilities` are those of the three relations, where the verifier knows them.
     """
@@ -163,7 +163,7 @@ def _plain(where: str, value: Any, wanted: Any) -> Any:
 
 
 def _known(name: str, names: Iterable[str]) -> str:
-    """What could have been written: the closest name first."""
+    """The known names for an error message, the closest first."""
     close = difflib.get_close_matches(name[:100], names, n=1)
     return (f"did you mean {close[0]!r}? " if close else "") + f"known are {', '.join(names) or 'none'}"
 

@@ -1,14 +1,14 @@
-"""How dear the board is at scale: a site of 200 systems and 13,693 questions, built, built again, and after a change.
+"""The board's cost at scale: a site of 200 systems and 13,693 questions, built, built again, and after a change.
 
 Usage: .venv/bin/python bench/board_site.py [--systems N] [--questions N] [--lessons N] [--workers N] [--keep DIR]
 
 Makes a synthetic dataset through the real writer (made-up words as frequent as in a language, a page for every two
 questions, ten hits and some evidence a question) and, for each system, predictions that cite two sentences each, with
-their scorecard. Then `edu-rag board` runs as a process of its own three times into the same folder: into nothing, with
-nothing changed, and with one system scored anew. CPU is user and system time of the process and its children (wait4);
-memory is sampled ten times a second: the sum of what is resident in all of them, where shared pages count more than
-once. With --keep the inputs stay, and are taken from there next time. `--lessons 0` is a dataset whose lessons are not
-known, as TQA's are not: its ranks and pairs are then tested by question.
+their scorecard. Then `edu-rag board` runs in a separate process three times into the same folder: first an empty one,
+then with nothing changed, then with one system scored again. CPU is user and system time of the process and its
+children (wait4); memory is sampled ten times a second: the sum of their resident memory, where shared pages count more
+than once. With --keep the inputs are kept and reused next time. `--lessons 0` is a dataset whose lessons are not
+known, like TQA's: its ranks and pairs are then tested by question.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def sizes(site: Path) -> list[int]:
 
 
 def report(builds: Sequence[tuple[str, Build]], site: Path, given: argparse.Namespace) -> Iterator[str]:
-    """What was measured, as Markdown."""
+    """The measurements, as Markdown."""
     found = sizes(site)
     known = f"{given.lessons:,} lessons" if given.lessons else "lessons not known"
     yield f"{given.systems:,} systems, {given.questions:,} questions ({known}), {given.workers} processes;"

@@ -39,7 +39,7 @@ Find = Callable[[Question, Gold, Sequence[WebPage]], Sequence[tuple[str, Span]]]
 
 
 def answer_anywhere(question: Question, gold: Gold, pages: Sequence[WebPage]) -> list[tuple[str, Span]]:
-    """The sentences that hold the gold's words in order, whatever the question."""
+    """The sentences that hold the gold's words in order, for any question."""
     needles = [f" {' '.join(words_of(text))} " for text in gold_texts(question, gold)]
     return [
         (page.page_id, span)

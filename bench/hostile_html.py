@@ -1,8 +1,8 @@
 """Hostile pages through the whole page stage of a build, in its killable workers: extraction, masking, filters,
-sentences, leaks, labels. Outcome, processor seconds and memory of each kind; peers (extraction alone) beside them.
+sentences, leaks, labels. Outcome, processor seconds and memory of each kind, and of peers (extraction alone).
 
-Run: `PYTHONPATH=. python bench/hostile_html.py [--json FILE] [--peers] [--only WORDS]`. Peers run each in a process of
-its own under the same limit of five processor seconds: `hangs` means that they were stopped there.
+Run: `PYTHONPATH=. python bench/hostile_html.py [--json FILE] [--peers] [--only WORDS]`. Each peer runs in a separate
+process under the same limit of five processor seconds: `hangs` means that it was stopped there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MINI = Path(__file__).resolve().parents[1] / "edu_rag" / "mini" / "questions.jso
 
 
 class Measured:
-    """What one page came to: tool or reason, characters, processor seconds, the worker's peak memory in MB."""
+    """One page's result: tool or reason, characters, processor seconds, the worker's peak memory in MB."""
 
     def __init__(self, outcome: str, n_chars: int, cpu_s: float, peak_mb: int) -> None:
         self.outcome, self.n_chars, self.cpu_s, self.peak_mb = outcome, n_chars, cpu_s, peak_mb
@@ -76,7 +76,7 @@ def _children_s() -> float:
 
 
 def ours(only: str = "") -> dict[str, dict[str, Any]]:
-    """Each kind in a pool of its own, a good page before and after it: did the pool go on?"""
+    """Run each kind in a separate pool, between two good pages, to see whether the pool goes on."""
     good = b"<html><body><article>" + b"<p>Plants make their food from light, water and air.</p>" * 30 + b"</article>"
     rows: dict[str, dict[str, Any]] = {}
     prepare, retry = partial(page_stage.prepare, settings()), partial(page_stage.retry, ExtractConfig().extractor)
@@ -106,7 +106,7 @@ def _row(found: dict[str, Any], name: str, pool_s: float) -> dict[str, Any]:
 
 
 def peer(text_of: Callable[[str], str], body: bytes) -> str:
-    """One peer on one page in a process of its own: seconds, or how it ended."""
+    """Run one peer on one page in a separate process: seconds, or how it ended."""
     html = body.decode("utf-8", "replace")
     reading, writing = os.pipe()
     pid = os.fork()

@@ -4,7 +4,7 @@ Usage: bench/house.py features --dataset DIR --part tune|sample --out FILE    on
        bench/house.py fit      --dataset DIR --signs FILE --out weights.json
        bench/house.py tuning   --dataset DIR --signs FILE                     Markdown for docs/figures/house.md
        bench/house.py board    --dataset DIR --submissions DIR                Markdown for docs/figures/house.md
-       bench/house.py same     --dataset DIR --submissions DIR [--n 10]       the run's answers, computed anew
+       bench/house.py same     --dataset DIR --submissions DIR [--n 10]       the run's answers, computed again
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from baselines.house.signs import Models
 
 OUTSIDE = Sample(500, 0)
-"""No question of this sample is tuned on: the board's sample of 300 lies inside it."""
+"""No question of this sample is used for tuning: it contains the board's sample of 300."""
 BOARD = Sample(300, 0)
 N_TUNING, SEED = 400, 7
 SPLIT = "val"
@@ -39,7 +39,7 @@ KEPT = {
     "choices": ("large_few", "large_notes", "page_bm25"),
     "true_false": ("large_notes",),
 }
-"""The signs that the system has, besides habits."""
+"""The signs that the system has, in addition to habits."""
 
 
 def _same_text(question: Question) -> str:
@@ -90,7 +90,7 @@ def _rows(path: Path) -> dict[str, Any]:
 
 
 def features(dataset: Path, part: str, out: Path) -> None:
-    """Write one JSON line a question: its signs, all of them. A file that is there is continued."""
+    """Write one JSON line a question with all of its signs. An existing file is continued."""
     from baselines.house.signs import can_ask, signs_of
 
     data = Dataset(dataset)
@@ -141,7 +141,7 @@ def write_weights(dataset: Path, signs: Path, out: Path) -> None:
 
 
 def same(dataset: Path, submission: Path, n: int) -> str:
-    """Whether questions of the run, asked anew from signs computed here, in another order, get the run's answers."""
+    """Whether questions of the run, asked in another order with signs computed here, get the run's answers."""
     from baselines.house.system import house_system, read_fitted
 
     path = next(submission.glob(f"predictions/*/{SPLIT}-{BOARD.name}.jsonl"))

@@ -64,7 +64,7 @@ SMALL = frozenset(["the", "a", "an", "of", "is", "are", "to", "that", "in", "by"
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """One question as it stands on a mirror page."""
+    """One question as printed on a mirror page."""
 
     question: Question
     text: str
@@ -143,7 +143,7 @@ def quiz(items: Sequence[Planted], random_: random.Random) -> str:
 
 
 def quiz_with_key(items: Sequence[Planted], random_: random.Random) -> str:
-    """The key stands under each question, or the right choice is marked."""
+    """A quiz with the key under each question, or with the right choice marked."""
     lines = []
     for number, item in enumerate(items, 1):
         marked = random_.random() < 0.3

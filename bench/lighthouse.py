@@ -5,7 +5,7 @@ Usage: .venv/bin/python bench/page.py lighthouse [--only CATEGORY …] [--pages 
 Needs Debian's chromium and nodejs (18 or newer), and Lighthouse from npm:
     npm install --prefix FOLDER lighthouse@12.8.2        then give --lighthouse FOLDER
 The board has 500 made-up rows, as tests/leaderboard/test_leaderboard_board_size.py makes them; the other pages come
-from the made-up site of tests/leaderboard/whole_site.py. Both stand on loopback, gzipped as a static host sends them.
+from the made-up site of tests/leaderboard/whole_site.py. Both are served on loopback, gzipped as by a static host.
 Phones are simulated by Lighthouse's own defaults (slow 4G, a processor four times slower). Of several runs of a page
 the one with the median performance counts. Only performance depends on time: measure it on a quiet machine.
 """
@@ -102,7 +102,7 @@ def build(folder: Path) -> dict[str, Path]:
 
 
 def lighthouse(command: Path, address: str, preset: str, only: Sequence[str], *, unlisted: bool) -> Report:
-    """One report of Lighthouse; `unlisted` pages ask search engines to pass them by, which is no fault of theirs."""
+    """One report of Lighthouse; `unlisted` pages ask search engines to skip them, which does not count as a fault."""
     words = ["node", str(command), address, "--output=json", "--quiet", f"--chrome-flags={FLAGS}"]
     words += [f"--only-categories={','.join(only)}", *(["--preset=desktop"] if preset == "desk" else [])]
     words += ["--skip-audits=is-crawlable"] if unlisted else []

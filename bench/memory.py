@@ -2,7 +2,7 @@
 
 Usage: .venv/bin/python bench/memory.py --questions 1000 10000 --pages 10 --extractor cascade-v1
 
-Each size runs in a process of its own: it fills a crawl store (searches and responses, no HTTP), then times `replay`
+Each size runs in a separate process: it fills a crawl store (searches and responses, no HTTP), then times `replay`
 and samples the resident memory of the parent and of its workers. Flat means: the peak does not grow with the questions.
 """
 

@@ -8,7 +8,7 @@ the same twice (a minute for a hundred mutants). A mutant that hangs counts as k
 every survivor as its changed line, with the reason in bench/mutation_survivors.toml where no test could tell it from
 the original.
 
-mutmut leaves alone what stands outside functions (every regular expression and table; tests hold those to
+mutmut ignores code outside functions (every regular expression and table; tests compare those with
 docs/scoring-spec.md word for word) and decorated functions: here a cache's decorator becomes an assignment behind its
 function, and every run starts with empty caches.
 """
@@ -143,7 +143,7 @@ def _copy(group: Group, scratch: Path) -> None:
 
 
 def _mutmut(scratch: Path, *arguments: str) -> str:
-    """What a mutmut command prints; its own failure is told with what it printed."""
+    """The output of a mutmut command; if it fails, its output is part of the error."""
     environment = {**os.environ, "PYTHONPATH": "", "EDU_RAG_ROOT": str(ROOT)}
     command = [sys.executable, "-m", "mutmut", *arguments]
     done = subprocess.run(command, cwd=scratch, env=environment, capture_output=True, text=True, check=False)
@@ -165,7 +165,7 @@ def _codes(scratch: Path) -> dict[str, int | None]:
 
 
 def _survivor(scratch: Path, name: str, known: dict[str, str]) -> Survivor:
-    """What a surviving mutant changed."""
+    """The change of a surviving mutant."""
     lines = _mutmut(scratch, "show", name).splitlines()
     before, after = (
         " ".join(line[1:].strip() for line in lines if line.startswith(sign) and not line.startswith(sign * 3))
@@ -210,7 +210,7 @@ def measure(name: str, folder: Path, known: dict[str, str]) -> Result:
 
 
 def _kept(files: Sequence[Path], known: dict[str, str]) -> dict[str, Result]:
-    """What earlier runs wrote with --json; the reasons are today's."""
+    """The results that earlier runs wrote with --json, with today's reasons."""
     results = {}
     for path in files:
         for name, row in json.loads(path.read_text(encoding="utf-8")).items():

@@ -1,9 +1,9 @@
-"""How dear publishing results is: 200 systems on 13,693 questions, from scorecards and predictions to Parquet.
+"""The cost of publishing results: 200 systems on 13,693 questions, from scorecards and predictions to Parquet.
 
 Usage: .venv/bin/python bench/publish_results.py [--systems N] [--questions N] [--json FILE]
 
 Makes a synthetic results folder (every system answers every question with five passages; scorecards with 1,076 lessons
-and their slices), runs `edu-rag publish --dry-run --out DIR` on it as a process of its own, and reads its time (wait4)
+and their slices), runs `edu-rag publish --dry-run --out DIR` on it in a separate process, and reads its time (wait4)
 and its peak memory. Then the same with half the systems: memory that is bounded does not grow with their number.
 """
 

@@ -2,7 +2,7 @@
 
 Usage: .venv/bin/python bench/real_build.py --data ../shared/data --out runs/tqa-val-build [--report PAGE]
 
-Builds version 2.1.0 of `tqa-val` (pages and labels made anew from the questions of 2.0.0), checks it, audits it,
+Builds version 2.1.0 of `tqa-val` (new pages and labels for the questions of 2.0.0), checks it, audits it,
 replays it under another hash seed, time zone and number of workers, and writes the section between the report's marks.
 """
 
@@ -54,7 +54,7 @@ def two_sites(out: Path, data: Path) -> Path:
 
 
 def settings(out: Path, data: Path) -> Path:
-    """build.toml of this run: the defaults, and where the sites lie."""
+    """build.toml of this run: the defaults, and the paths of the sites."""
     hosts = "".join(f'{json.dumps(folder)} = "{host}"\n' for folder, host in HOSTS.items())
     config = out / "build.toml"
     sites = json.dumps(str(two_sites(out, data)))

@@ -27,7 +27,7 @@ PAIRS = (
     ("edu-rag-paper-qwen1b", "edu-rag-paper-gemma3"),
     ("sbert-overlap", "bm25-overlap"),
 )
-"""Who is tested against whom: with and without retrieval, likelihood and letter, large and small."""
+"""The pairs of systems to test: with and without retrieval, likelihood and letter, large and small."""
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -109,7 +109,7 @@ def _compare(first: Path, second: Path) -> dict[str, Any]:
 
 
 def crawl_table(sources: Mapping[str, Any]) -> str:
-    """The crawl's figures, those of EDU-RAG's Table 4 beside the paper's."""
+    """The crawl's figures, with those of the paper's Table 4 for EDU-RAG."""
     rows: list[tuple[str, str, str]] = [
         ("questions", f"{sources['questions']:,}", "13,693 in TQA, 1,255 scored"),
         ("pages per question", f"{sources['pages_per_question']:.2f}", PAPER["pages per question"]),
@@ -160,7 +160,7 @@ def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
 
 
 def _section_of_build(page: Path) -> str:
-    """What bench/real_build.py wrote into the page before: it stays."""
+    """The section that bench/real_build.py wrote into the page: it is kept."""
     begin, end = "<!-- build: begin -->", "<!-- build: end -->"
     before = page.read_text(encoding="utf-8") if page.exists() else ""
     return f"\n{before[before.index(begin) : before.index(end)]}{end}\n" if begin in before else ""

@@ -6,8 +6,8 @@ Usage: .venv/bin/python bench/real_scores.py --out runs/tqa-val-build --report d
 of systems that were asked on an earlier version of the same major are carried over (docs/scoring-spec.md, section 11).
 
 `--publish` puts the predictions into the repository's submissions, without `response` (it quotes pages that are not
-ours), vouches for them as runs of our own in leaderboard/reruns.jsonl, scores them from there, copies the scorecards to
-leaderboard/results, and has `edu-rag verify` make every one of them again. Without `--report` it does that alone.
+ours), vouches for them in leaderboard/reruns.jsonl as our runs, scores them from there, copies the scorecards to
+leaderboard/results, and has `edu-rag verify` make every one of them again. Without `--report` it does only that.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ earlier version of the same questions, carried over without what hangs on pages.
 
 
 def strip(made: Path, place: Path) -> None:
-    """Copy predictions without what systems wrote besides their answer: it quotes web pages."""
+    """Copy predictions without the systems' other output, which quotes web pages."""
     write_records(place, ({k: v for k, v in row.items() if k != "response"} for _, row in read_values(made)))
 
 
 def vouch(made: Path, place: Path, reruns: Path) -> None:
-    """Vouch for copied predictions as a run of our own; a line that says so already stays."""
+    """Vouch for copied predictions as our run; an existing line for it is kept."""
     slug, split, _, sample = made.parents[2].name, *made.stem.partition("-")
     record, n = read_run_record(made), sum(1 for _ in read_values(place))
     line = Rerun(
@@ -98,7 +98,7 @@ def _name(card: Mapping[str, Any]) -> str:
 
 
 def retrieval(cards: Iterable[Mapping[str, Any]]) -> str:
-    """What systems cited, over the questions that have evidence."""
+    """The systems' citations, over the questions that have evidence."""
     head = ("system", "questions with evidence", "P@5", "R@5", "MRR", "NDCG@10", "grounded / lucky")
     rows = []
     for card in cards:

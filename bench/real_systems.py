@@ -6,7 +6,7 @@ Usage: .venv/bin/python bench/real_systems.py --out runs/tqa-val-build --models 
 sample of 500 questions, and those of them that the sample of 300 holds are written once more as predictions for it;
 systems with the 1.5B model are asked the sample of 300. bench/real_scores.py scores what comes out.
 
-A sandbox has a CPU cgroup of its own: on a busy machine `nice` does nothing for it, so let the machine be quiet.
+A sandbox has its own CPU cgroup, so `nice` has no effect on it: run this on a quiet machine.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LIMITS = ("--time-s", "600", "--start-s", "900")
 
 
 MORE = {"house": ("--memory-gb", 8, "--pass-env", "OMP_WAIT_POLICY")}
-"""What a system needs beyond the usual."""
+"""Settings of systems that need more than the usual."""
 
 
 def ask(out: Path, slug: str, n: int, environment: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""How dear retrieval metrics are: 13,693 questions with 100 ranked documents each, all measures at four cut-offs.
+"""The cost of retrieval metrics: 13,693 questions with 100 ranked documents each, all measures at four cut-offs.
 
 Usage: .venv/bin/python bench/retrieval_metrics.py [--questions N] [--ranked N] [--runs N]
 

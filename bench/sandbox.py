@@ -1,11 +1,11 @@
-"""The sandbox: which attacks succeed in it and in what is commonly done, what it costs, and how hostile systems fare.
+"""The sandbox: attacks that succeed in it and in common alternatives, its cost, and the fate of hostile systems.
 
 Usage: .venv/bin/python bench/sandbox.py --runs 100 --json sandbox.json    (as root; some 45 minutes; --runs 1: four)
 
 `--kills 50 --only-kills` kills runs while they start, and counts what is left (some two minutes).
 
 The attacks are those of tests/harness/attacks, the systems those of tests/harness/hostile_systems.py. An attack counts
-as a success where the world around it agrees: the canary is the one that was planted, the file lies on the host.
+as a success only if it shows outside: the canary is the one that was planted, the file exists on the host.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def child(settings: dict[str, Any]) -> None:
 
 
 def in_a_child(scratch: Path, dataset: Path, faults: dict[int, str], folder: Path) -> dict[str, Any]:
-    """A run in a process of its own, and what it left."""
+    """Run in a separate process; return the run's results."""
     mark = folder.name + scratch.name
     write_hostile(folder, faults, mark)
     temporary = scratch / "tmp"
@@ -195,7 +195,7 @@ def in_a_child(scratch: Path, dataset: Path, faults: dict[int, str], folder: Pat
 
 
 def hostile(scratch: Path) -> list[dict[str, Any]]:
-    """Each hostile system on eight questions, beside one that is honest."""
+    """Each hostile system on eight questions, and an honest one for comparison."""
     dataset = exam(scratch / "eight", 8).folder
     rows = []
     for name in [None, *HOSTILE]:

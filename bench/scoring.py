@@ -1,10 +1,10 @@
-"""How dear scoring is: 13,693 predictions with ten passages each, read, checked, judged, sliced, with intervals.
+"""The cost of scoring: 13,693 predictions with ten passages each, read, checked, judged, sliced, with intervals.
 
 Usage: .venv/bin/python bench/scoring.py [--questions N] [--runs N] [--json FILE]
 
 Makes a synthetic dataset (questions in 1,076 lessons, pages, ten hits a question, evidence) through the real writer,
-and a submission for it. Then runs `edu-rag score` as a process of its own; its CPU time (user + system, by wait4) less
-that of `python -c pass` is what stands against the goal of 1.5 s. Stages are timed in another process, one after
+and a submission for it. Then runs `edu-rag score` in a separate process; its CPU time (user + system, by wait4) less
+that of `python -c pass` is compared with the goal of 1.5 s. Stages are timed in another process, one after
 the other. The peer is a plain script in the same run: json, pandas, string equality, one slice table, SciPy's bootstrap
 of the score alone. Medians over the runs, after one that only writes the bytecode of all modules.
 """

@@ -1,4 +1,4 @@
-"""Sentence selection for all questions of a dataset: ours beside sentence-transformers as the EDU-RAG paper used it.
+"""Sentence selection for all questions of a dataset: ours and sentence-transformers as the EDU-RAG paper used it.
 
     python bench/sentences.py DATASET [--pages 4] [--back-end onnx] [--sample 20] [--agreement 40]
 
@@ -8,7 +8,7 @@ by the number of sentences, since all of it would take hours. Ours is timed on a
 distinct sentence once, sorted by length, vectors kept. Both run after one another on the same machine, on the threads
 that OMP_NUM_THREADS allows; seconds are of process time a thread, which a busy machine disturbs least.
 
-Agreement: the top 10 of each back end beside PyTorch's, over all sentences of a question, and the cosine of the two
+Agreement: the top 10 of each back end against PyTorch's, over all sentences of a question, and the cosine of the two
 vectors of the same sentence. ONNX models must have been exported (python -P -m baselines.embed.export).
 """
 
@@ -107,7 +107,7 @@ def row(*cells: object) -> str:
 
 
 def speed(every: Sequence[Asked], sample: Sequence[Asked], back_ends: Sequence[str]) -> Iterator[str]:
-    """The table of times, and what the reference stands on."""
+    """The table of times, and the basis of the reference."""
     paper = AsThePaper()
     paper.encode([one.text for one in sample])  # the first batches of a process are slow
     theirs: list[list[int]] = []
@@ -149,7 +149,7 @@ def overlap(one: Sequence[int], other: Sequence[int]) -> float:
 
 
 def agreement(sample: Sequence[Asked]) -> Iterator[str]:
-    """The table of back ends beside PyTorch, one text at a time."""
+    """The table of back ends against PyTorch, one text at a time."""
     texts = list(dict.fromkeys(text for one in sample for text in [*one.sentences, one.text]))
     made: dict[str, Mapping[str, Vectors]] = {}
     for name in ("torch", "onnx", "onnx-int8"):
@@ -166,7 +166,7 @@ def agreement(sample: Sequence[Asked]) -> Iterator[str]:
 def agreement_row(
     name: str, sample: Sequence[Asked], reference: Mapping[str, Vectors], vectors: Mapping[str, Vectors]
 ) -> str:
-    """One back end beside the reference."""
+    """One back end against the reference."""
     cosines = [float(reference[text] @ vectors[text]) for text in reference]
     tops = [
         [best(np.stack([source[text] for text in one.sentences]), source[one.text]) for source in (reference, vectors)]

@@ -3,7 +3,7 @@
     python bench/simulate_statistics.py [--trials 4000] [--seed 20261122] [--json FILE]
 
 Lessons are of 4 to 20 questions. A system's chance of a right answer is its own draw for each lesson (beta, mean 0.6),
-so questions of a lesson stand and fall together; one answer in ten is missing. "By question" ignores that.
+so questions of a lesson are correlated; one answer in ten is missing. "By question" ignores that.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def coverage(rng: np.random.Generator, trials: int) -> Iterator[Row]:
 
 
 def false_alarms(rng: np.random.Generator, trials: int) -> Iterator[Row]:
-    """How often equal systems are told apart at the 5 % level."""
+    """How often equal systems are declared different at the 5 % level."""
     for n_lessons in (8, 40):
 
         def single(test: Callable[..., float], whole: bool, n_lessons: int = n_lessons) -> bool:
@@ -144,7 +144,7 @@ def false_alarms(rng: np.random.Generator, trials: int) -> Iterator[Row]:
 
 
 def found(rng: np.random.Generator, trials: int) -> Iterator[Row]:
-    """How often a true difference is found, beside the prediction."""
+    """How often a true difference is found, and the predicted rate."""
     for n, disagree in ((200, 0.5), (1_000, 0.3), (2_524, 0.25)):
         gap = smallest_detectable_difference(n, math.sqrt(disagree))
 

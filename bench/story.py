@@ -8,8 +8,8 @@ stranger commits these, and the job runs a sample again; it is merged; the job o
 it, writes the site and publishes the results to a loopback Hub. Then a hostile fork is refused. Each command is printed
 with what it says; tests/test_pull_request_story.py plays the same story and asserts its turns.
 
-Of the workflows' steps only those are not played that install packages as root: in their place stand a `sudo` that just
-runs its words, and an `edu-rag` that runs the code of the checkout that the step would have installed.
+Steps of the workflows that install packages as root are not played: a `sudo` that just runs its arguments replaces
+them, and an `edu-rag` that runs the code of the checkout that the step would have installed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ serve(answer)
 
 
 class Turn(NamedTuple):
-    """What one step said, and its exit code."""
+    """One step's output and exit code."""
 
     code: int
     said: str
@@ -234,7 +234,7 @@ class Story:
         return self.play(step["run"], where, checkout, **given)
 
     def _merge(self, work: Path) -> str:
-        """What the code host does: a merge of main and the branch, under a name of its own."""
+        """Do what the code host does: merge main and the branch under a separate name."""
         self.must(f"git clone --quiet --branch main {self.remote} {work}", self.out)
         self.must(f"git fetch --quiet {self.fork} mine && git merge --quiet --no-ff --no-edit FETCH_HEAD", work)
         self.must(f"git push --quiet origin HEAD:refs/pull/{self.pulls}/merge", work)
@@ -247,7 +247,7 @@ class Story:
         self.must("git push --quiet origin HEAD:main", self.out / f"pull-{self.pulls}" / "merging")
 
     def push_job(self) -> Path:
-        """The job on main: score, verify, site, Hub. Returns its workspace; the site lies beside it, in temp/site."""
+        """The job on main: score, verify, site, Hub. Returns its workspace; the site is next to it, in temp/site."""
         self.tell("\n## The job on main")
         workspace, temp = self.out / "board", self.out / "board-temp"
         temp.mkdir()
@@ -278,7 +278,7 @@ def _program(path: Path, line: str) -> None:
 
 
 def _runner(temp: Path) -> dict[str, str]:
-    """What a runner gives every step."""
+    """The variables that a runner gives every step."""
     files = {"GITHUB_STEP_SUMMARY": temp / "summary.md", "GITHUB_OUTPUT": temp / "output"}
     names = {
         "GITHUB_SERVER_URL": "https://code.example.org",

@@ -1,10 +1,10 @@
-"""What the worst files of strangers cost to read: processor seconds and peak memory of the real commands.
+"""The cost of reading the worst untrusted files: processor seconds and peak memory of the real commands.
 
 Usage: .venv/bin/python bench/untrusted_files.py [--questions N] [--only WORDS,OF,NAMES]
 
 Makes a synthetic dataset (that of bench/scoring.py), and for each kind of file one that is as large as it may be and as
-slow as we know how to make it. Each is read by `edu-rag check`, `score` and `pr`, or by `build --engine crag`, as a
-process of its own; seconds are user + system of all its processes, memory is that of its largest one (wait4). The goal
+slow as we know how to make it. Each is read by `edu-rag check`, `score` and `pr`, or by `build --engine crag`, in a
+separate process; seconds are user + system of all its processes, memory is that of its largest one (wait4). The goal
 is 10 s and 300 MB for each file up to its size limit. A traceback ends the measurement.
 """
 

@@ -1,4 +1,4 @@
-"""Semantic chunks: a page is split where neighbouring sentences are least alike (HyPA-RAG, section 6)."""
+"""Semantic chunks: a page is split where neighbouring sentences are least similar (HyPA-RAG, section 6)."""
 
 from __future__ import annotations
 

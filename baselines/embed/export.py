@@ -129,7 +129,7 @@ def _write(model: Any, name: str, weights: Path | None, new: Path) -> Settings:
 def export(name: str, models: Path) -> Path:
     """Export an encoder into a folder of models; returns its folder there.
 
-    Raises MissingExtraError or SubmissionError with the remedy. What lay there before is replaced at the end.
+    Raises MissingExtraError or SubmissionError with the remedy. An earlier export is replaced at the end.
     """
     where = locate_encoder(name)
     model = load_sentence_transformer(name, where, None)

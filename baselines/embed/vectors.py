@@ -32,7 +32,7 @@ class Memory:
         self._held: Vectors = {}
 
     def read(self, keys: Iterable[bytes]) -> Vectors:
-        """What is held of these; it counts as used just now."""
+        """The stored vectors for these keys; they count as just used."""
         found = {key: self._held.pop(key) for key in keys if key in self._held}
         self._held |= found
         return found
@@ -59,9 +59,9 @@ def select(db: sqlite3.Connection, keys: Sequence[bytes]) -> Vectors:
 
 
 class SharedVectors:
-    """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it shows inside the sandbox.
+    """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it is visible inside the sandbox.
 
-    It is opened as immutable, because SQLite cannot write next to it. Raises DataError if it is no such file,
+    It is opened as immutable, because SQLite cannot write next to it. Raises DataError if it is not such a file,
     or is being written.
     """
 
@@ -164,7 +164,7 @@ def _stored(source: Path) -> sqlite3.Connection:
 
 
 def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
-    """All keys and vectors of a file, sorted by key. Raises DataError if it is none."""
+    """All keys and vectors of a file, sorted by key. Raises DataError if it is not such a file."""
     try:
         with closing(_stored(source)) as db:
             yield from db.execute("SELECT key, vector FROM vectors ORDER BY key")

@@ -35,7 +35,7 @@ class Remembering:
         self._known: dict[str, list[Triplet]] = {}
 
     def __call__(self, sentences: Sequence[str]) -> list[list[Triplet]]:
-        """What the extractor says of each sentence, asked of those that are new."""
+        """The triplets of each sentence; the extractor is asked only for new sentences."""
         fresh = list(dict.fromkeys(text for text in sentences if text not in self._known))
         if len(self._known) + len(fresh) > MAX_REMEMBERED:
             self._known.clear()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 NAMES = ("NOUN", "PROPN", "NUM", "ADJ", "X", "SYM")
-"""What can be an entity. A pronoun cannot: nothing here knows what it stands for."""
+"""Parts of speech that can be an entity. A pronoun cannot: nothing here knows what it refers to."""
 _BEFORE = frozenset(["amod", "compound", "nummod", "nmod", "poss", "neg", "quantmod"])
 _BEFORE_ADJECTIVE = _BEFORE | {"advmod", "npadvmod"}
 _DROPPED = frozenset(["DET", "PRON", "PUNCT", "SPACE", "CCONJ"])

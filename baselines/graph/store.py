@@ -66,7 +66,7 @@ def save(graph: MultiDiGraph[str], path: Path) -> None:
 
 
 def load(path: Path) -> MultiDiGraph[str]:
-    """Read a graph that `save` wrote. Raises DataError if the file is none."""
+    """Read a graph that `save` wrote. Raises DataError if the file is not one."""
     try:
         return graph_of(msgspec.json.decode(path.read_bytes(), type=list[CitedTriplet]))
     except (OSError, msgspec.MsgspecError) as error:

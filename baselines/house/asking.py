@@ -1,4 +1,4 @@
-"""What the language model holds of each choice: log-probabilities of the next word after several prompts.
+"""Ask the language model about each choice: log-probabilities of the next word after several prompts.
 
 A letter after the question, with the choices in two orders; the same after passages; "Yes" after each choice alone.
 No prompt generates text: one read of the prompt, and the probabilities of the word that would come next.

@@ -18,7 +18,7 @@ MARK = " | check: "
 
 
 class Checked(NamedTuple):
-    """What a guarded system's response says of its check: the unguarded answer, the relation, its probabilities."""
+    """The check in a guarded system's response: the unguarded answer, the relation, its probabilities."""
 
     answer: str
     relation: Relation

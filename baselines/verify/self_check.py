@@ -8,8 +8,8 @@ model whether answer and passage agree: Yes, No or Not Related. Where the paper 
 - Which tokens decide: the paper takes what the model generates (`by = "generation"`). `by = "likelihood"` takes the
   likeliest of the three words as the first token of the reply, so that there is always a relation, and a probability
   whose threshold can be moved.
-- What an unreadable reply means: not related, since nothing is then known about the answer.
-- What happens without any passage (no pages, blank pages): not related, without asking the model.
+- An unreadable reply means not related, since nothing is then known about the answer.
+- Without any passage (no pages, blank pages) the result is not related, without asking the model.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CLASS = re.compile(r"\b(not[\s_-]*related|yes|no)\b", re.IGNORECASE)
 
 
 class Judged(NamedTuple):
-    """What the model says on an answer and a passage; `probabilities` of the relations, where they were read."""
+    """The model's judgement of an answer and a passage; `probabilities` of the relations, where they were read."""
 
     relation: Relation
     probabilities: dict[Relation, float] | None

@@ -58,7 +58,7 @@ PUBLISHED = (
 
 
 CONFIDENT = Pair("Qwen2.5-Coder 1.5B, likeliest letter", "huo-self-check-vanilla", "huo-self-check-rag")
-"""The same systems with a confidence: what Huo et al.'s guard stands in front of, taken without that guard."""
+"""The same systems with a confidence: the system that Huo et al.'s guard protects, without the guard."""
 
 
 def pairs_of(folder: Path, sample: str, pairs: Sequence[Pair] = PAIRS) -> list[tuple[Pair, Run, Run]]:

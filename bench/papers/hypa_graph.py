@@ -90,7 +90,7 @@ def together(found: Sequence[PagePassage], triplets: Sequence[PagePassage]) -> C
 
 
 def names_gold(context: Context, one: Asked) -> bool:
-    """Whether the words of the gold stand in the context, in order."""
+    """Whether the words of the gold occur in the context, in order."""
     line = f" {' '.join(words_of(context.text))} "
     return any(f" {gold} " in line for gold in one.golds)
 
@@ -105,7 +105,7 @@ def cites_evidence(context: Context, one: Asked) -> bool:
 
 
 class Row(NamedTuple):
-    """What one variant put into the contexts: one entry a question."""
+    """One variant's additions to the contexts: one entry a question."""
 
     golds: np.ndarray
     evidence: np.ndarray

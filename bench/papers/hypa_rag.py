@@ -21,7 +21,7 @@ PARTS = {
     "runs": "hypa_runs",
     "graph": "hypa_graph",
 }
-"""Part -> the module beside this one that measures it."""
+"""Part -> the module in this folder that measures it."""
 
 
 def main() -> None:

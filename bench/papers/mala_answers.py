@@ -1,4 +1,4 @@
-"""The answers of the paper's three systems, scored on the questions that were asked, beside the paper's Table 2."""
+"""The answers of the paper's three systems, scored on the questions that were asked, with the paper's Table 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no fusion of two lists of three can find, and what the paper's figures imply of that."""
+"""Evidence that no fusion of two lists of three can find, and the consequences for the paper's figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _missed(values: Mapping[str, Values], names: Sequence[str]) -> str:
 
 
 def ceiling_table(values: Mapping[str, Values], paper: Mapping[str, tuple[float, float]]) -> str:
-    """Misses of each and of both, beside those that the paper's Table 1 implies."""
+    """Misses of each and of both, with those that the paper's Table 1 implies."""
     implied = {name: implied_misses(*figures) for name, figures in paper.items()}
     said = {name: f"{low:.3f} … {high:.3f}" for name, (low, high) in implied.items()}
     products = [math.prod(implied[name][at] for name in ("sparse", "dense")) for at in (0, 1)]

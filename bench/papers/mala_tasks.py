@@ -46,7 +46,7 @@ def _hit(passages: Sequence[PagePassage], evidence: Sequence[Evidence]) -> froze
 
 
 def evidence(dataset: Path, split: str = "val") -> Task:
-    """Questions with evidence: passages are 128-token windows of their own pages, relevant are those that hold some."""
+    """Questions with evidence; passages are 128-token windows of their pages, relevant if they hold evidence."""
     data = Dataset(dataset)
     found: Mapping[str, Sequence[Evidence]] = data.evidence(split)
     questions = [question for question in data.questions(split) if found.get(question.question_id)]

@@ -90,7 +90,7 @@ def draw(sweeps: Sequence[Sweep], to: Path = PLOT) -> None:
 
 
 def report(tasks: Sequence[Task], encoder: str) -> str:
-    """The plot's table; the plot itself is written beside the page."""
+    """The plot's table; the plot itself is written next to the page."""
     sweeps = [sweep(task, encoder) for task in tasks]
     draw(sweeps)
     print(f"wrote {PLOT.name}", file=sys.stderr)

@@ -42,7 +42,7 @@ def _shown(times: Sequence[float]) -> tuple[str, str]:
 
 
 def tables(data: Medquad, rows: Sequence[int], reranker: str, plot: Path | None) -> str:
-    """Both tables; questions and candidates are encoded anew, documents are not."""
+    """Both tables; questions and candidates are encoded again, documents are not."""
     documents = vectors_of(Encoder(DEFAULT_MODEL, cache=cache_folder()), data.for_meaning)
     return f"{_by_part(data, rows, documents, reranker)}\n\n{_by_size(data, rows, documents, plot)}"
 

@@ -65,7 +65,7 @@ def run_of(folder: Path, exam: Exam, slug: str) -> Run | None:
     """A system's run on an exam; None where there is none yet.
 
     Where this version was not run, the newest minor version of the same major is taken: its questions and gold are the
-    same, its pages are not (`made_on` says so).
+    same, its pages are not (see `made_on`).
     """
     name = exam.dataset.partition("#")[0].replace("@", "-")
     major, _, _ = name.partition(".")

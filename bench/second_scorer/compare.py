@@ -112,7 +112,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Tally:
-    """What was compared, and what was not the same: by kind, with the first examples."""
+    """Counts of comparisons and differences: by kind, with the first examples."""
 
     counts: Counter[str] = field(default_factory=Counter)
     differences: Counter[str] = field(default_factory=Counter)
@@ -246,7 +246,7 @@ def block(path: Path, seed: int, span: tuple[int, int]) -> Tally:
 
 
 def compare(path: Path, n: int, seed: int, jobs: int, say: Callable[[str], None]) -> Tally:
-    """Compare n submissions; `say` is told how far it is."""
+    """Compare n submissions; `say` gets the progress."""
     spans = [(first, min(n, first + BLOCK)) for first in range(0, n, BLOCK)]
     work = partial(block, path, seed)
     tally = Tally()

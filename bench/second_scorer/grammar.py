@@ -139,7 +139,7 @@ def both(aim: Aim) -> str:
 
 
 def abstention(aim: Aim) -> str:
-    """A phrase that abstains, in odd dress; sometimes within prose or beside a choice."""
+    """A phrase that abstains, oddly decorated; sometimes within prose or next to a choice."""
     rng = aim.rng
     text = rng.choice(ABSTENTIONS)
     kind = rng.randrange(8)

@@ -30,8 +30,7 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishRequest:
-    """A request to publish: the results folder, other places of predictions, datasets for their ids, and what to leave
-    out.
+    """A request to publish: the results folder, other places of predictions, datasets for their ids, and omissions.
 
     `hidden` are rules from the command line, each of which must hide something; `hidden_by_board` those of board.toml.
     """

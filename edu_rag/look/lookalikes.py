@@ -1,4 +1,4 @@
-"""Names of teams and systems that look alike, so that a reader may confuse them."""
+"""Find names of teams and systems that look so similar that a reader may confuse them."""
 
 from __future__ import annotations
 
