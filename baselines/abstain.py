@@ -36,7 +36,7 @@ def by_confidence(
     is outside of [0, 1].
     """
     if not 0 <= least <= 1:
-        raise ConfigError("abstain_below", f"{least} is no share", "give a number from 0 to 1")
+        raise ConfigError("abstain_below", f"{least} is not a share", "give a number from 0 to 1")
 
     def sure(question: SystemQuestion) -> SystemAnswer:
         said = answer(question)

@@ -76,7 +76,7 @@ def faults_of(recipe: Recipe) -> list[EduRagError]:
             faults.append(ConfigError(f"parts.{kind}", "is named, but no retriever", f"name one, or leave {kind} out"))
         if kind == "classify" and plain.get("n_classes", recipe.n_classes) != recipe.n_classes:
             what = f"{plain['n_classes']} is not the recipe's own n_classes, {recipe.n_classes}"
-            faults.append(ConfigError("parts.classify.n_classes", what, "set n_classes beside classify, once"))
+            faults.append(ConfigError("parts.classify.n_classes", what, "set n_classes next to classify, once"))
     return faults
 
 

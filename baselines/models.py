@@ -94,7 +94,7 @@ def locate(name: str) -> Path | str:
             raise SubmissionError(f"model {name}", f"{known.file} was not found", known.remedy)
         found = file_sha256(path)
         if found != known.sha256:
-            raise SubmissionError(path, f"SHA-256 is {found}, not {known.sha256}", f"fetch it anew: {known.remedy}")
+            raise SubmissionError(path, f"SHA-256 is {found}, not {known.sha256}", f"fetch it again: {known.remedy}")
         return path
     folder = models_folder()
     for path in [Path(name), *([] if folder is None else [folder / name])]:
@@ -103,5 +103,5 @@ def locate(name: str) -> Path | str:
     if name.count("/") == 1 and not name.endswith(".gguf"):
         return name
     raise SubmissionError(
-        f"model {name}", "is no known model, file or hub id", f"known are {', '.join(KNOWN)}; or name a GGUF file"
+        f"model {name}", "is not a known model, file or hub id", f"known are {', '.join(KNOWN)}; or name a GGUF file"
     )

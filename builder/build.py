@@ -41,7 +41,7 @@ from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
 
 QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
-_ROOM = "make room and run the same command again to resume"
+_ROOM = "free some disk space and run the same command again to resume"
 
 
 def store_folder(out: Path) -> Path:
@@ -50,7 +50,7 @@ def store_folder(out: Path) -> Path:
     """
     place = out if out.name not in ("", "..") else out.resolve()
     if not place.name:
-        raise ConfigError(out, "cannot be a dataset folder", "name another --out")
+        raise ConfigError(out, "cannot be a dataset folder", "choose another --out")
     return place.with_name(f"{place.name}.crawl")
 
 
@@ -161,7 +161,7 @@ def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) 
         name = _first_difference(values, before[part])
         if name and not (part == "source" and is_new_round):
             again = "--refresh to crawl the next version, " if part == "source" else ""
-            remedy = f"add {again}--fresh to crawl anew, or name another --out"
+            remedy = f"add {again}--fresh to start a new crawl, or choose another --out"
             raise DataError(folder, f"was crawled with another {name!r}", remedy)
 
 

@@ -28,7 +28,7 @@ def _from_epoch(text: str) -> datetime:
     try:
         return datetime.fromtimestamp(int(text), UTC)
     except (ValueError, OverflowError, OSError):
-        raise ConfigError("SOURCE_DATE_EPOCH", f"{text[:40]!r} is no number of seconds since 1970") from None
+        raise ConfigError("SOURCE_DATE_EPOCH", f"{text[:40]!r} is not a number of seconds since 1970") from None
 
 
 def build_clock(configured: str | None, *, is_offline: bool, environment: Mapping[str, str] = os.environ) -> Clock:

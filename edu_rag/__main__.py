@@ -157,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except OSError as error:
         # A full disk, a missing permission: the file and the system's own words say it best.
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = "make room and run the same command again" if is_full else "check the disk and the permissions"
+        remedy = "free some disk space and run this command again" if is_full else "check the disk and the permissions"
         click.echo(f"{error.filename or 'edu-rag'}: {error.strerror or error}: {remedy}", err=True)
         sys.exit(1)
 

@@ -76,7 +76,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "make room and run the same command again to resume"
+        remedy = "free some disk space and run the same command again to resume"
         raise DataError(path, f"cannot be written: {error.strerror or error}", remedy) from None
 
 

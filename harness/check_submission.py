@@ -172,7 +172,7 @@ def _leftovers(folder: Path) -> Iterator[str]:
     found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
     if found:
         more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""
-        yield f"{folder / PREDICTIONS}: stay out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
+        yield f"{folder / PREDICTIONS}: leave out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
 
 
 def _is_read(path: Path, folder: Path) -> bool:

@@ -58,7 +58,7 @@ def semantic_by(
         raise ConfigError("parts.chunk.threshold", f"{threshold} is not in 0 … 2", "it is 1 - cosine: try 0.5")
     for name, value in (("buffer", buffer), ("tokens", tokens)):
         if value < 1:
-            raise ConfigError(f"parts.chunk.{name}", f"{value} is under 1", "name a number of at least 1")
+            raise ConfigError(f"parts.chunk.{name}", f"{value} is under 1", "give a number of at least 1")
 
     def cut(page: SystemPage) -> list[tuple[int, int]]:
         # A blank sentence has no meaning to compare, and would be a split on either side.

@@ -61,7 +61,7 @@ def windows(tokens: int = 512, overlap: int = 200) -> Chunk:
     (ours: only whole ones, so that it is at most `overlap`, often less). Raises ConfigError unless overlap < tokens.
     """
     if tokens < 1:
-        raise ConfigError("parts.chunk.tokens", f"{tokens} is under 1", "name a number of at least 1")
+        raise ConfigError("parts.chunk.tokens", f"{tokens} is under 1", "give a number of at least 1")
     if not 0 <= overlap < tokens:
         what = f"{overlap} is not from 0 to under tokens, {tokens}"
         raise ConfigError("parts.chunk.overlap", what, "set it as well: it is 200 where it is not set")

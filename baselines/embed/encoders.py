@@ -39,7 +39,7 @@ def _checked(name: str, folder: Path) -> Path:
     weights = weights_in(str(folder))
     found = file_sha256(weights) if weights is not None else "missing"
     if name in SHA256 and found != SHA256[name]:
-        remedy = f"fetch it anew: bench/get_models.py {name}"
+        remedy = f"fetch it again: bench/get_models.py {name}"
         raise SubmissionError(folder, f"SHA-256 of model.safetensors is {found}, not {SHA256[name]}", remedy)
     return folder
 

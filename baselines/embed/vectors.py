@@ -19,7 +19,7 @@ MEMORY_BYTES = 256 << 20
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 _AT_ONCE = 500
 """Keys asked for in one statement; SQLite before 3.32 takes 999 at most."""
-_REMEDY = "fill it anew with python -P -m baselines.retrieve.warm"
+_REMEDY = "fill it again with python -P -m baselines.retrieve.warm"
 Vectors = dict[bytes, bytes]
 """Key -> float32 bytes. float32, because a vector read back must equal the computed one: halves let near ties swap."""
 
@@ -69,12 +69,12 @@ class SharedVectors:
         self._path = path
         log = path.with_name(path.name + "-wal")
         if log.is_file() and log.stat().st_size:
-            raise DataError(path, f"is being written ({log.name} lies beside it)", f"use --copy: {_REMEDY}")
+            raise DataError(path, f"is being written ({log.name} is next to it)", f"use --copy: {_REMEDY}")
         try:
             self._db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
             self._db.execute("SELECT key, vector FROM vectors LIMIT 1").fetchone()
         except sqlite3.Error as error:
-            raise DataError(path, f"is no file of vectors ({error})", _REMEDY) from None
+            raise DataError(path, f"is not a file of vectors ({error})", _REMEDY) from None
 
     def read(self, keys: Sequence[bytes]) -> Vectors:
         """The vectors that are known among these keys. Raises DataError if the file is broken."""
@@ -169,7 +169,7 @@ def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
         with closing(_stored(source)) as db:
             yield from db.execute("SELECT key, vector FROM vectors ORDER BY key")
     except sqlite3.Error as error:
-        raise DataError(source, f"is no file of vectors ({error})", _REMEDY) from None
+        raise DataError(source, f"is not a file of vectors ({error})", _REMEDY) from None
 
 
 def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
@@ -195,5 +195,5 @@ def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
     except (OSError, sqlite3.Error) as error:
         with suppress(OSError):  # the first error is the one to tell
             partial.unlink(missing_ok=True)
-        raise DataError(target, f"cannot be written ({error})", "make room, or name another folder with --to") from None
+        raise DataError(target, f"cannot be written ({error})", "free some disk space, or use another --to") from None
     return int(held)

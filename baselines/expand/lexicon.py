@@ -73,7 +73,7 @@ def open_wordnet(folder: Path | None = None) -> Any:
         return _open(find_wordnet())
     missing = [name for name in NEEDED if not (folder / name).is_file()]
     if missing:
-        raise ConfigError(folder, f"is no folder of WordNet: {', '.join(missing)} missing", REMEDY)
+        raise ConfigError(folder, f"is not a folder of WordNet: {', '.join(missing)} missing", REMEDY)
     return _open(folder.absolute())
 
 

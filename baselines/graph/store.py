@@ -70,4 +70,4 @@ def load(path: Path) -> MultiDiGraph[str]:
     try:
         return graph_of(msgspec.json.decode(path.read_bytes(), type=list[CitedTriplet]))
     except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(path, f"is no stored graph ({error})", "write it with baselines.graph.store.save") from None
+        raise DataError(path, f"is not a stored graph ({error})", "write it with baselines.graph.store.save") from None

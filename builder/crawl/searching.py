@@ -145,7 +145,7 @@ class _Asking:
         # To go on would only turn refusals into losses.
         self.is_out = result.state in ("rate_limited", "blocked") or self.failures == self.patience.max_failures
         if self.is_out:
-            say(f"engine {self.engine.name}: {self.refusal}; asked no more in this run")
+            say(f"engine {self.engine.name}: {self.refusal}; not asked again in this run")
 
 
 def _askings(

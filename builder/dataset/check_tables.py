@@ -35,7 +35,7 @@ def _check_questions(tables: Tables, split: str, seen: Seen) -> None:
     for question in tables.records("questions", split):
         if question.split != split:
             where = f"{tables.folder}: {question.question_id}"
-            tables.faults.add("wrong split", where, f"says split {question.split!r}, lies in {split!r}", REBUILD)
+            tables.faults.add("wrong split", where, f"says split {question.split!r}, but is in {split!r}", REBUILD)
         seen.questions[question.question_id] = question
 
 

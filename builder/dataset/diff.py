@@ -211,4 +211,4 @@ def compare_folders(old: Path, new: Path) -> DatasetDiff:
     try:
         return compare_datasets(Dataset(old), Dataset(new))
     except UnicodeError as error:
-        raise DataError(new, f"holds text that is no Unicode: {error}", "rebuild it") from None
+        raise DataError(new, f"holds text that is not Unicode: {error}", "rebuild it") from None

@@ -151,8 +151,8 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
             _raise_version(store, manifest.version)
         if plan.n_repeats:
             say(
-                f"{plan.n_repeats:,} other hits of these questions are out as repeats, some perhaps of what went now:"
-                " the same `edu-rag build` again settles that, with `version` raised"
+                f"{plan.n_repeats:,} other hits of these questions were dropped as repeats, perhaps of removed pages:"
+                " raise `version` and run the same `edu-rag build` again to restore them"
             )
     if request.results is not None:
         found = results_to_score_again(request.results, before)

@@ -60,7 +60,7 @@ def _twins(entries: Sequence[ResultEntry]) -> Iterator[EduRagError]:
     for entry in entries:
         other = first.setdefault(entry.key, entry)
         if other is not entry:
-            yield DataError(entry.path, f"is a second result beside {other.path}", "leave one of them out")
+            yield DataError(entry.path, f"is a second result: {other.path} is the first", "leave one of them out")
 
 
 def read_entries(folder: Path) -> list[ResultEntry]:

@@ -62,7 +62,7 @@ def _is_repo(text: str) -> bool:
 def require_repo(option: str, text: str) -> None:
     """Raise ConfigError if a text is not an `org/name` of the Hub."""
     if not _is_repo(text):
-        raise ConfigError(option, f"{text[:80]!r} is no repository", "give ORG/NAME")
+        raise ConfigError(option, f"{text[:80]!r} is not a repository", "give ORG/NAME")
 
 
 def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bool) -> Known:

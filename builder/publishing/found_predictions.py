@@ -27,7 +27,7 @@ def with_predictions(entries: Sequence[ResultEntry], submissions: Path | None) -
     if submissions is None:
         return list(entries)
     if not submissions.is_dir():
-        raise ConfigError(submissions, "is no folder", "give the folder of submissions, or leave --submissions out")
+        raise ConfigError(submissions, "is not a folder", "give the folder of submissions, or leave --submissions out")
     wanted = {entry.predictions_sha256 for entry in entries if entry.predictions is None} - {""}
     if not wanted:
         return list(entries)

@@ -41,5 +41,5 @@ def refuse_revealing(before: Collection[str], now: Collection[str], entries: Ite
         {f"{e.dataset_id.name}/{e.split}" for e in entries if is_hidden(e, before) and not is_hidden(e, now)}
     )
     if shown:
-        what = f"{shown[0]!r} has been hidden until now, and would go out with its outcomes"
+        what = f"{shown[0]!r} has been hidden until now, and would be published with its outcomes"
         raise ConfigError("--hidden", what, f"add --hidden {shown[0]}, or --reveal {shown[0]} if its gold is public")

@@ -49,7 +49,7 @@ class PushPlan:
         told = [f"{self.manifest.id} -> {self.repo}, tag {self.tag}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
         told += [f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()]
         told += [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
-        return [*told, f"gold that everybody will have: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
+        return [*told, f"gold that becomes public: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
 
     def _twin_lines(self) -> list[str]:
         if not self.twins:
@@ -74,7 +74,7 @@ def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple
         sizes = {name: (folder / name).stat().st_size for name in sorted(names)}
         if len(sizes) > MAX_FILES:
             what = f"has {len(sizes):,} files; one commit takes {MAX_FILES}"
-            raise DataError(dataset.folder, what, "publish it in parts, as datasets of their own")
+            raise DataError(dataset.folder, what, "publish it in parts, as separate datasets")
         yield (
             folder,
             PushPlan(
@@ -130,7 +130,7 @@ def _refuse_published(api: HfApi, plan: PushPlan) -> list[str]:
     """The files that are in the repository now. Raises DataError if this version is there: versions never change."""
     refs = api.list_repo_refs(plan.repo, repo_type="dataset")
     if any(tag.name == plan.tag for tag in refs.tags):
-        raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: what is published stays")
+        raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: a published one is final")
     return list(api.list_repo_files(plan.repo, repo_type="dataset"))
 
 

@@ -88,9 +88,9 @@ class _Gaps:
 
     def notes(self) -> Iterable[str]:
         for places, what, remedy in (
-            (self.no_predictions, "without their predictions", "if there are any, name their --submissions"),
-            (self.no_outcomes, "whose predictions get no outcome, as their ids are unproven", "name the --dataset"),
-            (self.left_out, "on a sample whose ids are unproven, predictions left out", "name the --dataset"),
+            (self.no_predictions, "without their predictions", "give --submissions if there are any"),
+            (self.no_outcomes, "whose predictions get no outcome, as their ids are unproven", "give its --dataset"),
+            (self.left_out, "on a sample whose ids are unproven, predictions left out", "give its --dataset"),
         ):
             if places:
                 more = " …" if len(places) > MAX_NAMED else ""
@@ -199,11 +199,11 @@ def write_results(folder: Path, asked: PublishRequest) -> WrittenResults:
 def make_empty(folder: Path, option: str) -> None:
     """Make a folder. Raises ConfigError if there is one that holds something."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise ConfigError(option, f"{folder} holds something already", "name a new or an empty folder")
+        raise ConfigError(option, f"{folder} is not empty", "choose a new or empty folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(option, f"{folder} cannot be made: {error.strerror}", "name another folder") from None
+        raise ConfigError(option, f"{folder} cannot be made: {error.strerror}", "choose another folder") from None
 
 
 @contextmanager

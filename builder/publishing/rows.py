@@ -95,7 +95,7 @@ def _read(path: Path, *, responses: bool) -> Iterator[Prediction]:
         except RecordError as error:
             raise DataError(f"{path}:{number}", f"{error.where}: {first_line(error)}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise DataError(f"{path}:{number}", f"is no prediction: {error}", "run `edu-rag score` again") from None
+            raise DataError(f"{path}:{number}", f"is not a prediction: {error}", "run `edu-rag score` again") from None
         if not responses and prediction.response is not None:
             prediction = replace(prediction, response=None)  # else a file's responses would be held all at once
         yield prediction

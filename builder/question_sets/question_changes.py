@@ -12,7 +12,7 @@ from edu_rag.gold import Gold
 from edu_rag.names import Version
 from edu_rag.records import Question
 
-_REMEDY = "raise the major version in build.toml or with --version, add --fresh, or name another --out"
+_REMEDY = "raise the major version in build.toml or with --version, add --fresh, or choose another --out"
 
 
 class QuestionChanges(NamedTuple):

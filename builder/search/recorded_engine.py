@@ -54,7 +54,7 @@ class FileRecording:
                 raise DataError(f"{path}:{line}", str(error)[:200], remedy) from None
             query = " ".join(read.query.split())
             if query in self._urls:
-                raise DataError(f"{path}:{line}", f"the query {query[:100]!r} is there twice", "keep one of them")
+                raise DataError(f"{path}:{line}", f"the query {query[:100]!r} occurs twice", "keep one of them")
             self._urls[query] = tuple(dict.fromkeys(read.urls))
 
     def answer(self, query: str, n: int) -> SearchResult:

@@ -38,7 +38,7 @@ def _check_base_url(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise RecordError("base_url", f"{url[:200]!r} is no address: {error}") from None
+        raise RecordError("base_url", f"{url[:200]!r} is not an address: {error}") from None
     if parts.scheme not in ("https", "http") or not host:
         raise RecordError("base_url", f"{url[:200]!r} does not start with https:// or http:// and a host")
     if "@" in parts.netloc or parts.query or parts.fragment:
@@ -183,7 +183,7 @@ class RecordedConfig:
 
     def __post_init__(self) -> None:
         if self.file is not None and (self.store is not None or self.engine is not None):
-            raise RecordError("file", "stands beside store and engine; give the file, or store and engine")
+            raise RecordError("file", "cannot be combined with store and engine; give the file, or store and engine")
         if (self.store is None) != (self.engine is None):
             raise RecordError("store", "store and engine belong together; give both")
 
@@ -228,13 +228,13 @@ class SearchConfig:
         given = self.engines or tuple(part.strip() for part in self.engine.split(","))
         name = ",".join(given)
         if self.engines and self.engine not in ("folder", name):
-            raise RecordError("engines", f"stands beside engine = {self.engine!r}; give one of the two")
+            raise RecordError("engines", f"cannot be combined with engine = {self.engine!r}; give one of the two")
         if any("," in part or not part for part in given):
-            raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} is no list of engines")
+            raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} is not a list of engines")
         if len(set(given)) < len(given):
             raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} names an engine twice")
         if NO_ENGINE in given and len(given) > 1:
-            raise RecordError("engine", f"{NO_ENGINE!r} stands alone: it asks no engine")
+            raise RecordError("engine", f"{NO_ENGINE!r} cannot be combined with others: it asks no engine")
         object.__setattr__(self, "engine", name)  # one name of the chain, however it was given
 
     @property

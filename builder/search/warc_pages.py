@@ -44,7 +44,7 @@ def warc_files(paths: Sequence[str]) -> list[Path]:
     for path in map(Path, paths):
         files = [file for file in path.rglob("*") if file.name.endswith(SUFFIXES)] if path.is_dir() else [path]
         if not files or not all(file.is_file() for file in files):
-            raise ConfigError(path, "is no WARC file, and no folder with some", "name .warc or .warc.gz files")
+            raise ConfigError(path, "is neither a WARC file nor a folder of such files", "name .warc or .warc.gz files")
         found.update(dict.fromkeys(files))
     return sorted(found, key=lambda file: (file.name, str(file)))
 
@@ -100,7 +100,7 @@ class WarcPages:
                 for record in records:
                     offset = records.get_record_offset()  # reads past the record's body
                     if getattr(record.raw_stream, "limit", 0) > 0:
-                        say(f"{path.name}: the record at byte {offset} is torn, and left out")
+                        say(f"{path.name}: the record at byte {offset} is incomplete, and left out")
                         continue
                     yield record, offset
             except (ArchiveLoadFailed, EOFError, OSError, ValueError, TypeError, zlib.error) as error:

@@ -64,7 +64,7 @@ class ZimSite:
         try:
             archive = Archive(path)
         except RuntimeError as error:
-            raise ConfigError(path, f"cannot be read as a ZIM file: {str(error)[:200]}", "download it anew") from None
+            raise ConfigError(path, f"cannot be read as a ZIM file: {str(error)[:200]}", "download it again") from None
         if not archive.has_fulltext_index:
             what = "has no full-text index, so it cannot be searched"
             raise ConfigError(path, what, "take an edition with one (their names do not say `nopic` or `mini` only)")
@@ -147,7 +147,7 @@ class ZimEngine:
             sites[host] = path
         stray = sorted(set(config.hosts) - {path.name for path in sites.values()})
         if stray:
-            raise ConfigError("engine zim", f"[search.zim.hosts] names {stray[0]}, which is none of its files")
+            raise ConfigError("engine zim", f"[search.zim.hosts] names {stray[0]}, which is not one of its files")
         return cls([ZimSite.open(path, host) for host, path in sites.items()])
 
     def search(self, query: str, n: int) -> SearchResult:

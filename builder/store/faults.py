@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edu_rag.errors import DataError
 
-MAKE_ROOM = "make room and run the same command again to resume"
+MAKE_ROOM = "free some disk space and run the same command again to resume"
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _CHECK = "check the disk and the permissions, then run the same command again to resume"
 _WAIT = "wait for the process that uses it"

@@ -75,13 +75,13 @@ def _holds_something_else(folder: Path) -> bool:
 def locked(folder: Path) -> IO[str]:
     """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError if it cannot."""
     if _holds_something_else(folder):
-        raise DataError(folder, "exists and is not a crawl store", "name another --out, or move it away")
+        raise DataError(folder, "exists and is not a crawl store", "choose another --out, or move it away")
     try:
         _make(folder)
         lock = (folder / LOCK_FILE).open("w")
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise DataError(folder, what, "check its permissions, or name another folder") from None
+        raise DataError(folder, what, "check its permissions, or choose another folder") from None
     if not _is_held(lock, folder / LOCK_FILE):
         lock.close()
         raise DataError(folder, "another process is using this crawl store", "wait for it to end")

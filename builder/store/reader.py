@@ -191,7 +191,7 @@ def open_warc(folder: Path) -> WarcFile:
     try:
         return WarcFile(folder / WARC_FILE, writable=False)
     except FileNotFoundError:
-        raise DataError(folder / WARC_FILE, "is missing", "bring it back, or build with --resume") from None
+        raise DataError(folder / WARC_FILE, "is missing", "restore it, or build with --resume") from None
     except OSError as error:
         raise file_fault(folder / WARC_FILE, error, "read") from None
 

@@ -129,7 +129,7 @@ def _refuse_unwritten_rows(folder: Path) -> None:
             verify_pages(index)
             verify_rows(index)
             what = f"knows {state.bytes:,} bytes of {WARC_FILE}, and the file is shorter"
-            remedy = f"bring back the whole file; or {remedy.removeprefix('run ')}"
+            remedy = f"restore the whole file; or {remedy.removeprefix('run ')}"
     # An index that cannot be read has nothing to lose.
     if what:
         raise DataError(path, what, remedy)
@@ -175,7 +175,7 @@ def _filled(index: sqlite3.Connection, warc: WarcFile) -> Rebuilt:
         fold.finish()
         if fold.counts.responses and not fold.store_id:
             what = "is of a version that kept no searches and fetches in it"
-            remedy = f"bring back {INDEX_FILE} from a copy, or build with --fresh"
+            remedy = f"restore {INDEX_FILE} from a copy, or build with --fresh"
             raise DataError(warc.path, what, remedy)
         counts = n_rows(index)
         write_state(index, WarcState(bytes=fold.end, last=fold.last, id=fold.store_id, **counts))

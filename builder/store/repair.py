@@ -154,12 +154,12 @@ class Repair:
                 fold.take(item)
                 end = item.end
             elif item.end < self._warc.end:
-                say(f"{self._warc.path}: {_told(item)}: they stay where they are")
+                say(f"{self._warc.path}: {_told(item)}: they are left in place")
         fold.finish()
         if end < self._warc.end:
             n = self._warc.end - end
             path = keep_damaged(self._warc, end)
-            say(f"{self._warc.path}: the last {n:,} bytes are no whole record: moved to {path}")
+            say(f"{self._warc.path}: the last {n:,} bytes are not a whole record: moved to {path}")
 
     def _begin(self, fold: Fold, new_store: NewStore) -> None:
         """Give the store its id, in a record that a new WARC file begins with."""
@@ -224,7 +224,7 @@ class Repair:
         ).fetchall()
         if rows and sum(self._has_page(*row) for row in rows) * 2 < len(rows):
             what = f"does not fit {WARC_FILE}: its pages are not where it says"
-            remedy = "bring back the two files from one copy, or build with --fresh"
+            remedy = "restore the two files from one copy, or build with --fresh"
             raise DataError(self._folder / INDEX_FILE, what, remedy)
 
     def _settle(self, fold: Fold) -> None:
@@ -234,7 +234,7 @@ class Repair:
     def _tell(self, fold: Fold, n_taken: int) -> None:
         n_gone = self._n_forgotten + fold.counts.gone
         if n_gone:
-            say(f"{self._warc.path}: {n_gone:,} pages are not there any more, and are fetched again")
+            say(f"{self._warc.path}: {n_gone:,} pages are missing, and will be fetched again")
         if n_taken:
             say(f"{self._folder / INDEX_FILE}: brought up to date with {n_taken:,} records of {WARC_FILE}")
 

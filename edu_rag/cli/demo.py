@@ -79,7 +79,7 @@ def _fresh(out: Path) -> None:
     """Empty what an earlier demo wrote into this folder, and nothing else: others have a `submissions` too."""
     mark = out / MARK
     if out.exists() and any(out.iterdir()) and not mark.is_file():
-        raise ConfigError(out, "is not empty and was not written by the demo", "name another --out, or delete it")
+        raise ConfigError(out, "is not empty and was not written by the demo", "choose another --out, or delete it")
     out.mkdir(parents=True, exist_ok=True)
     mark.write_text("Written by `edu-rag demo`, which empties this folder when it is run again.\n", encoding="utf-8")
     for name in ("dataset", "dataset.crawl", "submissions", "results", "site"):

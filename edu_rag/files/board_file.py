@@ -119,7 +119,7 @@ class BoardFile:
         if not named:
             raise RecordError("datasets", "names no dataset", "a board has at least one")
         if twice:
-            raise RecordError("datasets", f"{twice[0]} stands there twice", "keep one")
+            raise RecordError("datasets", f"{twice[0]} is listed twice", "keep one")
 
 
 def read_board_file(path: Path) -> BoardFile:

@@ -104,7 +104,7 @@ def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouc
     from harness.trust.rerun_log import OWN_MACHINE, reruns_beside, vouched_by
 
     if own_machine and reruns is not None:
-        raise click.UsageError("--own-machine believes the run records themselves: leave --reruns out.")
+        raise click.UsageError("--own-machine trusts the run records themselves: leave --reruns out.")
     if own_machine:
         return OWN_MACHINE
     return vouched_by(reruns or reruns_beside(results))

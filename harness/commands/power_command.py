@@ -34,7 +34,7 @@ class _Number(click.FloatRange):
         """The number. Fails for one out of range, and for `nan`."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail(f"{value!r} is no number.", param, ctx)
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
 

@@ -110,7 +110,7 @@ def score(
         _score_all(path or Path("submissions"), opened, results, grading, vouched, as_json=as_json)
         return
     if reruns is not None or own_machine:
-        raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is believed anyway.")
+        raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is trusted anyway.")
     if path is None:
         raise click.UsageError("Missing argument 'FILE-OR-SUBMISSION'.")
     if len(datasets) > 1:

@@ -54,7 +54,7 @@ def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | N
     if record.draws != DRAWS:
         return f"drawn by {record.draws or 'no'} rules, not {DRAWS}"
     if main is None:
-        return "beside predictions without a run record"
+        return "next to predictions without a run record"
     if not same_system(record, main):
         return "made by another version of the system"
     if record.predictions_sha256 != file_sha256(path):

@@ -98,7 +98,7 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
     """A submission's settings. Raises EduRagError; a link or a pipe is not read."""
     name = f"{FOLDER}/{slug}/{FILE_NAME}"
     if start_of(place(root, name), 1) is None:
-        raise SubmissionError(name, "is no file that can be read", "put the file there")
+        raise SubmissionError(name, "is not a readable file", "put the file there")
     try:
         return read_toml(root / name, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except EduRagError as error:
@@ -129,7 +129,7 @@ def _foreign_fault(one: TreeDifference, slug: str | None, old: frozenset[str]) -
         return Fault(f"outside {one.how}", one.name, f"{one.what}, outside of one submission's folder", _ALONE)
     if other in old:
         return Fault("another", one.name, f"{one.what}, in the folder of another submission", _ALONE)
-    return Fault("second", one.name, f"{one.what}, beside {slug}", "open one pull request for each submission")
+    return Fault("second", one.name, f"{one.what}, in addition to {slug}", "open one pull request for each submission")
 
 
 def _above_limits(fault: EduRagError) -> EduRagError:
@@ -195,7 +195,7 @@ class _Pull:
         if not accounts:
             return "the submission names no accounts that may change it", "ask a maintainer to add yours to `accounts`"
         if not self.author:
-            return "nobody knows who changes it", "say whose pull request it is (--author LOGIN)"
+            return "the author is unknown", "say whose pull request it is (--author LOGIN)"
         if not is_among(self.author, accounts):
             what = f"{shown(self.author)} is not among the accounts that may change it"
             return what, "let one of its `accounts` open the pull request, or hand in a submission of your own"
@@ -211,11 +211,11 @@ class _Pull:
             return Fault("old result", one.name, one.what, remedy)
         if name.startswith("predictions/"):
             remedy = "call it predictions/<dataset>-<version>/<split>[-<sample>].jsonl, with its .run.json"
-            return Fault("stray", one.name, "is added, and is no predictions file", remedy)
+            return Fault("stray", one.name, "is added, but is not a predictions file", remedy)
         if name == FILE_NAME:
             return Fault("settings", one.name, f"{one.what} together with other files", "withdraw, or add a run, alone")
         remedy = "a system that changed is a new submission: hand it in under a new name"
-        return Fault("own code", one.name, f"{one.what}, and what was scored stays as it was", remedy)
+        return Fault("own code", one.name, f"{one.what}, but scored files must not change", remedy)
 
     def _pairs(self) -> Iterator[EduRagError]:
         """Records without new predictions: a record added to an old file would tell another story about it."""
@@ -232,7 +232,7 @@ class _Pull:
             yield error
             return
         if settings.withdrawn:
-            yield SubmissionError(f"{FOLDER}/{self.slug}", "was withdrawn", "hand it in anew, under a new name")
+            yield SubmissionError(f"{FOLDER}/{self.slug}", "was withdrawn", "hand it in again under a new name")
 
     def _again(self) -> Iterator[EduRagError]:
         """New predictions for a sample that the whole split's file serves: they would take its result's place."""
@@ -251,10 +251,10 @@ class _Pull:
         except EduRagError as error:
             return [_above_limits(fault) for fault in each_fault(error)]
         if replace(new, withdrawn=old.withdrawn) != old:
-            remedy = "change nothing there but `withdrawn`; what was scored stays as it was"
+            remedy = "change nothing there but `withdrawn`; scored files must not change"
             return [SubmissionError(where, "its settings are changed", remedy)]
         if old.withdrawn:
-            return [SubmissionError(where, "was withdrawn before, which stays", "hand it in anew, under a new name")]
+            return [SubmissionError(where, "was withdrawn before, which stays", "hand it in again under a new name")]
         layout = layout_fault(self.base, self.head, where)
         if layout is None and not new.withdrawn.strip():
             layout = SubmissionError(where, "does not say why it is withdrawn", WITHDRAW)

@@ -88,7 +88,7 @@ class Terms:
         def new_id() -> str:
             # Called before each question: the one place where a run can end without a question half asked.
             if self.monotonic() > self.ends_at:
-                what = f"the {self.budget_s:,.0f} s are over that a request may take, before {n:,} questions were asked"
+                what = f"the {self.budget_s:,.0f} s that a request may take were over before {n:,} questions were asked"
                 raise OutOfTimeError("the run", what, "make it faster, or hand in its predictions")
             return self.new_id()
 

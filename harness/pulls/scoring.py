@@ -88,7 +88,7 @@ class Scoring:
         except SandboxError as error:
             self._no_sandbox(error)
         except EduRagError as error:
-            return _Source(exam, path, None, (f"the re-run did not end well: {error}",))
+            return _Source(exam, path, None, (f"the re-run failed: {error}",))
         return _Source(exam, path, None, ())
 
     def _made_here(self, table: PullTable) -> TableResult | None:

@@ -172,7 +172,7 @@ class _Sides:
             if not any(is_folder):
                 continue
             if name.count("/") >= MAX_DEPTH:
-                yield _whole(name, f"lies deeper than {MAX_DEPTH} folders", in_base=sides[0] is not None)
+                yield _whole(name, f"is deeper than {MAX_DEPTH} folders", in_base=sides[0] is not None)
                 continue
             below.append((name, is_folder[0], is_folder[1]))
         self.left += reversed(below)

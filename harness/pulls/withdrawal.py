@@ -22,7 +22,7 @@ def layout_fault(base: Path, head: Path, name: str) -> SubmissionError | None:
     """
     old, new = (start_of(place(root, name), MAX_SETTINGS_BYTES + 1) for root in (base, head))
     if old is None or new is None:
-        return SubmissionError(name, "is no file that can be read", "put the file there")
+        return SubmissionError(name, "is not a readable file", "put the file there")
     was, now = (os.lstat(place(root, name)).st_mode & stat.S_IXUSR for root in (base, head))
     if was != now:
         what = "is made executable" if now else "is no longer executable"

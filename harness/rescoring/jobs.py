@@ -92,7 +92,7 @@ def submissions_in(folder: Path, faults: list[EduRagError]) -> list[Submission]:
     if not folder.is_dir():
         raise ConfigError(folder, "is not a folder", "give the folder that holds the submissions")
     if (folder / SUBMISSION_FILE).is_file():
-        raise ConfigError(folder, "is one submission", "give the folder that it lies in, or score it without --all")
+        raise ConfigError(folder, "is one submission", "give the folder that contains it, or score it without --all")
     found: list[Submission] = []
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith("."):

@@ -142,13 +142,13 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
     """
     record = read_run_record(target.path)
     if record is None:
-        raise SubmissionError(target.path, "has no run record beside it", "run the system with `edu-rag run`")
+        raise SubmissionError(target.path, "has no run record next to it", "run the system with `edu-rag run`")
     now = "" if target.folder is None else system_sha256(target.folder)
     faults = {
-        "is of other predictions": record.predictions_sha256 != file_sha256(target.path),
+        "belongs to other predictions": record.predictions_sha256 != file_sha256(target.path),
         f"is on {record.dataset}, the dataset is {dataset.id}": record.dataset != dataset.id,
-        "is of other files of the system": record.system_sha256 != now,
-        "is of a probe": record.probe is not None,
+        "belongs to other files of the system": record.system_sha256 != now,
+        "belongs to a probe": record.probe is not None,
     }
     found = [what for what, holds in faults.items() if holds]
     if found:

@@ -107,7 +107,7 @@ def rescore(
             faults += found
             stage.add("faulty" if found else "done" if len(work.done) > n_before else "no predictions for it")
     if work.unvouched:
-        say(f"{len(work.unvouched):,} submission(s) with run records or probes that nobody vouches for: not believed")
+        say(f"{len(work.unvouched):,} submission(s) with run records or probes that nobody vouches for: ignored")
     faults += [fault for path, found in there.faults.items() if path not in work.done for fault in found]
     return Rescoring(
         datasets=tuple(dataset.id for dataset in datasets),

@@ -148,12 +148,12 @@ def rescoring_lines(rescoring: Rescoring, limit: int = 10) -> Iterator[str]:
         if move.question_ids:
             more = f" … and {len(move.question_ids) - limit:,} more" if len(move.question_ids) > limit else ""
             yield f"  {len(move.question_ids):,} outcome(s) changed: {', '.join(move.question_ids[:limit])}{more}"
-    renewed = f"{len(rescoring.renewed):,} with the same score told anew, " if rescoring.renewed else ""
+    renewed = f"{len(rescoring.renewed):,} with the same score written again, " if rescoring.renewed else ""
     n_moved, n_kept = len(rescoring.moves), len(rescoring.kept)
     yield f"{n_moved:,} result(s) moved, {renewed}{rescoring.n_unchanged:,} unchanged, {n_kept:,} kept"
     causes = Counter(cause for move in rescoring.renewed for cause in move.causes)
     for cause, n in sorted(causes.items()):
-        yield f"  told anew: {cause}: {n:,}"
+        yield f"  written again:  {cause}: {n:,}"
     for kept in rescoring.kept:
         yield f"  kept {kept.scorecard} ({kept.dataset}): {kept.why}"
 

@@ -110,7 +110,7 @@ class AnswerCache:
         except (sqlite3.OperationalError, OSError) as error:  # locked, no room, no permission
             say(f"{self.path}: the cache of answers is not used: {error}")
         except sqlite3.DatabaseError as error:  # no such file any more
-            say(f"{self.path}: the cache of answers is broken and is begun anew: {error}")
+            say(f"{self.path}: the cache of answers is damaged and is started again: {error}")
             for part in (self.path, Path(f"{self.path}-journal")):  # a journal left behind would be played into the new
                 part.unlink(missing_ok=True)
 

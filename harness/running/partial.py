@@ -51,7 +51,7 @@ class Partial:
                 values = parse_json(line)
                 if number == 0:
                     if not isinstance(values, dict) or {**values, "limits": None} != {**run, "limits": None}:
-                        say(f"{self.path}: is of another system or dataset, starting anew")
+                        say(f"{self.path}: belongs to another system or dataset: starting again")
                         return 0
                     are_same_limits = values.get("limits") == run.get("limits")
                 if not line.endswith(b"\n"):  # torn, even where what is there happens to be JSON

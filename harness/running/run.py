@@ -154,7 +154,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         )
         partial.remove()
     _tell_changes(submission.folder, record, marks)
-    kept = "" if written == path else f"{path} stays as it was, what failed stands in {written.name}"
+    kept = "" if written == path else f"{path} is unchanged; the failed run is in {written.name}"
     answered, boxed = [*cached.values(), *partial.done.values()], manner.caps is not None
     _tell(submission.folder, answered, len(never_asked), log, kept, boxed=boxed)
     return path

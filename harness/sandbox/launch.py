@@ -171,7 +171,7 @@ class Sandbox:
                 process.end()
             said = errors.read(65_536).decode("utf-8", "replace")
         if code == 1 and not said:
-            said = f"nobody can read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
+            said = f"user nobody cannot read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
         if code != 0 or seen.split() != _SEEN:
             raise why_not(said)
         return is_watched

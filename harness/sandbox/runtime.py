@@ -150,11 +150,11 @@ def require_hidden(runtime: Runtime, hidden: Iterable[Path], submission: Path | 
     for folder in hidden:
         real = folder.resolve()
         if submission is not None and _within(real, [submission.resolve()]):
-            raise SandboxError(folder, "lies inside of the submission, which gets a copy of it", "move it elsewhere")
+            raise SandboxError(folder, "is inside the submission, which gets a copy of it", "move it elsewhere")
         for mount in runtime.mounts:
             if _within(real, [mount.source]) and _shows(runtime, mount.place / real.relative_to(mount.source)):
-                what = f"lies inside of {mount.source}, which a system in the sandbox can read"
-                raise SandboxError(folder, what, "move it elsewhere, such as beside the submission")
+                what = f"is inside {mount.source}, which a system in the sandbox can read"
+                raise SandboxError(folder, what, "move it elsewhere, such as next to the submission")
             if _within(mount.source, [real]):
                 what = f"holds {mount.source}, which a system in the sandbox can read"
-                raise SandboxError(folder, what, "move it to a folder of its own")
+                raise SandboxError(folder, what, "move it to a separate folder")

@@ -94,7 +94,7 @@ def _reachable_place() -> Path:
     places = [Path(tempfile.gettempdir()).absolute(), Path("/tmp"), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes its own
     found = next((p for p in places if p.is_dir() and (os.geteuid() != 0 or open_to_others(p))), None)
     if found is None:
-        raise SandboxError(places[0], "nobody can pass into it", "set TMPDIR to a folder that others may enter")
+        raise SandboxError(places[0], "other users cannot enter it", "set TMPDIR to a folder that others may enter")
     return found
 
 
@@ -144,7 +144,7 @@ def _copy_file(source: Path, target: Path, room: int) -> int | None:
     except OSError as error:
         if source.is_symlink() or not source.is_file():
             return None
-        raise SandboxError(source, f"cannot be read: {error.strerror}", "mend its permissions") from None
+        raise SandboxError(source, f"cannot be read: {error.strerror}", "fix its permissions") from None
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):

@@ -73,7 +73,7 @@ class SubmissionFile:
                 raise RecordError(name, "piles up marks on a letter", "write it as one would in print")
         for link in self.links:
             if not link.startswith(("https://", "http://")):
-                raise RecordError("links", f"{link[:80]!r} is no http(s) address")
+                raise RecordError("links", f"{link[:80]!r} is not an http(s) address")
         if any("\0" in word or not word for word in self.command):
             raise RecordError("command", "holds an empty word or a NUL")
 
@@ -172,7 +172,7 @@ def find_predictions(submission: Submission, dataset: str, split: str, sample: s
     for path in (wanted, submission.predictions_path(dataset, split, None)):
         if path.is_file():
             if behind_link(path, submission.folder):
-                raise SubmissionError(path, "is or lies behind a link", "put the file itself there")
+                raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
             return path
     if partial_path(wanted).is_file():
         what = "the run was interrupted, so there are no predictions yet"

@@ -106,9 +106,9 @@ def _kind_fault(entry: TreeEntry) -> Fault | None:
     if entry.kind == "special":
         return Fault("special", entry.name, "is neither a file nor a folder", "remove it")
     if entry.kind == "unreadable":
-        return Fault("unreadable", entry.name, "cannot be read", "mend its permissions, or leave it out")
+        return Fault("unreadable", entry.name, "cannot be read", "fix its permissions, or leave it out")
     if entry.kind == "folder" and entry.depth >= MAX_DEPTH:
-        return Fault("deep", entry.name, f"lies deeper than {MAX_DEPTH} folders", "put its files further up")
+        return Fault("deep", entry.name, f"is deeper than {MAX_DEPTH} folders", "put its files further up")
     return None
 
 
@@ -122,7 +122,7 @@ def _content_fault(root: Path, entry: TreeEntry) -> Fault | None:
         return Fault("archive", entry.name, "is an archive by its name", _UNPACK)
     start = start_of(place(root, entry.name), _HEAD_BYTES)
     if start is None:
-        return Fault("unreadable", entry.name, "cannot be read", "mend its permissions, or leave it out")
+        return Fault("unreadable", entry.name, "cannot be read", "fix its permissions, or leave it out")
     if start.startswith(_MAGIC) or start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return Fault("archive", entry.name, "is an archive by its first bytes", _UNPACK)
     if start[2:4] == b"\r\n" and 3_000 <= int.from_bytes(start[:2], "little") < 4_000:
@@ -134,7 +134,7 @@ def _compiled_fault(entry: TreeEntry) -> Fault | None:
     if entry.last in _CACHES or entry.last.endswith(_COMPILED):
         return Fault("compiled", entry.name, "is compiled Python", "hand in its source alone")
     if is_leftover(entry.name):
-        return Fault("leftover", entry.name, "is what a run leaves beside its predictions", "leave it out")
+        return Fault("leftover", entry.name, "is left by a run next to its predictions", "leave it out")
     return None
 
 
@@ -143,7 +143,7 @@ def _stray_fault(entry: TreeEntry) -> Fault | None:
     if entry.kind != "file" or not in_predictions(entry.name) or answers_to(entry.name) or _PROBE.match(entry.name):
         return None
     remedy = "call it predictions/<dataset>-<version>/<split>[-<sample>].jsonl, or move it elsewhere"
-    return Fault("stray", entry.name, "is no predictions file by its name", remedy)
+    return Fault("stray", entry.name, "is not named like a predictions file", remedy)
 
 
 def _one(root: Path, entry: TreeEntry, manner: _Manner) -> Fault | None:

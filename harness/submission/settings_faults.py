@@ -46,7 +46,7 @@ def _program_fault(folder: Path, word: str, *, here: bool) -> tuple[str, str] | 
     if not (folder / word).is_file():
         if not here and "/" not in word:
             return None
-        return f"{word!r} is no program in the folder or on PATH", "mend the name, or install it"
+        return f"{word!r} is not a program in the folder or on PATH", "fix the name, or install it"
     if "/" in word:
         return f"{word!r} is not executable", f"chmod +x {word}"
     return f"{word!r} is in the folder, but not on PATH", f"write './{word}'"
@@ -73,7 +73,7 @@ def _command_faults(submission: Submission, *, here: bool) -> Iterator[tuple[str
         yield fault
     for word in command[1:]:
         if word.endswith(_SCRIPTS) and not word.startswith("-") and not _is_inside(folder, word):
-            yield f"{word!r} is not in the folder", "put the script there, or mend its name"
+            yield f"{word!r} is not in the folder", "put the script there, or fix its name"
         elif Path(word).is_absolute() and _is_inside(folder, word):
             yield f"{word!r} is a path of this machine", f"write {os.path.relpath(word, folder)!r}"
 
@@ -84,7 +84,7 @@ def _account_faults(accounts: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not is_login(account):
             told = account.removeprefix("@").rpartition("/")[2]
             remedy = f"write {told}" if is_login(told) else "give the user name alone, such as my-login"
-            yield f"{account[:80]!r} is no login", remedy
+            yield f"{account[:80]!r} is not a login", remedy
         elif account.lower() in seen:
             yield f"{account!r} is repeated", "name each once"
         seen.add(account.lower())

@@ -33,7 +33,7 @@ def of_files(predictions: Sequence[Path]) -> Iterator[str]:
     for path in predictions:
         partial = partial_path(path)
         if partial.is_file() and partial.stat().st_mtime_ns >= path.stat().st_mtime_ns:
-            yield f"{partial}: an interrupted run lies beside the predictions: run again to finish it"
+            yield f"{partial}: an interrupted run is next to the predictions: run again to finish it"
 
 
 def _owner(predictions: Path) -> Submission | None:

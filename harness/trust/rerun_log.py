@@ -60,9 +60,9 @@ class Rerun:
         if self.sample is not None:
             Sample.parse(self.sample)
         for name in ("system_sha256", "predictions_sha256"):
-            _require(bool(_SHA256.match(getattr(self, name))), name, "is no SHA-256 in hex")
-        _require(self.n > 0 and 0 <= self.n_same <= self.n, "n_same", f"{self.n_same} of {self.n} cannot be")
-        _require(not self.own or self.n_same == self.n, "n_same", "an own run is the same as itself")
+            _require(bool(_SHA256.match(getattr(self, name))), name, "is not a SHA-256 in hex")
+        _require(self.n > 0 and 0 <= self.n_same <= self.n, "n_same", f"{self.n_same} of {self.n} is impossible")
+        _require(not self.own or self.n_same == self.n, "n_same", "an own run agrees with itself on every answer")
         _require(bool(_TIME.match(self.made_at)), "made_at", f"{self.made_at[:40]!r} is not YYYY-MM-DDTHH:MM:SSZ")
         _require(len(self.note) <= MAX_NOTE and self.note.isprintable(), "note", "is too long or cannot be printed")
 
@@ -145,7 +145,7 @@ def _misfit(predictions: Path, record: RunRecord | None) -> tuple[str, ...]:
     if record is None or not (record.predictions_sha256 or record.caps):
         return ()
     claims = "its latencies count as declared" + (", its caps as none" if record.caps else "")
-    return (f"{record_path(predictions)}: is of other predictions than lie beside it: {claims}",)
+    return (f"{record_path(predictions)}: belongs to other predictions than those next to it: {claims}",)
 
 
 def _has_claims(predictions: Path) -> bool:

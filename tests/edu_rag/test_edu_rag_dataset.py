@@ -160,7 +160,7 @@ def test_a_foreign_folder_is_never_replaced(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / "chapter1.txt").write_text("years of work")
-    with pytest.raises(DataError, match="exists and is no dataset folder"):
+    with pytest.raises(DataError, match="exists and is not a dataset folder"):
         write(folder)
     assert (folder / "chapter1.txt").read_text() == "years of work"
 

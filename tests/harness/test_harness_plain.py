@@ -259,7 +259,7 @@ def test_check_names_what_stays_out_of_a_pull_request(write_system: Callable[...
     put(folder, f"{RUN}.jsonl.partial")
     found = check_submission(folder, None)
     assert found.faults == []
-    assert found.notes[-1] == f"{folder}/predictions: stay out of a pull request: test.jsonl.partial, test.log"
+    assert found.notes[-1] == f"{folder}/predictions: leave out of a pull request: test.jsonl.partial, test.log"
 
 
 def test_a_predictions_file_over_the_limit_is_not_read(write_system: Callable[..., Path]) -> None:

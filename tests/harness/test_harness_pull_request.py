@@ -356,7 +356,7 @@ def test_a_link_in_a_submission_is_not_followed(tmp_path: Path):
     folder.mkdir(parents=True)
     (tmp_path / "secret").write_text("gold")
     (folder / "submission.toml").symlink_to(tmp_path / "secret")
-    with pytest.raises(SubmissionError, match="no plain file"):
+    with pytest.raises(SubmissionError, match="not a plain file"):
         take(tmp_path / "head", "new-one", tmp_path / "copy")
 
 
@@ -364,7 +364,7 @@ def test_a_pipe_in_a_submission_hangs_nobody(tmp_path: Path):
     folder = tmp_path / "head" / "submissions" / "new-one"
     folder.mkdir(parents=True)
     os.mkfifo(folder / "submission.toml")
-    with pytest.raises(SubmissionError, match="no plain file"):
+    with pytest.raises(SubmissionError, match="not a plain file"):
         take(tmp_path / "head", "new-one", tmp_path / "copy")
 
 
@@ -372,7 +372,7 @@ def test_a_folder_of_submissions_that_is_a_link_is_not_followed(tmp_path: Path):
     (tmp_path / "elsewhere" / "new-one").mkdir(parents=True)
     (tmp_path / "head").mkdir()
     (tmp_path / "head" / "submissions").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(SubmissionError, match="no plain folder"):
+    with pytest.raises(SubmissionError, match="not a plain folder"):
         take(tmp_path / "head", "new-one", tmp_path / "copy")
 
 

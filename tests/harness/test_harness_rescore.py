@@ -241,7 +241,7 @@ def test_faulty_submissions_cost_themselves_alone_and_all_are_told(bench: Bench)
     linked.symlink_to(bench.folder / "elsewhere.jsonl")
     found = bench.rescore(dataset)
     said = "\n".join(str(fault) for fault in found.faults)
-    for part in ("test.jsonl:1: line: not JSON", "unknown field", "missing field", "behind a link"):
+    for part in ("test.jsonl:1: line: not JSON", "unknown field", "missing field", "linked folder"):
         assert part in said
     assert found.n_unchanged == 1
     assert [(kept.scorecard, kept.why) for kept in found.kept] == [
@@ -362,7 +362,7 @@ def test_one_submission_is_no_folder_of_submissions_and_leaves_no_record(bench: 
     words = ["score", "--all", one, "--dataset", bench.dataset("1.0.0").folder, "--out", bench.results]
     error = CliRunner().invoke(root, [str(word) for word in words]).exception
     assert isinstance(error, ConfigError)
-    assert "is one submission: give the folder that it lies in, or score it without --all" in str(error)
+    assert "is one submission: give the folder that contains it, or score it without --all" in str(error)
     assert not bench.results.exists()
 
 
