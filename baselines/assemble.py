@@ -84,7 +84,7 @@ def _retriever(recipe: Recipe, part: _Maker) -> Retriever:
         return closed_book
     fuse: Fuse = part("fuse", recipe.fuse)
     if len(recipe.retrieve) > 1:
-        fuse("", [], [[] for _ in recipe.retrieve], 1)  # one that wants another number of rankings says so now
+        fuse("", [], [[] for _ in recipe.retrieve], 1)  # one that needs another number of rankings raises now
     return Pipeline(
         chunk=part("chunk", recipe.chunk),
         retrieve=[part("retrieve", choice) for choice in recipe.retrieve],

@@ -89,7 +89,7 @@ class ServerModel:
                 self._sleep(min(MAX_WAIT_S, 2.0**attempt))
             try:
                 status, data = self._reply(url, body)
-            except (self._transport_error, ValueError) as error:  # ValueError: an address or a time-out that is none
+            except (self._transport_error, ValueError) as error:  # ValueError: an invalid address or time-out
                 said = f"{type(error).__name__}: {error}"[:300]
                 continue
             try:

@@ -99,7 +99,7 @@ def make_plan(pages: dict[str, str], ports: list[int], bad_port: int, canary_por
     return {"items": items}
 
 
-# ---- the clients: each runs in a process of its own and prints one line of JSON
+# ---- the clients: each runs in a separate process and prints one line of JSON
 
 
 def run_ours(plan: dict[str, Any]) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class Story:
         for step in judging:
             if not code:
                 code = self.step(step, workspace, workspace / "base", given).code
-        self.step(telling, workspace, workspace / "base", given)  # it runs whatever came before
+        self.step(telling, workspace, workspace / "base", given)  # it runs after any result
         report = temp / "summary.md"
         said = report.read_text(encoding="utf-8") if report.is_file() else ""
         return Judged(merge, said, code, workspace / "head", artifact("submission.yml", "judge", temp))

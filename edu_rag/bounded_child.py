@@ -93,7 +93,7 @@ def run(job: Job) -> Generator[Any, None, Ended]:
         last: Any = None
         is_over = False
         try:
-            # What a signal's handler raises comes from here at the earliest: then the child is known, and ended below.
+            # A signal handler can raise from here on: by then the child is known, and is ended below.
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             if packed is not None:
                 child.give(packed)
@@ -235,7 +235,7 @@ def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool,
 def _settle(parent: int, mask: set[int]) -> None:
     """Cut off from the parent's handlers and old objects, and end when the parent ends."""
     for number in (*_HELD, signal.SIGPROF, signal.SIGXCPU):
-        # What our parent ignores (Ctrl-C in a job of the shell's background) must not end us alone.
+        # A signal that our parent ignores (Ctrl-C in a background job) must not end only us.
         if number not in _HELD or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     if not die_with_parent(parent):
@@ -280,5 +280,5 @@ def _lower(limit: int, most: int) -> None:
 
     hard = resource.getrlimit(limit)[1]
     allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    with contextlib.suppress(ValueError, OSError):  # a stricter limit of whoever started us stays
+    with contextlib.suppress(ValueError, OSError):  # a stricter limit of our parent process stays
         resource.setrlimit(limit, (allowed, hard))

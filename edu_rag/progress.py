@@ -178,12 +178,12 @@ class Stage:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        if self.counts or not isinstance(error, EduRagError):  # where nothing was begun, the error says it all
+        if self.counts or not isinstance(error, EduRagError):  # if nothing was started, the error is enough
             print(self.line(), file=self._stream, flush=True)
         if kind is None:
             self._log_end()
             return
-        with suppress(DataError):  # the first error is the one to tell
+        with suppress(DataError):  # the first error is the one to report
             self._log_end(error=str(error) or kind.__name__)
 
     def _log_end(self, **more: str) -> None:

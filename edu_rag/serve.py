@@ -62,7 +62,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _real(name: str, value: Any) -> float:
-    # Not of a text, which float() would read as well; a true is no confidence.
+    # Not from a text, which float() would accept too; nor from true, which is not a confidence.
     if isinstance(value, bool) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"{name}: {value!r:.80} is not a number")
     number = float(value)
@@ -114,7 +114,7 @@ def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAn
 def _reply_or_error(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
     question = msgspec.json.decode(line, type=SystemQuestion)
     try:
-        # Encoding is in here too: an answer that is no JSON (another library's number, half a character) is such a bug.
+        # Encoding is in here too: an answer that is not JSON (a library's number, half a character) is such a bug.
         return _reply(question, answer)
     except Exception as error:  # the author's bug costs this question only: its traceback goes to stderr
         traceback.print_exc()

@@ -115,7 +115,7 @@ class _Onnx:
         self.fingerprint = exported.fingerprint(precision)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
-        # Threads that spin while they wait take the cores from whatever else runs.
+        # Threads that spin while they wait take the cores from other programs.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
             str(exported.model(precision)), options, providers=["CPUExecutionProvider"]

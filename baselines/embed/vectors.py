@@ -183,7 +183,7 @@ def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         with closing(sqlite3.connect(partial)) as db:
-            # A vector does not fit into a tree's inner node: rows lie in a plain table, found through an index of keys.
+            # A vector does not fit into a tree's inner node: rows are in a plain table, found through an index of keys.
             db.execute("PRAGMA page_size=8192")
             db.execute("PRAGMA journal_mode=OFF")  # a half-written one is thrown away
             db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
@@ -193,7 +193,7 @@ def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
             (held,) = db.execute("SELECT count(*) FROM vectors").fetchone()
         partial.replace(target)
     except (OSError, sqlite3.Error) as error:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to report
             partial.unlink(missing_ok=True)
         raise DataError(target, f"cannot be written ({error})", "free some disk space, or use another --to") from None
     return int(held)

@@ -71,7 +71,7 @@ def reader(model: LanguageModel, prompt: str = "graph-triplets-v1") -> Extract:
 
     def read(sentence: str) -> list[Triplet]:
         reply = model.generate(loaded.fill(_NO_QUESTION, sentence), MAX_NEW_TOKENS).text
-        # A model without a stop goes on with a sentence of its own: what comes after a blank line is not of this one.
+        # A model without a stop goes on with another sentence: text after a blank line does not belong to this one.
         own = reply.lstrip().partition("\n\n")[0]
         return grounded(sentence, parse_reply(own))
 

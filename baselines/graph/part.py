@@ -81,7 +81,7 @@ def rules(n_retrieved: int = 16, n_others: int = 24, n_triplets: int = 20, *, wi
     """Triplets by rules over a dependency parse (baselines.graph.rules)."""
     from baselines.graph.rules import read_sentences
 
-    english()  # what is missing is said when the system starts, not with its first question
+    english()  # missing packages are reported when the system starts, not at its first question
     require_networkx()
     return graph_part(read_sentences, n_retrieved, n_others, n_triplets, with_choices)
 

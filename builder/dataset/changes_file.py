@@ -47,7 +47,7 @@ def change_lines(found: DatasetDiff) -> list[str]:
         if not table.total:
             continue
         lines.append(_table_line(config, table))
-        # The file is published, and of a hidden split an example tells which page holds the answer.
+        # The file is published, and an example of a hidden split would reveal which page holds the answer.
         if config not in TELLS_GOLD:
             lines += [f"  - {what}: {outside(name)}" for what, names in table.examples.items() for name in names]
     if found.sentences_added or found.sentences_removed:

@@ -74,7 +74,7 @@ def _bound_memory(memory_bytes: int) -> None:
 
     own = _own_bytes()
     if own is not None:
-        with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already, by whoever started us
+        with contextlib.suppress(ValueError, OSError):  # our parent process may have set a lower limit
             resource.setrlimit(resource.RLIMIT_AS, (own + memory_bytes, own + memory_bytes))
 
 
@@ -108,7 +108,7 @@ def _run(work: Callable[[J], R], job: J, cpu_limit_s: float) -> R | WorkFailure 
         return work(job)
     except MemoryError:
         return WorkFailure(reason="memory")
-    except Exception as error:  # whatever a parser raises on a hostile page is that page's outcome
+    except Exception as error:  # any error of a parser on a hostile page is that page's outcome
         return WorkFailure(reason=f"error {type(error).__name__}")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

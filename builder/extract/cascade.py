@@ -133,7 +133,7 @@ def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = (
         if tool == PLAIN and any(_n_bytes(text) >= MIN_BYTES for text in texts.values()):
             break
         texts[tool] = _tried(tool, page)
-        # A short page may be short: it is taken for longer only where the main content says so.
+        # A short page may really be short: it counts as longer only if the main content is.
         long_enough = _n_bytes(texts[tool]) >= MIN_BYTES or (tool == FULL and shape.may_nest)
         if texts[tool] and tool != MAIN and long_enough and main.is_met(texts[tool]):
             return page.answer(texts[tool], tool)

@@ -28,7 +28,7 @@ def bounded_marks(text: str) -> str:
 
 def clean_text(text: str) -> str:
     """Text in NFC without unseen characters, one space between words, at most one blank line between paragraphs."""
-    # Unseen characters go first: they may stand between a letter and its accent.
+    # Invisible characters are removed first: they may separate a letter from its accent.
     text = unicodedata.normalize("NFC", bounded_marks(_UNSEEN.sub("", _ODD_BREAKS.sub("\n", text))))
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()

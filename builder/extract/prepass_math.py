@@ -83,7 +83,7 @@ def _formula(math: Any) -> str:
     source = _tex_of(math)
     if source.strip():
         return tex(source)
-    # The words beside a formula in a sentence stay apart from it.
+    # The words next to a formula in a sentence are kept apart from it.
     return f" {linear_math(math)} "
 
 

@@ -129,7 +129,7 @@ def _needs_space(line: str, piece: str) -> bool:
 def _row(elements: list[Any], depth: int) -> str:
     line = ""
     for element in elements:
-        # A second formula in one row, say a state "(s)" after a name, follows as it stands.
+        # A second formula in one row, say a state "(s)" after a name, follows unchanged.
         line = _joined(line, _line(element, depth), operator=_name(element) == "mo")
     return line
 

@@ -219,7 +219,7 @@ class Crawl:
         if known is not None and walk.page:
             headers = known.headers_for(walk.got.url, walk.got.final_url)
         if walk.page and self._gates.n_users(key) == 1:
-            headers["Connection"] = "close"  # nobody else waits for this host: an idle connection is a file held open
+            headers["Connection"] = "close"  # no URL waits for this host: an idle connection keeps a file open
         return headers
 
 

@@ -53,7 +53,7 @@ def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
     """The validators in the headers of a kept response."""
     found = {name.lower(): value for name, value in headers.items()}
     etag, last_modified = found.get("etag", ""), found.get("last-modified", "")
-    # A piece of a tag is another tag: one that is too long is none.
+    # A truncated tag is a different tag: one that is too long is dropped.
     return Validators(
         etag=etag if len(etag) <= 200 else "",
         last_modified=last_modified if len(last_modified) <= 100 else "",

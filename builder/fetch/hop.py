@@ -39,7 +39,7 @@ class HopResponse:
 
 
 def _well_formed(text: str) -> str:
-    # Bytes that are no UTF-8 come as lone surrogates, which neither WARC nor SQLite can take.
+    # Bytes that are not UTF-8 arrive as lone surrogates, which neither WARC nor SQLite can take.
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

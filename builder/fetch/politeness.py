@@ -114,7 +114,7 @@ class Breakers:
     def note(self, host: str, *, answered: bool) -> None:
         """Note that the host answered (with any status), or that it did not."""
         if self.is_open(host):
-            return  # what was under way when it opened does not close it again
+            return  # requests that were under way when it opened do not close it again
         if answered:
             self._failures.pop(host, None)
         else:

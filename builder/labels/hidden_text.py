@@ -44,7 +44,7 @@ _FOR_EARS = re.compile(
 )
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SHOWING = re.compile(r"display\s*:|visibility\s*:\s*visible")
-# What every declaration that hides has somewhere.
+# Every declaration that hides contains one of these.
 _MAY_HIDE = re.compile(
     r"none|hidden|collapse|font-size|opacity|:\s*-\d|rect|inset|transparent|scale|clip", re.IGNORECASE
 )

@@ -210,7 +210,7 @@ def _needed(stem: _Stem, signs: Signs, choice_weight: int) -> float:
         return _needed_true_false(stem, signs, placed)
     telling = stem.n_telling + choice_weight
     if stem.kind == "matching":
-        # A textbook section about the lesson's terms names most of them: only items of their own count.
+        # A textbook section about the lesson's terms names most of them: only separate items count.
         banked = signs.item and signs.n_choices >= 2 and share >= 0.5
         return LEAST_MATCHING if banked else _needed_alone(stem, signs, telling)
     if signs.n_listed >= 3 and share >= 0.75:

@@ -38,7 +38,7 @@ _PHONE = re.compile(
     r"|1-8(?:00|33|44|55|66|77|88)-[0-9A-Z-]{7,11}"
     r")(?![\w/=^]|[.,-]\d| ?(?:[×°%]|(?:m|km|s|kg|g|K|J|N|V|W|A|Pa|Hz|mol|years?)\b))"
 )
-# Not `ph`, `cell`, `mobile`: pH values, cells of a battery and mobile phases come with numbers of their own.
+# Not `ph`, `cell`, `mobile`: pH values, cells of a battery and mobile phases come with numbers too.
 _NAMED_PHONE = re.compile(
     rf"(?i:\b{_PHONE_WORD}\b(?: (?:no|number))?[.:]*(?: (?:at|on|us|is))?:? ?)"
     r"((?:\+|\(|0|[1-9]\d\d)[\d()–-]*(?:[ .][\d()–-]+){0,6}\d)(?![\w/%°]|[.,]\d| ?[×^])"

@@ -49,7 +49,7 @@ def told(repo: str) -> Iterator[None]:
     except known as error:
         raise _in_our_words(repo, error) from None
     except RuntimeError as error:
-        # The library wraps whatever ended the upload of a large file.
+        # The library wraps any error that ends the upload of a large file.
         if not isinstance(error.__cause__, known):
             raise
         raise _in_our_words(repo, error.__cause__) from None

@@ -102,7 +102,7 @@ def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Seque
             shutil.copyfile(dataset.folder / name, folder / name)
     manifest = _retold(before, files, folder, hidden) if hidden else before
     write_manifest(folder, manifest)
-    identity.verify(folder, manifest)  # what nobody could verify afterwards is not published
+    identity.verify(folder, manifest)  # nothing is published that could not be verified afterwards
     return manifest
 
 

@@ -115,7 +115,7 @@ def push_results(
                 ).oid
             )
         except errors_of_hub():
-            # Where only the answer was lost on its way, our own commit is on top by now.
+            # If only the reply was lost, our own commit is on top by now.
             done = str(api.repo_info(made.repo, repo_type="dataset").sha)
             if done == head or _changes(_there(api, made.repo, done), folder, names):
                 raise

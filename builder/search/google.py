@@ -78,7 +78,7 @@ def _library_urls(query: str, n: int, language: str, get: Get) -> list[str]:
         try:
             urls.extend(found)
         except requests.HTTPError:
-            return []  # its status tells the state
+            return []  # its status gives the state
     return urls
 
 

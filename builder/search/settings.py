@@ -42,7 +42,7 @@ def _check_base_url(url: str) -> None:
     if parts.scheme not in ("https", "http") or not host:
         raise RecordError("base_url", f"{url[:200]!r} does not start with https:// or http:// and a host")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        # It stands in the manifest for everybody to read.
+        # It is in the manifest, which is public.
         raise RecordError("base_url", "may not hold a user name, a query or a fragment")
 
 

@@ -42,7 +42,7 @@ _STEPS = (
         "ALTER TABLE fetches ADD COLUMN round INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE fetches ADD COLUMN checked_at TEXT NOT NULL DEFAULT ''",
         "UPDATE fetches SET checked_at = fetched_at",
-        # How far the WARC file is whole: moves in the transaction that commits the rows of what lies before it.
+        # The end of the WARC file's intact part: it moves in the transaction that commits the rows before it.
         "CREATE TABLE warc (bytes INTEGER NOT NULL)",
         "INSERT INTO warc SELECT coalesce(max(warc_offset + length), 0) FROM fetches",
     ),

@@ -34,7 +34,7 @@ _PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
 }
 _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "hub": (_REPOSITORY, "OWNER/NAME"),
-    # A branch or a tag can be moved by whoever has the repository; a commit cannot.
+    # A branch or a tag can be moved by the repository's owner; a commit cannot.
     "revision": (_COMMIT, "a full commit of 40 hexadecimal digits"),
 }
 

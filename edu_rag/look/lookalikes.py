@@ -136,7 +136,7 @@ def resembles(a: str, b: str) -> bool:
     numbers = _digits(a), _digits(b)
     if all(numbers) and numbers[0] != numbers[1]:
         return False  # GPT-4 and GPT-5, team 10 and team 11: a number that differs is meant
-    same = numbers[0] == numbers[1]  # else a digit may stand for a letter (author5), but not behind a name (llama2)
+    same = numbers[0] == numbers[1]  # else a digit may replace a letter (author5), but not behind a name (llama2)
     return any(_one_edit(x, y) and (same or len(x) == len(y)) for x in ours for y in theirs)
 
 

@@ -50,7 +50,7 @@ def svg_of(
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    # A person's own matplotlibrc must not move a byte. What it says of the screen is no matter of ours.
+    # A user's matplotlibrc must not change a byte. Its screen settings do not matter here.
     own: dict[Any, Any] = {key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith("backend")}
     with mpl.rc_context(own | dict(settings)), warnings.catch_warnings():
         # The browser has the letters of a name that matplotlib's font lacks.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-# An unclosed isolate (U+2066..2068) swallows the end of its <bdi>, and turns round what stands after it.
+# An unclosed isolate (U+2066..2068) swallows the end of its <bdi>, and reverses the text after it.
 # Nor may a page or a feed hold Unicode's noncharacters: the last two of each plane, and 32 more.
 _NO_CHARACTERS = "\ufdd0-\ufdef" + "".join(f"{chr(top - 1)}{chr(top)}" for top in range(0xFFFF, 0x110000, 0x10000))
 _NOT_IN_HTML = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069{_NO_CHARACTERS}]")

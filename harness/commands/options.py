@@ -124,7 +124,7 @@ def typed_command() -> str:
     context = click.get_current_context()
     names = [context.command.name or ""]
     above = context.parent
-    while above is not None and above.parent is not None:  # the root itself is what "edu-rag" stands for
+    while above is not None and above.parent is not None:  # "edu-rag" is the root itself
         names.insert(0, above.command.name or "")
         above = above.parent
     words = ["edu-rag", *names]

@@ -48,7 +48,7 @@ class JudgeSettings:
 
     def __post_init__(self) -> None:
         if not self.base_url:
-            return  # a scoring from kept grades alone asks nobody
+            return  # scoring from kept grades alone asks no server
         try:
             parts = urlsplit(self.base_url)
             host, _ = parts.hostname, parts.port

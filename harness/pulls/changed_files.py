@@ -155,7 +155,7 @@ class _Pull:
     def _tree_faults(self) -> list[SubmissionError]:
         folder = self.head / FOLDER / self.slug
         if any(path.is_symlink() or not path.is_dir() for path in (folder.parent, folder)):
-            return []  # which is a difference, and named as one; what a link leads to is not ours to tell
+            return []  # which is a difference, and named as one; the target of a link must not be revealed
         return told(plain_faults(folder, handed_in=True), self.prefix)
 
     def new_faults(self) -> list[EduRagError]:

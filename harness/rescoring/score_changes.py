@@ -167,7 +167,7 @@ def write_record(path: Path, rescoring: Rescoring) -> bool:
         try:
             last = read_json(path)
         except EduRagError:
-            last = None  # it is ours to write: half a file is no reason to stop
+            last = None  # this command writes the file: half a file is no reason to stop
         if isinstance(last, dict) and all(last.get(name) == values[name] for name in ("datasets", "kept", "faults")):
             return False
     write_json(path, values)

@@ -91,7 +91,7 @@ def _row(site: Path, row: Mapping[str, Any]) -> Iterator[Finding]:
         return
     try:
         known = _row_of(read_scorecard(path))
-    except EduRagError:  # told where the scorecard is looked at
+    except EduRagError:  # reported with the scorecard
         return
     found = tuple(differences({name: row.get(name) for name in known}, known))
     if found:

@@ -39,7 +39,7 @@ def _own_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _content_sha256(name: str, path: Path) -> str:
     """SHA-256 of a file; of settings without the line that withdraws, which makes no other system of it."""
-    if path.is_symlink():  # where it leads may be anything on this machine
+    if path.is_symlink():  # its target may be anything on this machine
         return hashlib.sha256(b"link " + os.fsencode(path.readlink())).hexdigest()
     if name != SETTINGS:
         return file_sha256(path)

@@ -173,7 +173,7 @@ def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> 
         write_records(failed_path(path), rows)
         return failed_path(path)
     for of_an_older_run in (record_path(path), failed_path(path)):
-        of_an_older_run.unlink(missing_ok=True)  # it must not stand beside this run's predictions
+        of_an_older_run.unlink(missing_ok=True)  # it must not be next to this run's predictions
     write_records(path, rows)
     write_json(record_path(path), replace(record, predictions_sha256=file_sha256(path)))
     return path
@@ -182,7 +182,7 @@ def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> 
 def _holds_answers(predictions: Path) -> bool:
     try:
         values = [value for _, value in read_values(predictions)]
-    except DataError:  # somebody's work all the same
+    except DataError:  # still the result of work
         return True
     return any(not isinstance(value, dict) or value.get("status", "ok") == "ok" for value in values)
 
@@ -211,7 +211,7 @@ def _from_cache(
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})
-    # What an interrupted sitting left may have been answered in other surroundings: only what is asked now is kept.
+    # Answers of an interrupted run may come from another environment: only answers given now are cached.
     resumed = frozenset(partial.done)
     stack.callback(lambda: cache.put(keys, found, [p for i, p in partial.done.items() if i not in resumed]))
     return found
@@ -286,7 +286,7 @@ def _outcome(prediction: Prediction) -> str:
 def _why(prediction: Prediction, log: SystemLog) -> str:
     """Why a question failed: the fault, and the last line that the system wrote on stderr, if it says more."""
     reason, last = prediction.response or prediction.status, log.last_line()
-    # What a process that ended by itself said last is told already.
+    # The last words of a process that ended by itself are already reported.
     return reason[:600] if last in reason or prediction.status == "crash" else f"{reason[:300]}: {last[:300]}"
 
 

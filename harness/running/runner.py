@@ -54,7 +54,7 @@ def _short(prediction: Prediction) -> Prediction:
 def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
     """A reply as a prediction; latency is left out for the first answer of a process, which includes its start."""
     values = reply.values
-    if values.get("error") is not None:  # null is how many writers say that there is none
+    if values.get("error") is not None:  # many writers use null for "none"
         said = str(values["error"])[:_TEXT_CAP]
         return Prediction(question_id=question_id, answer=None, status="crash", response=said)
     ours = {"question_id": question_id, "answer": None, "latency_s": None if first else round(reply.latency_s, 6)}
@@ -115,7 +115,7 @@ class Runner:
             return prediction_of(question.question_id, reply, first=first)
         except FaultError as fault:
             # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
-            # answered before is in step again only when started anew; a banner at the start is passed over.
+            # answered before is in step again only after a restart; a banner at the start is skipped.
             system = self._system
             if fault.ended or self._answered or not (system and system.settles()):
                 self._barren += not self._answered

@@ -61,7 +61,7 @@ def _cause_in_pages(question_id: str, prediction: Prediction | None, verdict: Ve
     if not evidence:
         return "no_evidence"
     if verdict.outcome == "abstained" and not passages:
-        # Who abstains has nothing to cite: what it was given counts, and that holds evidence.
+        # An abstaining system has nothing to cite: the pages it was given count, and they hold evidence.
         return "over_abstained"
     if not holds_evidence(passages, evidence):
         return "not_retrieved"

@@ -48,7 +48,7 @@ def _declared_in(path: Path) -> frozenset[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    with path.open("rb") as stream:  # the size that stat tells may be another one when it is read
+    with path.open("rb") as stream:  # the size that stat reports may change before it is read
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise SubmissionError(path, f"is over {MAX_BYTES:,} bytes", "name ids only, one a line")

@@ -62,7 +62,7 @@ def place(root: Path, name: str) -> bytes:
 
 def _escaped(char: str) -> str:
     if "\udc80" <= char <= "\udcff":
-        return f"\\x{ord(char) - 0xDC00:02x}"  # a byte that is no UTF-8
+        return f"\\x{ord(char) - 0xDC00:02x}"  # a byte that is not UTF-8
     if char.isascii() and char.isprintable() and char != "\\":
         return char
     return char.encode("unicode_escape").decode("ascii") if char.isascii() else f"\\u{{{ord(char):x}}}"

@@ -20,8 +20,8 @@ from harness.submission.settings_lines import with_line
 from harness.submission.slugs import suggested
 
 FILE_NAME = "submission.toml"
-# Characters at most, since the board shows these texts to everybody. A limit that is part of the type is checked field
-# by field, so that all faults of a file are told at once.
+# Characters at most, since the board shows these texts. A limit that is part of the type is checked field
+# by field, so that all faults of a file are reported at once.
 Name = Annotated[str, Meta(min_length=1, max_length=80)]
 Line = Annotated[str, Meta(max_length=200)]
 Paragraph = Annotated[str, Meta(max_length=2_000)]

@@ -37,7 +37,7 @@ def of_files(predictions: Sequence[Path]) -> Iterator[str]:
 
 
 def _owner(predictions: Path) -> Submission | None:
-    with suppress(EduRagError):  # a fault of the submission, which is told where it matters
+    with suppress(EduRagError):  # a fault of the submission, which is reported where it matters
         return submission_of(predictions)
     return None
 
