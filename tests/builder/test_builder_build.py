@@ -393,7 +393,7 @@ def test_a_folder_that_is_no_dataset_is_refused_before_anything_is_fetched(web: 
     out = tmp_path / "foreign"
     out.mkdir()
     (out / "thesis.txt").write_text("dear")
-    with pytest.raises(DataError, match="is no dataset folder"):
+    with pytest.raises(DataError, match="is not a dataset folder"):
         built(web, out)
     assert not store_folder(out).exists()
 

@@ -168,7 +168,7 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
         (tqa_question(answerChoices={"a": {}}), "FILE: question N1: processedText: missing field"),
         (tqa_question(answerChoices={"a": "x"}), "FILE: question N1: processedText: expected its parent"),
         (tqa_question(questionSubType="Essay"), "FILE: question N1: type: unknown type 'Essay'"),
-        (tqa_question(correctAnswer={"processedText": ""}), "FILE: question N1: answer: the gold '' is none"),
+        (tqa_question(correctAnswer={"processedText": ""}), "FILE: question N1: answer: the gold '' is not one"),
     ],
 )
 def test_a_broken_question_of_tqa_is_refused_with_file_id_and_field(tmp_path: Path, question: Any, said: str) -> None:

@@ -96,7 +96,7 @@ def test_what_is_no_finite_number_or_no_text_costs_its_question_and_names_the_fi
         "confidence='0.5'": "TypeError: confidence: '0.5' is not a number",
         "confidence=True": "TypeError: confidence: True is not a number",
         "output_tokens=1.5": "TypeError: output_tokens: 1.5 is not a whole number",
-        "response=3": "TypeError: response: 3 is no text",
+        "response=3": "TypeError: response: 3 is not a text",
         "passages=5": "TypeError: passages: 5 is not a list of (page_id, start, end)",
         "passages=[('p1', 0.5, 2)]": "TypeError: passages: 0.5 is not a whole number",
     }

@@ -223,7 +223,7 @@ def test_faults_of_settings_name_their_lines(write_system: Callable[..., Path]) 
     lines = lines_of(folder / "submission.toml")
     told = [str(fault).removeprefix(f"{folder}/") for fault in check_submission(folder, None).faults]
     assert told == [
-        f"submission.toml:{lines['accounts']}: accounts: '@me' is no login: write me",
+        f"submission.toml:{lines['accounts']}: accounts: '@me' is not a login: write me",
         f"submission.toml:{lines['accounts']}: accounts: 'YOU' is repeated: name each once",
         f"submission.toml:{lines['withdrawn']}: withdrawn: is blank: say why it is withdrawn, or remove the line",
     ]

@@ -229,7 +229,7 @@ def test_the_first_result_of_a_board_is_held_against_nothing(trees: Trees, tiny:
     hand_in(head, "new-one", gold, settings("New team"))
     found = judged(base, head, tiny)
     assert (found.results[0].standing.n, found.results[0].standing.against) == (1, ())
-    assert "nothing on the board yet" in report(found)
+    assert "no result yet to compare it with" in report(found)
 
 
 def test_predictions_for_a_dataset_that_is_not_at_hand_are_told(trees: Trees, gold: dict[str, str]):

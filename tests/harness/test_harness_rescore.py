@@ -217,7 +217,7 @@ def test_a_run_record_cannot_name_another_dataset_than_the_place(bench: Bench, n
     path.with_suffix(".run.json").write_text(json.dumps(RUN_RECORD | {"dataset": name}))
     found = bench.rescore(bench.dataset("1.0.0"))
     assert found.moves == ()
-    assert [fault.what for fault in found.faults] == [f"lies under tiny@1.0.0, but its run record names {name[:80]}"]
+    assert [fault.what for fault in found.faults] == [f"is under tiny@1.0.0, but its run record names {name[:80]}"]
 
 
 def test_what_is_no_file_costs_itself_alone_and_never_hangs(bench: Bench) -> None:

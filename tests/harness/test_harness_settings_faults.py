@@ -59,7 +59,7 @@ def test_a_program_that_can_be_found_is_right(write_system: Callable[..., Path],
         ('["plain"]', ["'plain' is in the folder, but not on PATH: write './plain'"]),
         ('["python", "sytem.py"]', ["'sytem.py' is not in the folder: put the script there, or fix its name"]),
         ('["sh", "../other/run.sh"]', ["'../other/run.sh' is not in the folder"]),
-        ('["nod", "x.js"]', ["'nod' is no program", "'x.js' is not in the folder"]),
+        ('["nod", "x.js"]', ["'nod' is not a program", "'x.js' is not in the folder"]),
     ],
 )
 def test_a_word_of_the_command_that_names_nothing_is_a_fault(
