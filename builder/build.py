@@ -1,4 +1,4 @@
-"""Building: the crawl and the derivation in one go, and the crawl store that remembers what it was made from."""
+"""Build a dataset: the crawl and the derivation in one go, with a crawl store that records its own inputs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def store_folder(out: Path) -> Path:
 
 
 def replay_file(out: Path, name: str) -> Path:
-    """Where a replay writes its report or its log: next to its dataset, since it does not change the store."""
+    """The path of a replay's report or log: next to its dataset, since a replay does not change the store."""
     return out.with_name(f"{out.name}.{name}")
 
 
@@ -72,7 +72,7 @@ def _check_names(config: BuildConfig) -> None:
 
 @contextmanager
 def _writing(place: Path) -> Iterator[None]:
-    """Give the system's errors on writing (a full disk, a broken one) the name of what was being written."""
+    """Name the file in the system's errors on writing (a full or broken disk)."""
     try:
         yield
     except OSError as error:
@@ -220,7 +220,7 @@ def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report:
 
 
 def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
-    """The engines, and what they search."""
+    """The engines, and the sources that they search."""
     with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
         chain = open_chain(config.search, config.fetch.user_agent)
         source = dict(chain.source()) if chain is not None else {}

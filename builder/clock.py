@@ -1,4 +1,4 @@
-"""Where "now" comes from in a build: the settings, SOURCE_DATE_EPOCH, a fixed instant, or the real clock."""
+"""The time of a build: from the settings, SOURCE_DATE_EPOCH, a fixed instant, or the real clock."""
 
 from __future__ import annotations
 

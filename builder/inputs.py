@@ -27,7 +27,7 @@ class Inputs:
 
 
 def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
-    """The inputs with another extractor (extraction is redone from what is stored), or made in another place."""
+    """The inputs with another extractor (extraction is redone from stored responses) or another executor."""
     values = to_plain(inputs.config)
     if extractor is not None:
         values["extract"]["extractor"] = extractor

@@ -1,4 +1,4 @@
-"""The dataset in the folder where a build writes: whether it may be replaced, and what is reported when it is."""
+"""The dataset in the folder where a build writes: whether it may be replaced, and a report when it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gold answers: their record, apart from all others, so that what talks to a system never imports it."""
+"""The gold answers: their record, in a separate module that code talking to a system never imports."""
 
 from __future__ import annotations
 

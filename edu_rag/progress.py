@@ -1,4 +1,4 @@
-"""Progress a person can watch, on stderr, and a build's log: one JSON line for what began, ended or went wrong."""
+"""Progress on stderr for people, and a build's log: one JSON line for each stage that began, ended or went wrong."""
 
 from __future__ import annotations
 

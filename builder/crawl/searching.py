@@ -96,7 +96,7 @@ def _answer_now(question: Question, store: CrawlStore, settings: SearchConfig) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """How many questions a run leaves without an answer, and what each engine that refused said last."""
+    """How many questions a run leaves without an answer, and each engine's last refusal."""
 
     n: int
     refusals: tuple[tuple[str, str], ...] = ()
@@ -104,7 +104,7 @@ class Left:
 
 @dataclass(slots=True, kw_only=True)
 class _Asking:
-    """One engine in this run: what it is asked with, what it has answered, and whether it is asked any more."""
+    """One engine in this run: its settings, its answers so far, and whether it is still in use."""
 
     engine: SearchEngine
     patience: Patience
@@ -207,7 +207,7 @@ def _search_one(question: Question, askings: Sequence[_Asking], store: CrawlStor
 
 
 def stop_where_unsearched(left: Left, n_questions: int, engine: str) -> None:
-    """Raise EngineError if questions are left unsearched: what was refused last, and how to go on."""
+    """Raise EngineError, with the last refusal and how to go on, if questions are left unsearched."""
     if not left.n:
         return
     told = [refusal if name == engine else f"{name} {refusal}" for name, refusal in left.refusals]

@@ -61,7 +61,7 @@ def change_lines(found: DatasetDiff) -> list[str]:
 
 
 def summary_of(found: DatasetDiff) -> list[str]:
-    """The section's lines for a diff: what it is against, why this step, and the changes."""
+    """The section's lines for a diff: the version compared with, the reason for this step, and the changes."""
     return [f"Against `{found.old_id}`: {WHY[found.step]}.", "", *change_lines(found)]
 
 

@@ -38,7 +38,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatPair:
-    """One line of an export. `supported`: is evidence for the gold known in what is shown of the pages?"""
+    """One line of an export. `supported`: do the shown parts of the pages hold evidence for the gold?"""
 
     kind: str
     split: str
@@ -50,7 +50,7 @@ class ChatPair:
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page with what comparing needs, made once: its text on one line in small letters, and its long words."""
+    """A page prepared once for comparisons: its text on one line in small letters, and its long words."""
 
     page: WebPage
     text: str

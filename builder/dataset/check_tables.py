@@ -12,7 +12,7 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit
 
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """A labelled span of a page, to be held against the page's text when it is read."""
+    """A labelled span of a page, to be compared with the page's text when it is read."""
 
     start: int
     end: int

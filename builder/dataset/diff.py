@@ -26,7 +26,7 @@ LABEL_FIELDS = frozenset({"lesson", "flags"})
 
 @dataclass(slots=True)
 class TableDiff:
-    """Rows of one table (all splits) by what became of them, with examples, and the fields that changed."""
+    """Rows of one table (all splits) by kind of change, with examples, and the fields that changed."""
 
     added: int = 0
     removed: int = 0
@@ -43,7 +43,7 @@ class TableDiff:
 
     @property
     def total(self) -> int:
-        """Rows that are not what they were."""
+        """The number of rows that differ."""
         return self.added + self.removed + self.changed
 
     def values(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _changed_fields(old: Any, new: Any) -> list[str]:
 
 
 class _Comparer:
-    """Compares groups of rows and adds what it sees to a DatasetDiff."""
+    """Compares groups of rows and adds the differences to a DatasetDiff."""
 
     def __init__(self, found: DatasetDiff) -> None:
         self._found = found

@@ -60,7 +60,7 @@ class TakedownPlan:
     n_out: int = 0
     """Hits at the named address or host that an earlier take-down took out."""
     n_repeats: int = 0
-    """Hits of the same questions that were dropped as repeats: one may have repeated what goes now."""
+    """Hits of the same questions that were dropped as repeats: one may have repeated a page that is removed now."""
     questions: set[str] = field(default_factory=set)
     sources: dict[str, Any] = field(default_factory=dict)
 

@@ -32,7 +32,7 @@ STORE_MARK = "config.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakedownRequest:
-    """One call of `edu-rag dataset takedown`: what to remove, why, when, and where the files are."""
+    """One call of `edu-rag dataset takedown`: the target, the reason, the time, and the paths."""
 
     folder: Path
     target: str
@@ -98,7 +98,7 @@ def _store_holds(store: Path, entry: TakeDown) -> bool:
 
 
 def _is_listed(store: Path | None, entry: TakeDown) -> bool:
-    """Whether the store's list already covers what is asked, itself or by its host."""
+    """Whether the store's list already covers the target, itself or by its host."""
     if store is None:
         return False
     url, host, sha256 = (entry.value if entry.kind == kind else "" for kind in ("url", "host", "sha256"))

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pebble import ProcessPool
 
 CPU_LIMIT_S = 5.0
-"""Processor time of a job, its retries included. Not wall time: what is kept must not depend on what else runs."""
+"""Processor time of a job, its retries included. Not wall time: the kept pages must not depend on other programs."""
 WALL_LIMIT_S = 60.0
 """For a job that waits instead of working."""
 MEMORY_BYTES = 384 << 20
 """The memory that a job may add to a prepared worker, whose own 100 to 130 MB fit in the rest of 512 MB."""
 WINDOW_PER_WORKER = 8
 JOBS_PER_WORKER = 2_000
-"""A worker is replaced after so many jobs, so that what a parser leaks does not add up."""
+"""A worker is replaced after this many jobs, so that memory leaks of parsers do not add up."""
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""
 

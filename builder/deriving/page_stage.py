@@ -171,7 +171,7 @@ def prepare(settings: PageSettings) -> None:
 
 
 def work(job: PageJob) -> PageResult:
-    """Run the loaded stage on one job: what a worker process does."""
+    """Run the loaded stage on one job, in a worker process."""
     if _STAGE is None:
         raise RuntimeError("the page stage was not prepared in this process")
     return _STAGE(job)

@@ -93,7 +93,7 @@ def size_category(n_rows: int) -> str:
 
 
 def _task_categories(stats: DatasetStats | None) -> list[str]:
-    """The Hub's names for what the questions ask: free text has no choices."""
+    """The Hub's names for the task of the questions: free text has no choices."""
     has_choices = stats is None or any(kind != "free_text" for kind, _ in stats.kinds)
     return ["question-answering", *(["multiple-choice"] if has_choices else [])]
 

@@ -51,7 +51,7 @@ def _height(n_rows: int) -> float:
 
 
 def plain(text: str) -> str:
-    """A string that came from outside as matplotlib shows it as it is: no line breaks, not long."""
+    """A string from outside, made safe so that matplotlib shows it unchanged: no line breaks, not long."""
     text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= 40 else text[:39] + "…"
 

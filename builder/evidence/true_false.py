@@ -1,4 +1,4 @@
-"""Method true-false-v1: a sentence bears on a true/false statement when it speaks of the same, and takes a side.
+"""Method true-false-v1: a sentence is evidence on a true/false statement if it has its subject and takes a side.
 
 The sentence is about the same subject if a sum reaches THRESHOLD: the weighted share of the statement's content words
 that it holds, plus COVER times the share of its own weight that these words make up. (Words are Snowball stems; a word
@@ -64,7 +64,7 @@ def _opposite(statement: frozenset[str], sentence: frozenset[str]) -> bool:
 
 
 def agrees(statement: str, sentence: str) -> bool | None:
-    """Whether a sentence about the same things says what the statement says; None if it takes no side."""
+    """Whether a sentence about the same things agrees with the statement; None if it takes no side."""
     ours = frozenset(english_stem(word) for word in words_of(statement))
     theirs = frozenset(english_stem(word) for word in words_of(sentence))
     numbers, found = set(_NUMBERS.findall(statement)), set(_NUMBERS.findall(sentence))

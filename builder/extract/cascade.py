@@ -58,7 +58,7 @@ class _Page:
 
     @cached_property
     def prepared_html(self) -> str:
-        """The prepared tree as HTML; the page's own where there is no tree, or one that lacks what is nested deeper."""
+        """The prepared tree as HTML; the page's own if there is no tree, or if the tree lacks deeply nested parts."""
         if self.prepared is None or not self.shape.may_nest:
             return self.html
         return html_of(self.prepared)

@@ -125,7 +125,7 @@ def _license(stated: _Stated, items: list[dict[str, Any]]) -> str | None:
 
 
 def _name(value: object) -> str | None:
-    """A stated author as one short line, or None for what is not a name."""
+    """A stated author as one short line, or None if it is not a name."""
     if not isinstance(value, str):
         return None
     name = _BY.sub("", " ".join(clean_text(value[: 4 * MAX_AUTHOR]).split())).strip(" ,;|")

@@ -47,7 +47,7 @@ class PageShape:
 
     @property
     def may_nest(self) -> bool:
-        """Whether tools may follow the nesting: resiliparse's time grows with depth, libxml2 drops what is deeper."""
+        """Whether tools may follow the nesting: resiliparse's time grows with depth, libxml2 drops deeper elements."""
         return self.may_parse and self.depth <= MAX_DEPTH
 
 

@@ -1,4 +1,4 @@
-"""A page as a tree, its title, and what every extractor's text is cleaned to."""
+"""A page as a tree, its title, and the cleaning of every extractor's text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def clean_text(text: str) -> str:
 
 @cache
 def xpath(path: str) -> Any:
-    """A compiled XPath: called with a tree, it gives what `tree.xpath` would, its strings as plain ones."""
+    """A compiled XPath: called with a tree, it returns the same as `tree.xpath`, with plain strings."""
     import lxml.etree
 
     return lxml.etree.XPath(path, smart_strings=False)

@@ -1,4 +1,4 @@
-"""Rewrite as plain text what extractors would falsify: powers, indices, formulas, captions, definitions.
+"""Rewrite as plain text the parts that extractors falsify: powers, indices, formulas, captions, definitions.
 
 Otherwise 3 x 10<sup>8</sup> becomes "108", CO<sub>2</sub> "CO 2" or "CO", and formulas and figure captions vanish.
 """

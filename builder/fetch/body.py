@@ -150,8 +150,8 @@ async def read_body(
 ) -> bytes:
     """The inflated body of at most `max_bytes`, read from at most `max_bytes` on the wire.
 
-    `grow` is awaited once, when the body turns out to be large. With `cut`, what is beyond `max_bytes` is left unread
-    and the whole lines before it are the body. Otherwise raises BodyError: `too_large` as soon as either
+    `grow` is awaited once, when the body turns out to be large. With `cut`, bytes beyond `max_bytes` are left unread
+    and the whole lines before them are the body. Otherwise raises BodyError: `too_large` as soon as either
     bound is crossed (a bomb is never inflated), `connection` where the compressed stream is cut or broken.
     """
     inflater = _inflater(headers.get("Content-Encoding", "").strip().lower())

@@ -238,7 +238,7 @@ async def crawl(
     validators: Mapping[str, Validators],
     lookup: Lookup,
 ) -> None:
-    """Fetch all the URLs. Raises an exception group of what the sink raised."""
+    """Fetch all the URLs. Raises an exception group of the sink's errors."""
     window = asyncio.Semaphore(max(settings.workers, min(_WINDOW, 4 * settings.workers)))
     async with _session(settings, hosts, lookup) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:
         visits = Crawl(session, settings, now, writer, validators, hosts)

@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309) read with protego: what it allows, how long it asks us to wait, what it says of machine use."""
+"""robots.txt (RFC 9309) read with protego: allowed URLs, the wait that it asks for, its signals about machine use."""
 
 from __future__ import annotations
 

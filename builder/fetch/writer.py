@@ -35,7 +35,7 @@ class Writer:
         self._thread.shutdown()
 
     async def write(self, got: Fetched) -> None:
-        """Return when the sink has taken the result. Raises what the sink raises."""
+        """Return when the sink has taken the result. Raises the sink's errors."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((got, done))
         if self._running is None:

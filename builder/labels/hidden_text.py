@@ -1,4 +1,4 @@
-"""Text that a page's markup hides from readers: what only machines see. Found in the tree, flagged against the text.
+"""Text that a page's markup hides from readers, so that only machines see it. Found in the tree, flagged in the text.
 
 Looked at: inline styles, the `hidden` attribute, and plain `.class`, `#id` and `tag` rules of the page's own <style>
 elements. Not looked at: linked style sheets and scripts. Text for screen readers (sr-only, MathJax's assistive
@@ -56,14 +56,14 @@ _WORD = re.compile(r"\w+")
 
 
 def hides(style: str) -> bool:
-    """Whether a CSS declaration block hides what it applies to."""
+    """Whether a CSS declaration block hides its elements."""
     if _HIDING.search(style):
         return True
     return _OVERFLOW.search(style) is not None and _NO_SIZE.search(style) is not None
 
 
 def _colour(value: str) -> str | None:
-    """Six hexadecimal digits, or None for what is not a plain colour."""
+    """Six hexadecimal digits, or None if it is not a plain colour."""
     value = value.strip().lower()
     if match := _RGB.match(value):
         return "".join(f"{min(255, int(part)):02x}" for part in match.groups())
@@ -192,7 +192,7 @@ def _hidden_elements(tree: Any) -> list[Any]:
 
 
 def _visible_text(tree: Any, hidden: list[Any]) -> str:
-    """The text of a tree apart from its hidden and unread elements; what follows those is text again."""
+    """The text of a tree apart from its hidden and unread elements; text after those elements is kept."""
     skipped: set[Any] = set()
     for element in [*hidden, *tree.iter(*_UNREAD)]:
         skipped.update(element.iter())

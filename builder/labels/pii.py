@@ -126,7 +126,7 @@ _RULES: tuple[tuple[re.Pattern[str], re.Pattern[str], str, Callable[[str], bool]
 def mask(text: str) -> tuple[str, int]:
     """The text with personal data replaced by `[EMAIL]`, `[IBAN]`, `[CARD]`, `[SSN]`, `[IP]`, `[PHONE]`; and how many.
 
-    Masking what is masked changes nothing.
+    Masking a masked text changes nothing.
     """
     n_masked = 0
     for hint, pattern, token, accepts in _RULES:

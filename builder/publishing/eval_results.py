@@ -38,7 +38,7 @@ _BENCHMARK = re.compile(r"(?P<release>[^=]+)=(?P<repo>[^@=\s]+/[^@=\s]+?)(?:@(?P
 
 
 class Benchmark(NamedTuple):
-    """Where one version of a dataset is on the Hub; `sha` is the commit, if it was named."""
+    """One version of a dataset on the Hub: its repository, and the commit `sha` if it was named."""
 
     release: Release
     repo: str

@@ -61,7 +61,7 @@ class PushPlan:
 
 @contextmanager
 def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple[Path, PushPlan]]:
-    """A folder of exactly what would be published, and the plan. Raises ConfigError for a split that does not exist."""
+    """A folder of exactly the files to publish, and the plan. Raises ConfigError for a split that does not exist."""
     unknown = sorted(set(hidden) - set(dataset.splits()))
     if unknown:
         raise ConfigError("--hidden", f"no split {unknown[0]!r}", f"choose from {', '.join(dataset.splits())}")
@@ -107,7 +107,7 @@ def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Seque
 
 
 def _retold(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden: Sequence[str]) -> Manifest:
-    """The manifest, with card, plots and metadata that count what is published, not what stays at home."""
+    """The manifest, with card, plots and metadata that count published rows only."""
     tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
     sources = published_sources(before.sources, dataset_stats(folder, tables), hidden)
     documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, tables)

@@ -1,4 +1,4 @@
-"""Publishing results to a Hugging Face Hub: one commit or none, on top of what was seen, verified by reading back.
+"""Publish results to a Hugging Face Hub: one commit or none, on top of the revision read, verified by reading back.
 
 The Hub takes a commit whole or not at all, and retries of single requests are its library's. A commit names the
 revision that it was compared with, so that two publishers at once cannot mix their files.

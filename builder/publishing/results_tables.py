@@ -51,7 +51,7 @@ class PublishRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenResults:
-    """A folder of exactly what would be published: its files, and what a person should know before."""
+    """A folder of exactly the files to publish: the files, and remarks that a person should read before."""
 
     repo: str
     entries: Sequence[ResultEntry]
@@ -62,7 +62,7 @@ class WrittenResults:
 
     @property
     def message(self) -> str:
-        """The commit's message: what these results are."""
+        """The commit's message, which describes the results."""
         systems = len({entry.slug for entry in self.entries})
         named = sorted({f"{entry.dataset_id.name} {entry.dataset_id.version}" for entry in self.entries})
         more = " …" if len(named) > MAX_NAMED else ""
@@ -119,7 +119,7 @@ class _Writer:
         return made
 
     def add(self, entry: ResultEntry) -> str:
-        """The rows of one entry; returns what became of its predictions."""
+        """The rows of one entry; returns the fate of its predictions."""
         import pyarrow as pa
 
         card = read_card(entry.path)
@@ -208,7 +208,7 @@ def make_empty(folder: Path, option: str) -> None:
 
 @contextmanager
 def written(asked: PublishRequest, out: Path | None) -> Iterator[tuple[Path, WrittenResults]]:
-    """A folder of exactly what would be published, and what it holds; kept as `out` where that is named."""
+    """A folder of exactly the files to publish, and its description; kept as `out` if that is given."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="edu-rag-results-") as scratch:
             yield Path(scratch), write_results(Path(scratch), asked)

@@ -1,4 +1,4 @@
-"""From scorecards and predictions to rows: what is published of either, and what is not."""
+"""Make rows from scorecards and predictions, with only the fields that may be published."""
 
 from __future__ import annotations
 
@@ -126,11 +126,11 @@ def _passages(per_row: Sequence[Sequence[Passage]]) -> pa.Array:
 def prediction_table(
     entry: ResultEntry, card: ScoreCard, ids: Ids | None, *, responses: bool
 ) -> tuple[pa.Table | None, Cut]:
-    """The rows of one scorecard's predictions in order of question id, and what was cut; None if there are none.
+    """The rows of one scorecard's predictions in order of question id, and the cuts; None if there are no rows.
 
     With ids, one row for every question of the exam, those without a prediction as `absent`, each with its outcome.
-    Without ids the outcome stays empty; and of a sample nothing is published, since which lines belong to it is not
-    known. Raises DataError.
+    Without ids the outcome stays empty; and nothing is published of a sample, since its lines are not known. Raises
+    DataError.
     """
     if entry.predictions is None or (ids is None and entry.sample is not None):
         return None, Cut()

@@ -99,7 +99,7 @@ def _relabel(choices: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
 def _gold_letter(choices: Mapping[str, str], moved: Mapping[str, str], answer: str) -> tuple[str, bool]:
     """The gold's letter after re-lettering, and whether it was found by the text of its choice.
 
-    Only a letter that the file gives is one: a gold "b" of choices a, c, d must not become what is b afterwards.
+    Only letters that occur in the file count: a gold "b" of choices a, c, d must not become the new choice b.
     """
     letter = moved.get(_bare(answer))
     if letter == "":
@@ -249,7 +249,7 @@ def read_files(paths: Sequence[Path], split: str | None) -> QuestionReading:
 
 
 def _refuse_faults(reading: QuestionReading, paths: Sequence[Path]) -> None:
-    """Raise what is wrong with the files, all at once; of very many faults the first MAX_FAULTS."""
+    """Raise the faults of the files, all at once; of very many faults the first MAX_FAULTS."""
     faults = list(reading.faults[:MAX_FAULTS])
     if len(reading.faults) > MAX_FAULTS:
         faults.append(DataError(paths[0], f"… and {len(reading.faults) - MAX_FAULTS} more faults", "fix these first"))

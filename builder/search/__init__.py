@@ -35,7 +35,7 @@ class SearchEngine(Protocol):
 
 
 ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
-"""The pure half of an engine: its stored responses to one query -> the best n URLs, or what they say instead."""
+"""The pure half of an engine: its stored responses to one query -> the best n URLs, or the reason for having none."""
 
 
 def _folder(config: SearchConfig, user_agent: str) -> SearchEngine:

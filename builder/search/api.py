@@ -65,7 +65,7 @@ def refusal_of(raw: RawResponse, remedy: str = "") -> PageRead | None:
 
 
 def decoded(raw: RawResponse, shape: type[T]) -> T | PageRead:
-    """The JSON of a response as `shape`, or the failure that says what it is instead."""
+    """The JSON of a response as `shape`, or a failure that names its real content."""
     if raw.body.lstrip()[:1] == b"<":
         return PageRead(state="failed", reason="HTML instead of JSON")
     try:
@@ -77,7 +77,7 @@ def decoded(raw: RawResponse, shape: type[T]) -> T | PageRead:
 
 
 def web_urls(urls: Sequence[str]) -> tuple[str, ...]:
-    """Those that are http(s) addresses, in order; what else an engine returns is not a page."""
+    """The URLs that are http(s) addresses, in order; an engine's other results are not pages."""
     return tuple(url for url in urls if url.startswith(("http://", "https://")))
 
 
@@ -141,5 +141,5 @@ class ApiEngine:
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:
-        """Nothing beyond the settings: what the engine searched is its own."""
+        """Nothing beyond the settings: only the engine knows its index."""
         return {}

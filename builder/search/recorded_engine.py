@@ -1,4 +1,4 @@
-"""The `recorded` engine: what another engine said once, from a crawl store's raw responses or from a JSONL file."""
+"""The `recorded` engine: another engine's earlier answers, from a crawl store's raw responses or from a JSONL file."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Language = Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")]
 
 NO_ENGINE = "none"
 _OFFLINE_ENGINES = frozenset({"folder", "zim", "crag", NO_ENGINE})
-"""Engines that need no network at all, neither for searching nor for fetching what they found. `recorded` is not one:
+"""Engines that need no network at all, neither for searching nor for fetching their hits. `recorded` is not one:
 the pages that it lists are fetched from the web of today."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -73,7 +73,7 @@ class FolderConfig:
     warcs: tuple[str, ...] = ()
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"hosts": dict(self.hosts)}
 
 
@@ -85,7 +85,7 @@ class ZimConfig:
     hosts: Mapping[str, str] = field(default_factory=dict)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"hosts": dict(self.hosts)}
 
 
@@ -101,7 +101,7 @@ class GoogleConfig(WebEngineConfig):
         _check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"base_url": self.base_url, "language": self.language}
 
 
@@ -121,7 +121,7 @@ class SearxngConfig(WebEngineConfig):
         _check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         lists = {"categories": list(self.categories), "backends": list(self.backends)}
         return {"base_url": self.base_url, "language": self.language} | lists
 
@@ -143,7 +143,7 @@ class BraveConfig(WebEngineConfig):
             raise RecordError("base_url", "the key may travel over https:// only")
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {
             "base_url": self.base_url,
             "country": self.country,
@@ -166,7 +166,7 @@ class WikipediaConfig(WebEngineConfig):
         _check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"base_url": self.base_url, "match": self.match}
 
 
@@ -188,7 +188,7 @@ class RecordedConfig:
             raise RecordError("store", "store and engine belong together; give both")
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found; what the recording holds is hashed in the engine's source."""
+        """The settings that change the results; the recording's content is hashed in the engine's source."""
         return {"engine": self.engine}
 
 
@@ -199,7 +199,7 @@ class CragConfig:
     files: tuple[str, ...] = ()
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found: none; the files are hashed in the engine's source."""
+        """The settings that change the results: none; the files are hashed in the engine's source."""
         return {}
 
 
@@ -243,7 +243,7 @@ class SearchConfig:
         return engines_of(self.engine)
 
     def of_results(self) -> dict[str, Any]:
-        """The engines' settings that change what is found: flat for one engine, by engine for a chain."""
+        """The engines' settings that change the results: flat for one engine, by engine for a chain."""
         chosen = {name: getattr(self, name).of_results() for name in self.chain if name in _SECTIONS}
         if len(self.chain) == 1:
             return dict(chosen.get(self.chain[0], {}))

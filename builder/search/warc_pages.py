@@ -1,4 +1,4 @@
-"""WARC files as web sites: which URLs they hold a response for, what it says, and how it is answered again."""
+"""WARC files as web sites: the URLs that they hold a response for, its content, and how it is served again."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class ZimSite:
 
 
 def host_of_file(path: Path, hosts: Mapping[str, str]) -> str:
-    """A ZIM file's host name: what the settings say for its name, or its name made a host's, under `.zim`."""
+    """A ZIM file's host name: the one that the settings give, or one made from its file name, under `.zim`."""
     if path.name in hosts:
         return checked_host(hosts[path.name], path, "[search.zim.hosts]")
     stem = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50].strip("-")
@@ -136,7 +136,7 @@ class ZimEngine:
 
     @classmethod
     def open(cls, config: ZimConfig) -> ZimEngine:
-        """Open the files that the settings name. Raises ConfigError for what cannot be searched or served."""
+        """Open the files that the settings name. Raises ConfigError for a file that cannot be searched or served."""
         if not config.files:
             raise ConfigError("engine zim", "has no ZIM file", "name some under [search.zim] files")
         sites: dict[str, Path] = {}
@@ -167,5 +167,5 @@ class ZimEngine:
             yield {site.host: ("127.0.0.1", port) for site in self._sites}
 
     def source(self) -> Mapping[str, Any]:
-        """The files by host: their ids, checksums and what they say about themselves."""
+        """The files by host: their ids, checksums and metadata."""
         return {"archives": {site.host: site.source() for site in self._sites}}

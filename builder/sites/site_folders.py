@@ -74,11 +74,11 @@ class Site:
                 yield f"http://{self.host}/{quote(place, safe='/=&~:+,;@', errors='surrogateescape')}", path
 
     def url(self, path: str) -> str:
-        """The URL of a path as site.toml writes it: percent signs and a query stay what they are."""
+        """The URL of a path as site.toml writes it: percent signs and a query are not changed."""
         return f"http://{self.host}{quote(path, safe='/?=&%~:+,;@')}"
 
     def sha256(self) -> str:
-        """A hash over every file's name and bytes: what the site was when it was searched."""
+        """A hash over every file's name and bytes: it identifies the site that was searched."""
         digest = hashlib.sha256()
         files = (path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
         for name, path in sorted((path.relative_to(self.folder).as_posix(), path) for path in files):
@@ -160,7 +160,7 @@ def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
     """Every folder under `root` as a site, sorted by host.
 
     Raises ConfigError if there is none, two share a host, or a folder holds sites instead of being one.
-    The host is, in this order: what `hosts` says for the folder's name, the folder's CNAME file, the folder's name.
+    The host is, in this order: the one in `hosts` for the folder's name, the folder's CNAME file, the folder's name.
     """
     if not root.is_dir():
         raise ConfigError(root, "no such folder of web sites", "give one with --sites")

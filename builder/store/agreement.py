@@ -18,7 +18,7 @@ def _records(warc: WarcFile, start: int = 0) -> Iterator[Record]:
 
 
 def refuse_lost_index(folder: Path, warc: WarcFile, what: str) -> None:
-    """Raise DataError if an index that is not there has had rows: a new one would hide what was crawled."""
+    """Raise DataError if a missing index has had rows: a new one would hide the crawled data."""
     kinds = set()
     for record in _records(warc):
         if record.kind == "metadata":

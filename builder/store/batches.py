@@ -1,6 +1,6 @@
 """A batch: the rows that one commit brings to the index, as a metadata record of the WARC file.
 
-The index is what comes out when all batches are read in order, so it can always be made again.
+Reading all batches in order gives the index, so it can always be made again.
 """
 
 from __future__ import annotations

@@ -45,6 +45,6 @@ def index_fault(path: Path, error: Exception) -> DataError:
 
 
 def file_fault(path: Path, error: OSError, verb: str) -> DataError:
-    """The error for what the system said to reading or writing a file; `verb` is `read` or `written`."""
+    """The error for the system's error on reading or writing a file; `verb` is `read` or `written`."""
     remedy = MAKE_ROOM if error.errno in _NO_ROOM else _CHECK
     return DataError(error.filename or path, f"cannot be {verb}: {error.strerror or error}", remedy)

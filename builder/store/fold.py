@@ -1,4 +1,4 @@
-"""Making index rows from the records of a WARC file: all of them, or those behind what an index knows."""
+"""Make index rows from the records of a WARC file: from all of them, or from those that an index lacks."""
 
 from __future__ import annotations
 

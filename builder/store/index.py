@@ -73,7 +73,7 @@ FETCH_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One row of `searches`: what an engine said to one question, and in which round of the crawl."""
+    """One row of `searches`: an engine's answer to one question, and the round of the crawl."""
 
     question_id: str
     query: str

@@ -46,7 +46,7 @@ def _is_held(lock: IO[str], path: Path) -> bool:
 
 
 def _old(folder: Path) -> Path:
-    """Where a store that is being forgotten waits for its end."""
+    """The temporary name of a store that is being deleted."""
     return folder.with_name(f".{folder.name}.old")
 
 

@@ -92,7 +92,7 @@ class StoreReader:
         self._opened.close()
 
     def _settle(self) -> None:
-        """Bring to the index what is not there yet; a reader has nothing to bring."""
+        """Add missing rows to the index; a reader has none to add."""
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._turn:
@@ -165,7 +165,7 @@ class StoreReader:
         return (fetch for rows in chunks for fetch in self._records(fetch_of, rows))
 
     def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
-        """Body and HTTP charset of a kept fetch. Raises DataError if the record is not what the row says."""
+        """Body and HTTP charset of a kept fetch. Raises DataError if the record does not match the row."""
         if fetch.offset is None or fetch.length is None:
             raise DataError(self.folder, f"{fetch.url} has no stored response")
         path = self.folder / WARC_FILE

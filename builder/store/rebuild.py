@@ -62,7 +62,7 @@ class Rebuilt:
 
 
 def rebuild_index(folder: Path) -> Rebuilt:
-    """Make the index from the WARC file, keep the old one under another name, and return what was found.
+    """Make the index from the WARC file, keep the old one under another name, and return the counts.
 
     The new index is written under a temporary name, synced and renamed. The WARC file does not change. Raises DataError
     if there is no WARC file, if it is of a version that kept no rows, if the index holds rows that it does not hold, or

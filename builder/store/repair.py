@@ -52,7 +52,7 @@ class Opened:
 
 
 def keep_damaged(warc: WarcFile, end: int) -> Path:
-    """Move what is behind a byte to a new file, synced before the WARC file is cut; return its path."""
+    """Move the bytes after `end` to a new file, synced before the WARC file is cut; return its path."""
     name, number = f"responses.damaged-{end}", 1
     while (path := warc.path.with_name(f"{name}-{number}")).exists():
         number += 1
@@ -147,7 +147,7 @@ class Repair:
         return end
 
     def _take(self, fold: Fold, start: int) -> None:
-        """Take the records behind `start`; move what is damaged at the end away."""
+        """Take the records behind `start`; move damaged data at the end away."""
         end = start
         for item in scan(self._warc, start):
             if isinstance(item, Record):

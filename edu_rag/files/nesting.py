@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_DEPTH = 32
-"""Far above any record of ours, far below what exhausts the parser's stack."""
+"""Far deeper than any record of ours, far less than exhausts the parser's stack."""
 _BRACKETS = b'"[]{}'
 _REST = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 _STRING = re.compile(rb'"[^"]*"?')

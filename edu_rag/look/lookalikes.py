@@ -127,7 +127,7 @@ def _one_edit(a: str, b: str) -> bool:
 
 
 def resembles(a: str, b: str) -> bool:
-    """Whether two names that are not the same may be taken for one another. Symmetric; no name resembles itself."""
+    """Whether two different names may be mistaken for one another. Symmetric; no name resembles itself."""
     if name_key(a) == name_key(b):
         return False
     ours, theirs = skeletons(a), skeletons(b)
@@ -145,7 +145,7 @@ def _digits(name: str) -> str:
 
 
 def _places(name: str) -> Iterator[str]:
-    """Where a name is filed: names that resemble one another share a place at least."""
+    """The index keys of a name: names that resemble one another share at least one."""
     for skeleton in skeletons(name):
         yield skeleton
         for at in range(len(skeleton) if len(skeleton) >= MIN_TYPO else 0):

@@ -45,7 +45,7 @@ def svg_of(
     layout: Literal["constrained"] | None = None,
     title: str | None = None,
 ) -> bytes:
-    """One figure: `paint` gets it empty. The bytes depend on what is painted, never on a person's own settings."""
+    """One figure: `paint` gets it empty. The bytes depend on the painting alone, never on a user's settings."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
