@@ -1,4 +1,4 @@
-"""Abstention: when a system says "I don't know" instead of an answer that it is not sure of.
+"""Abstention: answer "I don't know" instead of an answer that the system is not sure of.
 
 Three ways, which can be combined: by instruction (the prompt allows it: style `abstain` of baselines.generate), by
 likelihood (`by_confidence` here; by the margin between the first two choices: `likeliest` of baselines.generate), by

@@ -118,7 +118,7 @@ def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] 
 
 
 def system(path: str | Path = "submission.toml") -> System:
-    """The system that a submission.toml describes in its table [parts]; what is wrong with it ends the process."""
+    """The system that a submission.toml describes in its table [parts]; faults are printed and end the process."""
     try:
         return assemble(read_recipe(Path(path)))
     except EduRagError as error:  # a team reads one line in the log, not a traceback through our house

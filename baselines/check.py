@@ -49,7 +49,7 @@ def _model_faults(choice: ModelChoice) -> Iterator[EduRagError]:
 
 
 def _settings_of(kind: Kind, choice: Choice, faults: list[EduRagError]) -> Mapping[str, Any]:
-    """A part's settings as it wants them; what is wrong with them is added to `faults`."""
+    """A part's settings in the types that it expects; their faults are added to `faults`."""
     try:
         return factory_of(kind, *name_and_settings(f"parts.{kind}", choice))[1]
     except FaultsError as error:
@@ -81,7 +81,7 @@ def faults_of(recipe: Recipe) -> list[EduRagError]:
 
 
 def check(recipe: Recipe) -> None:
-    """Raise what is wrong with a recipe: the fault itself where there is one, else FaultsError with all."""
+    """Raise the faults of a recipe: a single fault as itself, several as FaultsError."""
     faults = faults_of(recipe)
     if len(faults) > 1:
         raise FaultsError(faults)

@@ -1,4 +1,4 @@
-"""Where the weights of language models are found: a folder of files, an installed package, or the hub."""
+"""Find the weights of language models: in a folder of files, in an installed package, or on the hub."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KNOWN = {
 
 
 def device() -> str:
-    """Where models compute: $EDU_RAG_DEVICE as PyTorch names it (`cuda`), or `cpu`; another one may flip an answer."""
+    """The device of models: $EDU_RAG_DEVICE as PyTorch names it (`cuda`), or `cpu`; another one may flip an answer."""
     return os.environ.get(DEVICE_VARIABLE) or "cpu"
 
 

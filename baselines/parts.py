@@ -37,7 +37,7 @@ class Chunk(Protocol):
 
 
 class Rank(Protocol):
-    """Ranks texts for a query: what a retriever and a reranker both do."""
+    """Ranks texts for a query: the task of both a retriever and a reranker."""
 
     def __call__(self, query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         """The `k` best texts (all, where there are fewer), best first; ties go to the smaller place."""
@@ -84,7 +84,7 @@ class Graph(Protocol):
 
 
 Relation = Literal["yes", "no", "not_related"]
-"""Huo et al., section 2.3: the passage supports the answer, speaks against it, or says nothing on it."""
+"""Huo et al., section 2.3: the passage supports the answer, contradicts it, or says nothing about it."""
 
 
 class Check(NamedTuple):
@@ -101,7 +101,7 @@ class Check(NamedTuple):
 
 
 class Verify(Protocol):
-    """Checks an answer against what is retrieved for question + answer."""
+    """Checks an answer against passages retrieved for question + answer."""
 
     def __call__(self, question: SystemQuestion, answer: str) -> Check:
         """`answer` is a label of the question's choices, or a text for free_text questions."""
@@ -203,8 +203,8 @@ def factory_of(kind: Kind, name: str, settings: Mapping[str, Any]) -> tuple[Call
 def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[str, Any] | None = None) -> Any:
     """The part of this kind and name with these settings.
 
-    `given` holds what the system already has (a language model, say): a factory gets those of its parameters that the
-    settings leave out. Raises ConfigError as `factory_of` does, or where a setting is missing.
+    `given` holds objects that the system already has (a language model, say): a factory gets those of its parameters
+    that the settings leave out. Raises ConfigError as `factory_of` does, or if a setting is missing.
     """
     factory, plain = factory_of(kind, name, settings)
     wanted = inspect.signature(factory).parameters

@@ -38,7 +38,7 @@ def limit(values: Sequence[float], percentile: float) -> float:
 def splits(values: Sequence[float], threshold: float, buffer: int) -> list[tuple[int, int]]:
     """Chunks as (first, end) of len(values) + 1 sentences: a new one where a dissimilarity is over `threshold`.
 
-    A split comes only after at least `buffer` sentences of its chunk; what is left at the end may be fewer.
+    A split comes only after at least `buffer` sentences of its chunk; the last chunk may have fewer.
     """
     found, first = [], 0
     for place, value in enumerate(values, 1):

@@ -57,7 +57,7 @@ def windows(tokens: int = 512, overlap: int = 200) -> Chunk:
     """The chunker of windows of at most `tokens` tokens, each repeating at most `overlap` of the one before.
 
     A sentence longer than `tokens` is one window: sentences are never cut. The defaults are HyPA-RAG's. The
-    paper does not say what a token is (ours: n_tokens, of any model's), nor how sentences count towards the overlap
+    paper does not define a token (ours: n_tokens, of any model's), nor how sentences count towards the overlap
     (ours: only whole ones, so that it is at most `overlap`, often less). Raises ConfigError unless overlap < tokens.
     """
     if tokens < 1:

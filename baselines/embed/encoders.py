@@ -1,4 +1,4 @@
-"""Where the weights of sentence encoders are found: in an installed package, among the models, or on the hub."""
+"""Find the weights of sentence encoders: in an installed package, among the models, or on the hub."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """Write a file to be shared: what it holds already, and these. Returns how many vectors it holds then.
+    """Add these vectors to a shared file. Returns how many vectors it holds then.
 
     It is written under a temporary name and renamed, so that a run that reads the old one can continue. Raises
     DataError where it cannot be written.

@@ -1,8 +1,8 @@
-"""The graph parts of a recipe: triplets by rules, or by a language model, that a question's keywords lead to.
+"""The graph parts of a recipe: triplets by rules or by a language model, found by a question's keywords.
 
 HyPA-RAG builds one graph of its whole corpus ahead of time. Here each question has its own pages, of a book chapter
 each, and they are first seen when it is asked: so its graph is made of a bounded number of their sentences, those of
-the retrieved passages and those that hold a keyword, and what was read once is remembered.
+the retrieved passages and those that hold a keyword; triplets of a sentence are kept for later questions.
 """
 
 from __future__ import annotations

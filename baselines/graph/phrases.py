@@ -1,4 +1,4 @@
-"""Entities of a parsed sentence: a noun with what says which one is meant, without articles."""
+"""Entities of a parsed sentence: a noun with the words that specify it, without articles."""
 
 from __future__ import annotations
 

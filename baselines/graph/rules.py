@@ -53,7 +53,7 @@ def _own(verb: Token) -> _Subjects | None:
 
 
 def _subjects(verb: Token) -> _Subjects:
-    """Whom the verb speaks of: its own subject, or the one it shares (each step goes up the tree, so it ends)."""
+    """The subjects of a verb: its own, or the one it shares (each step goes up the tree, so it ends)."""
     own = _own(verb)
     if own is not None:
         return own

@@ -58,12 +58,12 @@ def _chat(name: str, values: Mapping[str, str]) -> str:
 
 
 def is_meta(text: str) -> bool:
-    """Whether a choice speaks of other choices ("all of the above"): it must keep its place."""
+    """Whether a choice refers to other choices ("all of the above"): it must keep its place."""
     return _NAMES_LETTERS.search(text.casefold()) is not None
 
 
 def other_order(texts: Sequence[str]) -> list[int]:
-    """A second order of the choices: the plain ones reversed among their places, those that speak of others stay.
+    """A second order of the choices: the plain ones reversed among their places, those that refer to others stay.
 
     The result's i-th entry is the place of the choice that is shown i-th.
     """

@@ -57,7 +57,7 @@ def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
     """The reranker that scores `[CLS] query [SEP] text [SEP]` with a cross-encoder of one output (section 4.5).
 
     Scores are logits, about -11 … +10 for the paper's model. A pair longer than `max_tokens` is cut: the paper does not
-    say where; 512 is what its model can read. Raises SubmissionError if the weights are not found.
+    say where; 512 is its model's limit. Raises SubmissionError if the weights are not found.
     """
     model = _load(encoder, max_tokens)
 

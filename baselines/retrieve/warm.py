@@ -27,7 +27,7 @@ from edu_rag.safe_path import leave_out_current_folder
 from edu_rag.serve import SystemPage, SystemQuestion
 
 AT_ONCE = 256
-"""Texts a step: what a break may cost."""
+"""Texts a step: the most work that an interruption can lose."""
 
 
 def choice_of(text: str) -> Choice:

@@ -1,7 +1,7 @@
 """Huo et al.'s self-check: the model compares its answer with the passage retrieved for question + answer (section 2).
 
 Steps (section 2): collect the answer; put it behind the question; retrieve the best passage for both; ask the same
-model whether answer and passage agree: Yes, No or Not Related. Where the paper is silent, this is what we chose:
+model whether answer and passage agree: Yes, No or Not Related. Where the paper is silent, we chose:
 
 - How question and answer are combined: one after the other, with a space. The answer of a multiple-choice question is
   the text of the choice, not its letter, since no passage holds a letter.

@@ -59,7 +59,7 @@ def without_table_rules(text: str) -> str:
 
 
 def drop_unread(tree: Any) -> None:
-    """Remove elements that no tool reads but each would copy and search several times: style sheets, drawings, links."""
+    """Remove elements that no tool reads but each copies and searches several times: style sheets, drawings, links."""
     import lxml.etree
 
     lxml.etree.strip_elements(tree, "style", "svg", "link", with_tail=False)

@@ -80,7 +80,7 @@ def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None 
 
 
 def reruns_option(command: F) -> F:
-    """`--reruns FILE`: who vouches for predictions."""
+    """`--reruns FILE`: the maintainers' records of verified predictions."""
     return click.option(
         "--reruns",
         type=PATH,

@@ -1,4 +1,4 @@
-"""`edu-rag power`: how many questions does a difference need, and what can so many questions find?"""
+"""`edu-rag power`: how many questions does a difference need, and which difference can n questions find?"""
 
 from __future__ import annotations
 

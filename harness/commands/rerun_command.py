@@ -1,4 +1,4 @@
-"""`edu-rag rerun`: a submitted system run again, and held against its predictions."""
+"""`edu-rag rerun`: run a submitted system again, and compare the answers with its predictions."""
 
 from __future__ import annotations
 

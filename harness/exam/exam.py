@@ -1,4 +1,4 @@
-"""An exam: the questions of a split or of a sample of it, their gold, and fingerprints of what is asked."""
+"""An exam: the questions of a split or of a sample of it, their gold, and fingerprints of both."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ def without_pages(exam: Exam) -> Exam:
 
 
 def fingerprints(exam: Exam) -> dict[str, str]:
-    """SHA-256 of what is asked, by part, over JSON with sorted keys: two results with the same ones may be compared.
+    """SHA-256 of the exam, by part, over JSON with sorted keys: two results with the same ones may be compared.
 
-    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags and what the pages
-    offer: all that only slices, retrieval and attribution depend on).
+    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags, pages and
+    evidence:
+    everything that only slices, retrieval and attribution depend on).
     """
     ids = [question.question_id for question in exam.questions]
     offered = [_listed(value) for value in exam.support]

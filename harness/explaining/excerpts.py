@@ -1,4 +1,4 @@
-"""Passages in their context: what was cited and what is evidence, marked inside a bounded piece of a page's text."""
+"""Passages in their context: citations and evidence, marked inside a bounded piece of a page's text."""
 
 from __future__ import annotations
 

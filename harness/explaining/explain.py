@@ -24,7 +24,7 @@ MAX_CITED = 100
 
 
 class Marked(NamedTuple):
-    """A passage with what is marked in it: spans of evidence (in the page's offsets), and whether it holds a leak.
+    """A passage with its marks: spans of evidence (in the page's offsets), and whether it holds a leak.
 
     `rank` is its place among the cited, from 1, or None for evidence that was not cited; `page` is None if the
     dataset lacks it, `text` is None if the passage reaches beyond the page.

@@ -44,7 +44,7 @@ class ShownAnswer(NamedTuple):
 def read_sources(
     dataset: Dataset, split: str, support: Support, question_ids: Collection[str], cited: Iterable[Passage]
 ) -> AnswerSources:
-    """Read what the telling of these questions needs, and no other page: a large split has a gigabyte of them."""
+    """Read the pages and labels of these questions, and no others: a large split has a gigabyte of pages."""
     leaks: dict[str, list[Leak]] = {}
     for leak in dataset.records("leaks", split, Leak):
         if leak.question_id in question_ids:

@@ -33,7 +33,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
     answer: str
 
     def is_of(self, question: str, gold: Sequence[str], answer: str) -> bool:
-        """Whether what a reader of the file sees is what the key stands for: a line cannot show another answer."""
+        """Whether the texts that a reader of the file sees belong to the key: a line cannot show another answer."""
         return (self.question, self.gold, self.answer) == (question, list(gold), answer)
 
 

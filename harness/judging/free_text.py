@@ -1,4 +1,4 @@
-"""Free text held against its accepted texts: the rules that need no judge (`free-text-v1`), and what a judge is."""
+"""Grade free text against accepted texts: the rules that need no judge (`free-text-v1`), and a judge's interface."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FreeTextJudge(Protocol):
     """A judge: decides whether a free-text answer is right."""
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """The grade of an answer to a question, held against the accepted texts. Never raises for what they hold."""
+        """Grade an answer to a question against the accepted texts. Never raises because of their content."""
         ...
 
     def facts(self) -> Mapping[str, Any]:
@@ -164,7 +164,7 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
 
 
 class Rules:
-    """The rules as a judge: they grade what is exact, and leave the rest."""
+    """The rules as a judge: they grade exact cases, and leave the rest."""
 
     name = "rules"
 

@@ -1,4 +1,4 @@
-"""How a split is graded: which rules, which judge of free text, and what the scorecard says of both."""
+"""The grading of a split: its rules, its judge of free text, and their names on the scorecard."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def open_grading(rules: str, judge: str, cache: Path | None = None) -> Grading:
 
 
 class Tally:
-    """A judge that counts which judge spoke and what was said."""
+    """A judge that counts the outcomes of each judge."""
 
     def __init__(self, judge: FreeTextJudge) -> None:
         self._judge = judge

@@ -1,4 +1,4 @@
-"""A judge held against human verdicts: agreement, Cohen's kappa with its interval, precision and recall of `correct`.
+"""A judge compared with people: agreement, Cohen's kappa with its interval, precision and recall of `correct`.
 
 Human verdicts are JSON lines: `question`, `gold` (texts), `answer`, `system` (several joined by `+`), `human` (true,
 false, or null where people called the question improper: left out), `set`.
@@ -241,9 +241,9 @@ def audit(
     seed: int = 0,
     told: Callable[[Grade], None] = lambda grade: None,
 ) -> JudgeAudit:
-    """Grade the answers (or a seeded sample of them) and hold the grades against people's.
+    """Grade the answers (or a seeded sample of them) and compare the grades with people's.
 
-    `told` is called with each grade as it comes. Raises ConfigError for a sample larger than what there is.
+    `told` is called with each grade as it comes. Raises ConfigError for a sample larger than the number of answers.
     """
     everything = list(verdicts)
     proper = sorted((v for v in everything if v.human is not None), key=lambda v: _place(v, seed))

@@ -1,4 +1,4 @@
-"""One question's verdict: what was predicted, held against the gold answer, is one of five outcomes."""
+"""One question's verdict: the prediction, compared with the gold answer, gives one of five outcomes."""
 
 from __future__ import annotations
 

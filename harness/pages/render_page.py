@@ -38,7 +38,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def delta(value: float, decimals: int = 3) -> str:
-    """A difference with its sign, a true minus; what rounds to zero carries none."""
+    """A difference with its sign, a true minus; one that rounds to zero carries none."""
     text = f"{value:+,.{decimals}f}"
     return text.replace("-", "−") if float(text.replace(",", "")) else text[1:]
 

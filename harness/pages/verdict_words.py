@@ -1,4 +1,4 @@
-"""A paired test in words that a person understands: what is established, what is not, and why."""
+"""A paired test in plain words: the established difference, or the lack of one, and the reason."""
 
 from __future__ import annotations
 

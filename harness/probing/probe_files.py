@@ -1,4 +1,4 @@
-"""The probes that are next to a predictions file: which belong to it, and what they answered."""
+"""The probes next to a predictions file: the ones that belong to it, and their answers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Beside(NamedTuple):
     stale: str
 
     def covers(self, other: _Beside) -> bool:
-        """Whether this one says, as of now, what the other one said of as many questions or fewer."""
+        """Whether this probe replaces the other: the same kind, up to date, on as many questions or more."""
         kinds = {REPEAT if one.probe.startswith(REPEAT) else one.probe for one in (self, other)}
         return len(kinds) == 1 and not self.stale and self.n_asked >= other.n_asked
 

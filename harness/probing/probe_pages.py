@@ -39,7 +39,7 @@ class ProbeSource(NamedTuple):
 
 
 def source_of(dataset: Dataset, split: str) -> ProbeSource:
-    """Read what probes need. The gold table is never opened; evidence and leaks are."""
+    """Read the input of probes. The gold table is never opened; evidence and leaks are."""
     questions, hits, pages = dataset.questions(split), dataset.hits(split), dataset.pages(split)
     evidence = dataset.evidence(split)
     telling: dict[str, set[str]] = {question.question_id: set() for question in questions}

@@ -1,4 +1,4 @@
-"""Scoring probes: what became of the score when the pages, the choices or nothing at all was changed."""
+"""Score probes: how the score changes without pages, with other pages, or with shuffled choices."""
 
 from __future__ import annotations
 

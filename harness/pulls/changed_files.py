@@ -112,9 +112,9 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
 def _parted(
     base: Path, old: frozenset[str], found: Sequence[TreeDifference], author: str | None
 ) -> tuple[str | None, list[TreeDifference], list[TreeDifference]]:
-    """Which submission a pull request is about, what it changes there, and what it changes elsewhere.
+    """The submission that a pull request is about, its changes there, and its changes elsewhere.
 
-    It is the one that is new, else the one that is the author's, else the first that it names.
+    It is the new submission, else the author's, else the first that it names.
     """
     slugs = sorted({slug for one in found if (slug := _slug_in(one.name)) is not None})
     mine = [slug for slug in slugs if slug in old and is_among(author, accounts_of(base, slug))]
@@ -190,7 +190,7 @@ class _Pull:
         ]
 
     def _stranger(self) -> tuple[str, str] | None:
-        """Why the author may not change this submission: what and remedy."""
+        """The reason why the author may not change this submission, with the remedy; None if the author may."""
         accounts = accounts_of(self.base, self.slug)
         if not accounts:
             return "the submission names no accounts that may change it", "ask a maintainer to add yours to `accounts`"

@@ -1,4 +1,4 @@
-"""The end of a report: what its team does next, and what happens then."""
+"""The end of a report: the team's next step, and what happens then."""
 
 from __future__ import annotations
 

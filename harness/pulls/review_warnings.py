@@ -71,7 +71,7 @@ def _settings(base: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _submissions(base: Path) -> Iterator[Submission]:
-    """The submissions of the base, in order of slug; what cannot be read is left out."""
+    """The submissions of the base, in order of slug; unreadable ones are left out."""
     folder = base / "submissions"
     for path in sorted(folder.iterdir())[:_MAX_SUBMISSIONS] if folder.is_dir() else ():
         if is_slug(path.name):
@@ -92,7 +92,7 @@ def readings(exam: Exam, predictions: Mapping[str, Prediction]) -> list[str]:
 
 
 def _is_given(question: Question, answer: str) -> bool:
-    """Whether what was said is an answer, of which two that are the same say something."""
+    """Whether the text is a real answer, so that two equal ones mean something."""
     return answer not in _NO_ANSWER and not (question.choices and answer.startswith(("'", '"')))
 
 

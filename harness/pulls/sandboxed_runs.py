@@ -60,11 +60,13 @@ def _drawn() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """On what terms strangers' systems are run.
+    """The terms on which untrusted systems are run.
 
-    `choice`: where there is a sandbox (auto), or else the request is refused (always), or never. `n_again`: questions
-    of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together; one more question is
-    the most by which they exceed it. `ends_at` is when they are over, by `monotonic`. `new_seed` gives each re-run's.
+    `choice`: run if there is a sandbox (auto), refuse the request without one (always), or do not run (never).
+    `n_again`:
+    questions of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together; they exceed
+    it
+    by one question at most. `ends_at` is the end of that time, by `monotonic`. `new_seed` gives each re-run's seed.
     """
 
     choice: RunChoice = "auto"

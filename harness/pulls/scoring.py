@@ -1,4 +1,4 @@
-"""From a checked submission to its results: predictions found or made in the sandbox, scored, held against others."""
+"""From a checked submission to its results: predictions submitted or made in the sandbox, scored, and compared."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Scoring:
                 yield table
 
     def _handed_in(self, table: PullTable, path: Path) -> _Source:
-        """Predictions that were submitted, and what a re-run of some of them says."""
+        """Predictions that were submitted, and the result of re-running some of them."""
         exam, terms = table.exam(), self.request.terms
         if not self.submission.settings.command or terms.choice == "never" or not terms.n_again or self.sandbox:
             return _Source(exam, path, None, ())
@@ -153,7 +153,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Predictions to score: the exam, the file, what the sandbox was asked, and what is odd about them."""
+    """Predictions to score: the exam, the file, the sandboxed run, and remarks."""
 
     exam: Exam
     path: Path

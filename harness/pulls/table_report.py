@@ -75,7 +75,7 @@ def _place(result: TableResult) -> str:
 
 
 def _made(result: TableResult) -> Iterator[str]:
-    """Where the predictions come from, and what a re-run said."""
+    """The origin of the predictions, and the result of a re-run."""
     asked: SandboxedRun | None = result.asked
     if asked is None:
         yield "The predictions were handed in; nobody has run the system again."

@@ -1,4 +1,4 @@
-"""Two checkouts held against each other as data: what was added, changed or removed, bounded in names and bytes."""
+"""Compare two checkouts as data: added, changed and removed files, bounded in names and bytes."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _same_bytes(base: Path, head: Path, entry: TreeEntry) -> bool:
 
 
 def _changed(base: Path, head: Path, old: TreeEntry, new: TreeEntry) -> str | None:
-    """How one name differs between the trees; None if it does not. Folders differ by what they hold."""
+    """The difference of one name between the trees; None if it does not differ. Folders differ by their content."""
     if old.kind != new.kind:
         return f"was {_A[old.kind]} and is now {_A[new.kind]}"
     if new.kind == "file":

@@ -87,7 +87,7 @@ def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 
 def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """A text and what is said of it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
+    """A text with a remark about it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
     for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
         if match is not None:
             own = by_text(match["text"], choices, STRICT + LOOSE) or by_truth(match["text"], choices)

@@ -88,7 +88,7 @@ class OpenExams:
 
 
 def submissions_in(folder: Path, faults: list[EduRagError]) -> list[Submission]:
-    """The submissions of a folder, in order; what is wrong with the others goes to `faults`. Raises ConfigError."""
+    """The submissions of a folder, in order; the faults of unreadable ones go to `faults`. Raises ConfigError."""
     if not folder.is_dir():
         raise ConfigError(folder, "is not a folder", "give the folder that holds the submissions")
     if (folder / SUBMISSION_FILE).is_file():
@@ -145,7 +145,7 @@ def _can_be(dataset: Dataset, table: tuple[str, str], exams: OpenExams) -> bool:
 def _chosen(
     dataset: Dataset, submission: Submission, exams: OpenExams
 ) -> tuple[list[PlacedPredictions], tuple[EduRagError, ...]]:
-    """The predictions to score on a dataset; or what is wrong."""
+    """The predictions to score on a dataset, or their faults."""
     try:
         same = lambda made: exams.same_questions(dataset, made)  # noqa: E731
         return list(best_for(dataset, predictions_of(submission), same)), ()

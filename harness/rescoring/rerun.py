@@ -1,4 +1,4 @@
-"""A submitted system run again by maintainers, and what it says now held against the predictions that came with it."""
+"""Run a submitted system again, as a maintainer, and compare its answers with the submitted predictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A re-run: its line for reruns.jsonl, and of each question answered otherwise its id, what was said, and now."""
+    """A re-run: its line for reruns.jsonl, and for each differing question its id, the old and the new answer."""
 
     line: Rerun
     different: tuple[tuple[str, str, str], ...]
@@ -86,7 +86,7 @@ def run_again(
 
 
 def _copied(folder: Path, scratch: Path) -> Path:
-    """A copy of a submission without its predictions: what was submitted must not show to the system."""
+    """A copy of a submission without its predictions: the system must not see the submitted answers."""
     copy = scratch / folder.name
     left_out = shutil.ignore_patterns("__pycache__")
 

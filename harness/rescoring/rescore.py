@@ -27,7 +27,7 @@ GONE = "its predictions are gone"
 
 
 def _mend_copy(copy: Path, card: ScoreCard, predictions: Path) -> None:
-    """Write the copy of the predictions again where it is gone or is not what was scored; the scorecard stays."""
+    """Write the copy of the predictions again if it is missing or differs from the scored ones; the scorecard stays."""
     if not copy.is_file() or copy.is_symlink() or file_sha256(copy) != card.predictions_sha256:
         write_file(copy, predictions.read_bytes())
 
@@ -88,7 +88,7 @@ def rescore(
     grading: Grading | None = None,
     vouched: Vouched = NOBODY,
 ) -> Rescoring:
-    """Score every submission's predictions for these datasets again and write what differs under `results`.
+    """Score every submission's predictions for these datasets again and write changed results under `results`.
 
     A result that is the same keeps its bytes and its time. A faulty file loses only its own result and is reported in
     `faults`. Results of other datasets and versions stay as they are. Raises ConfigError if there is no folder of
@@ -120,7 +120,7 @@ def rescore(
 
 
 def _score_plan(work: _Work, plan: ScoringPlan) -> list[EduRagError]:
-    """Score all that a submission has for a dataset; return what is wrong with it."""
+    """Score all predictions that a submission has for a dataset; return their faults."""
     faults = list(plan.faults)
     for job in plan.jobs:
         try:
@@ -142,7 +142,7 @@ def _kept(there: Results, datasets: Sequence[Dataset], work: _Work) -> Iterator[
 
 
 def why_kept(card: ScoreCard, datasets: Sequence[Dataset]) -> str:
-    """Why a result cannot be made again from what was given."""
+    """The reason why a result cannot be made again from the given datasets."""
     name, version = card.dataset_id.release
     given = [one.manifest.release.version for one in datasets if one.manifest.name == name]
     if version in given:

@@ -159,7 +159,7 @@ def rescoring_lines(rescoring: Rescoring, limit: int = 10) -> Iterator[str]:
 
 
 def write_record(path: Path, rescoring: Rescoring) -> bool:
-    """Write rescoring.json; it stays as it is where nothing moved since and what is kept or faulty is the same."""
+    """Write rescoring.json; it is left as it is if nothing moved since and the kept and faulty results are the same."""
     from edu_rag.files.jsonl import read_json, write_json
 
     values = rescoring_values(rescoring)

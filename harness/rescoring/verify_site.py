@@ -1,4 +1,4 @@
-"""A site held against the scorecards that it shows: its files against their hashes, its numbers against the counts."""
+"""Compare a site with the scorecards that it shows: its files with their hashes, its numbers with the counts."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class AnswerCache:
 
 
 def _prediction(question_id: str, key: str, kept: bytes | None) -> Prediction | None:
-    """A kept line as the prediction of a question; None if it is not what was kept under this key."""
+    """A kept line as the prediction of a question; None if the line does not belong to this key."""
     if not isinstance(kept, bytes) or kept != _signed(key, kept[16:]):
         return None
     try:

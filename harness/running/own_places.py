@@ -1,4 +1,4 @@
-"""Where a run writes: in a stranger's folder a link may wait there that leads to a file of ours."""
+"""Check the places that a run writes to: in a stranger's folder, a link may lead to one of our files."""
 
 from __future__ import annotations
 

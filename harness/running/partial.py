@@ -23,8 +23,8 @@ class Partial:
     """Answers kept as they come in `<file>.partial`: a first line that names the run, then one prediction a line.
 
     The file is only ever appended to and cut at its end, so that no kill can lose an answer that was kept; it is
-    locked while a run writes it. Raises SubmissionError if another run does. Where `run["limits"]` have changed,
-    answers stay and faults are asked again: more time may be what they wanted.
+    locked while a run writes it. Raises SubmissionError if another run does. If `run["limits"]` have changed,
+    answers stay and faults are asked again: they may only have needed more time.
     """
 
     def __init__(

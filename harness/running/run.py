@@ -202,7 +202,7 @@ def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[in
 def _from_cache(
     task: Task, record: RunRecord, manner: Manner, partial: Partial, stack: ExitStack
 ) -> dict[str, Prediction]:
-    """The answers that earlier runs kept, by question id; what is asked now is kept when the stack is left."""
+    """The answers that earlier runs kept, by question id; new answers are kept when the stack is closed."""
     cache = manner.cache
     if cache is None:
         return {}
@@ -237,7 +237,7 @@ def _ask(
     log: SystemLog,
     launcher: Launcher,
 ) -> list[Prediction]:
-    """Ask what is neither answered nor cached; return the predictions of those that were never asked."""
+    """Ask the questions that are neither answered nor cached; return the predictions of those that were never asked."""
     command = submission.settings.command
     cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
@@ -293,10 +293,10 @@ def _why(prediction: Prediction, log: SystemLog) -> str:
 def _tell(
     folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
 ) -> None:
-    """Say what failed and where the reasons are. Raises SubmissionError if nothing was answered.
+    """Report failures and the place of their reasons. Raises SubmissionError if nothing was answered.
 
-    `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not
-    named.
+    `answered` ends with this run's questions, in order of asking; `kept` names a file that was not replaced. An empty
+    log is not named.
     """
     failed = [prediction for prediction in answered if prediction.status != "ok"]
     more = [f"the system's log is {log.path}"] if log.last_line() else []

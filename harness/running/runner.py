@@ -20,7 +20,7 @@ from harness.submission.folder import Limits
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
 _TEXT_CAP = 20_000
-"""Characters of an answer, of what the model wrote and of a reason that are kept; scoring reads no longer answer."""
+"""The characters kept of an answer, of the model's text and of a reason; scoring does not read longer answers."""
 MAX_PASSAGES = 500
 _MAX_NAME = 200
 """Without these caps a few thousand answers of a megabyte each would take the harness all memory there is."""
@@ -70,7 +70,7 @@ def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
 
 
 def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_id: str, *, first: bool) -> str:
-    """The fault's reason; of a process that ended by itself, with what it said last on stderr."""
+    """The fault's reason; for a process that ended by itself, with its last line on stderr."""
     if fault.is_known:
         return reason
     if fault.status == "crash" and system is not None:

@@ -1,4 +1,4 @@
-"""Caps: what a system in the sandbox may use of the machine."""
+"""Caps on the resources that a system in the sandbox may use."""
 
 from __future__ import annotations
 

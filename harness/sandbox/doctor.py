@@ -27,7 +27,7 @@ _BY_CGROUP = "run as root, or as a user whom systemd has delegated a cgroup with
 
 
 class SandboxCheck(NamedTuple):
-    """One protection: whether it is in force here, by what, and what to do if it is not."""
+    """One protection: whether it is in force here, by which means, and the remedy if it is not."""
 
     name: str
     in_force: bool

@@ -41,7 +41,7 @@ choices are the same text. `truncated` questions are answerable nearly always, `
 def attribute(question: Question, prediction: Prediction | None, verdict: Verdict, support: Support) -> str | None:
     """The cause of a question's lost point, one of CAUSES; None if it is correct.
 
-    A function of this question alone: what the system did elsewhere does not change it.
+    A function of this question alone: the system's other answers do not change it.
     """
     if verdict.outcome == "correct":
         return None

@@ -1,4 +1,4 @@
-"""Retrieval metrics: what a system cites, in the order in which it cites it, against the dataset's evidence."""
+"""Retrieval metrics: a system's citations, in their order, against the dataset's evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TREC_NAMES: Mapping[str, str] = {
     "map_cut": "MAP",
     "ndcg_cut": "NDCG",
 }
-"""trec_eval's measures with a cut-off, and what our scorecards call them."""
+"""trec_eval's measures with a cut-off, and their names on our scorecards."""
 DECIMALS = 10
 """The decimals of a mean on a scorecard: the order of additions may change digits beyond them."""
 _Z = NormalDist().inv_cdf(0.975)

@@ -1,4 +1,4 @@
-"""The questions that a team declares its system may have seen: overlap.txt, and what it does to a result."""
+"""The questions that a team declares its system may have seen (overlap.txt), and their effect on a result."""
 
 from __future__ import annotations
 

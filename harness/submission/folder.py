@@ -107,7 +107,7 @@ class Submission:
         )
 
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
-        """Where the predictions for a dataset (`name-version`), split and sample belong."""
+        """The path of the predictions for a dataset (`name-version`), split and sample."""
         return self.folder / "predictions" / dataset / f"{table_name(split, sample)}.jsonl"
 
 
@@ -166,7 +166,7 @@ def partial_path(predictions: Path) -> Path:
 def find_predictions(submission: Submission, dataset: str, split: str, sample: str | None) -> Path:
     """The predictions file for a dataset, split and sample. A full file serves a sample as well.
 
-    Raises SubmissionError naming what there is and what was wanted.
+    Raises SubmissionError naming the files that exist and the one that was wanted.
     """
     wanted = submission.predictions_path(dataset, split, sample)
     for path in (wanted, submission.predictions_path(dataset, split, None)):

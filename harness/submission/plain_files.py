@@ -22,7 +22,7 @@ MAX_SETTINGS_BYTES = 100_000
 MAX_RECORD_BYTES = 1_000_000
 PREDICTIONS = "predictions"
 LEFTOVERS = (".log", ".partial", ".failed", ".tmp")
-"""Endings of what a run leaves next to its predictions."""
+"""Endings of the files that a run leaves next to its predictions."""
 _PROBE = re.compile(r"predictions/[^/]+/probes/[^/]+(?:\.jsonl|\.run\.json)\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
@@ -43,7 +43,7 @@ _UNPACK = "hand in the files themselves, unpacked; name weights under `models` i
 
 
 class _Manner(NamedTuple):
-    """`handed_in`: the folder as a pull request brings it, where what git ignores has no business either."""
+    """`handed_in`: the folder is part of a pull request, where files that git ignores are faults too."""
 
     handed_in: bool
 

@@ -58,7 +58,7 @@ def _quick(line: bytes) -> Prediction | None:
 
 
 def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
-    """All faults of a line's value, or its prediction: what is at fault is set aside, and the rest is read again."""
+    """All faults of a line's value, or its prediction: faulty parts are set aside, and the rest is read again."""
     faults, prediction = faults_and_record(values, Prediction)
     # Unknown fields were listed above. Kept here, 100,000 of them would be looked at again for each known one.
     given = values if isinstance(values, dict) else {}
@@ -147,9 +147,9 @@ def packed(predictions: Iterable[Prediction]) -> Iterator[bytes]:
 
 
 def gathered(batches: Generator[bytes, None, R], path: Path) -> tuple[dict[str, Prediction], R]:
-    """The predictions of a file that were `packed`, by question id, and what the generator returns.
+    """The predictions of a file that were `packed`, by question id, and the generator's return value.
 
-    Raises BudgetError for a file with more than MAX_PASSAGES passages: here they take memory that no limit bounds.
+    Raises BudgetError for a file with more than MAX_PASSAGES passages: in this process no limit bounds their memory.
     """
     found: dict[str, Prediction] = {}
     n_passages = 0
@@ -190,6 +190,6 @@ def faults_in(path: Path, known: Collection[str] | None, limit: int = MAX_FAULTS
 
 
 def _on_lines(places: Sequence[str]) -> str:
-    """Where a fault is first, and on how many lines it is too."""
+    """The first line of a fault, and the number of its other lines."""
     others = len(set(places)) - 1
     return f"{places[0]} and {others:,} more line{'s' if others > 1 else ''}" if others else places[0]

@@ -23,7 +23,7 @@ _HEAD = """\
 # The comment behind each line explains it; docs/submit.md has the rest.
 """
 _COLUMN = 42
-"""Where the words on what a line is for begin."""
+"""The column at which the comments begin."""
 _NO_COMMAND = """\
 # No command: this hands in predictions only. Put them into predictions/<dataset>-<version>/<split>.jsonl, one line a
 # question: {"question_id": "…", "answer": "b"}
