@@ -228,7 +228,7 @@ def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool,
         raise
     except EduRagError as error:
         return False, error
-    except Exception as error:  # a fault of ours, of which the parent shows where it happened
+    except Exception as error:  # a bug of ours: the parent shows its traceback
         return False, RuntimeError("".join(traceback.format_exception(error)))
 
 

@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Print the table and draw the plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="holds dataset/")
-    parser.add_argument("--json", type=Path, help="keeps what was found of each question; read where it is there")
+    parser.add_argument("--json", type=Path, help="file for the results of each question; an existing file is read")
     given = parser.parse_args(arguments)
     if given.json is not None and given.json.is_file():
         kept = json.loads(given.json.read_text(encoding="utf-8"))

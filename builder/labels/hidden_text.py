@@ -109,7 +109,7 @@ def _hidden_selectors(tree: Any) -> frozenset[str]:
         plain = [name for part in selectors.split(",") if (name := part.strip()) and _SELECTOR.match(name)]
         if not plain:
             continue
-        # A later rule may show it again: the last one that speaks of display counts.
+        # A later rule may show it again: the last one that sets display counts.
         if hides(declared):
             found.update(dict.fromkeys(plain, True))
         elif _SHOWING.search(declared):

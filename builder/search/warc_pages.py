@@ -108,7 +108,7 @@ class WarcPages:
                     raise ConfigError(
                         path, f"cannot be read as WARC: {str(error)[:200]}", "see `warcio check`"
                     ) from None
-                # The tail of a crawl that was broken off; what was read of it stays good.
+                # The tail of a crawl that was cut off; the records before it are valid.
                 say(f"{path.name}: not read beyond the record at byte {offset}: {type(error).__name__}")
 
     def _read(self, name: str, path: Path) -> Iterator[tuple[str, RecordPlace]]:

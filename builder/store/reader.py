@@ -66,7 +66,7 @@ class StoreReader:
         opened = reading(self._index_path, lambda: ReadIndex(self.folder))
         try:
             self._index, self._opened = opened.connection, opened
-            # What a build writes now was checked by it, and its files agree again only when it ends.
+            # A running build has checked the store, and its files agree again only when it ends.
             if not opened.is_live and not trusting:
                 reading(self._index_path, lambda: self._verify(opened.is_old))
         except BaseException:

@@ -59,7 +59,7 @@ def _is_unchanged(before: Fetch | None, got: Fetched, digest: str | None) -> boo
 
 
 def _signals_now(before: Fetch, got: Fetched) -> tuple[str, ...]:
-    # A 304 brings headers but no page: what the page itself reserves still holds.
+    # A 304 brings headers but no page: the page's own reservations still apply.
     return tuple(sorted({*before.signals, *got.signals})) if got.not_modified else got.signals
 
 

@@ -37,7 +37,7 @@ BESIDE_THE_BOARD = Path("leaderboard")
     metavar="FILE",
     help="File to record the result in; leaderboard/reruns.jsonl by default if the folder exists.",
 )
-@click.option("--own", is_flag=True, help="Record the predictions as a run of your own, without running the system.")
+@click.option("--own", is_flag=True, help="Record the predictions as your own run, without running the system.")
 @click.option("--pass-env", "passed", multiple=True, metavar="NAME", help="As for `edu-rag run`; repeatable.")
 @click.option("--memory-gb", type=click.FloatRange(0.1), help="As for `edu-rag run`.")
 @click.option("--processes", type=click.IntRange(8, 4096), help="As for `edu-rag run`.")

@@ -130,6 +130,6 @@ def run_probes(submission: Submission, dataset: Dataset, probing: Probing, manne
             continue
         try:
             run_task(submission, task, path, of_probe, once_more)
-        except NothingAnsweredError as error:  # what a system may do without pages, and a result
+        except NothingAnsweredError as error:  # a system may fail without pages: that is a result too
             say(str(error))
     return paths

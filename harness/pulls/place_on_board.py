@@ -94,7 +94,7 @@ def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) 
         if card.system.slug not in seen
         and (card.system.slug == mine.system.slug or name_key(card.system.team) == name_key(mine.system.team))
     ]
-    # Each test makes the others' bar higher, so a team of many entries is held against its newest ones.
+    # Each test makes the others' bar higher, so a team of many entries is compared with its newest ones.
     newest = sorted(theirs, key=lambda card: (card.scored_at, card.system.slug), reverse=True)[:MAX_EARLIER]
     for card in newest:
         yield "previous entry of the team", card

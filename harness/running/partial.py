@@ -54,7 +54,7 @@ class Partial:
                         say(f"{self.path}: belongs to another system or dataset: starting again")
                         return 0
                     are_same_limits = values.get("limits") == run.get("limits")
-                if not line.endswith(b"\n"):  # torn, even where what is there happens to be JSON
+                if not line.endswith(b"\n"):  # torn, even if the rest happens to be JSON
                     break
                 if number:
                     prediction = to_record(values, Prediction)

@@ -133,7 +133,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            # What was made here is old already: else the next collection would walk all of it after all.
+            # The objects made here count as old: otherwise the next collection would walk all of them.
             gc.freeze()
             gc.unfreeze()
             gc.enable()
