@@ -27,7 +27,7 @@ def name_key(name: str) -> str:
 
 
 def _is_seen(char: str) -> bool:
-    # Cf: zero-width and bidirectional; M: accents, and marks that hide in them; Cn, Co, Cs: characters that no font has.
+    # Cf: zero-width and bidirectional; M: accents, and marks that hide in them; Cn, Co, Cs: characters of no font.
     return unicodedata.category(char)[0] not in "CM" and char not in _BLANKS
 
 
