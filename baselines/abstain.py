@@ -1,4 +1,4 @@
-"""Abstention: when a system says "I don't know" instead of an answer that it is not sure of.
+"""Abstention: answer "I don't know" instead of an answer that the system is not sure of.
 
 Three ways, which can be combined: by instruction (the prompt allows it: style `abstain` of baselines.generate), by
 likelihood (`by_confidence` here; by the margin between the first two choices: `likeliest` of baselines.generate), by
@@ -36,7 +36,7 @@ def by_confidence(
     is outside of [0, 1].
     """
     if not 0 <= least <= 1:
-        raise ConfigError("abstain_below", f"{least} is no share", "give a number from 0 to 1")
+        raise ConfigError("abstain_below", f"{least} is not a share", "give a number from 0 to 1")
 
     def sure(question: SystemQuestion) -> SystemAnswer:
         said = answer(question)

@@ -84,7 +84,7 @@ def _retriever(recipe: Recipe, part: _Maker) -> Retriever:
         return closed_book
     fuse: Fuse = part("fuse", recipe.fuse)
     if len(recipe.retrieve) > 1:
-        fuse("", [], [[] for _ in recipe.retrieve], 1)  # one that wants another number of rankings says so now
+        fuse("", [], [[] for _ in recipe.retrieve], 1)  # one that needs another number of rankings raises now
     return Pipeline(
         chunk=part("chunk", recipe.chunk),
         retrieve=[part("retrieve", choice) for choice in recipe.retrieve],
@@ -118,7 +118,7 @@ def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] 
 
 
 def system(path: str | Path = "submission.toml") -> System:
-    """The system that a submission.toml describes in its table [parts]; what is wrong with it ends the process."""
+    """The system that a submission.toml describes in its table [parts]; faults are printed and end the process."""
     try:
         return assemble(read_recipe(Path(path)))
     except EduRagError as error:  # a team reads one line in the log, not a traceback through our house

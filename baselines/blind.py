@@ -43,5 +43,5 @@ def random_choice(seed: int) -> Callable[[SystemQuestion], str | None]:
 
 
 def longest(question: SystemQuestion) -> str | None:
-    """The choice with the most characters, the first of equals: writers of tests tend to spell out what is true."""
+    """The choice with the most characters, the first of equals: writers of tests tend to spell out the right choice."""
     return max(question.choices, key=lambda label: len(question.choices[label]), default=None)

@@ -122,7 +122,7 @@ class BM25:
         return total
 
     def _find(self, new: Sequence[int]) -> None:
-        """The texts that hold each of these tokens, and what it adds to their scores."""
+        """Find the texts that hold each of these tokens, and its contribution to their scores."""
         import numpy as np
 
         if not new:

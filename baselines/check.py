@@ -49,7 +49,7 @@ def _model_faults(choice: ModelChoice) -> Iterator[EduRagError]:
 
 
 def _settings_of(kind: Kind, choice: Choice, faults: list[EduRagError]) -> Mapping[str, Any]:
-    """A part's settings as it wants them; what is wrong with them is added to `faults`."""
+    """A part's settings in the types that it expects; their faults are added to `faults`."""
     try:
         return factory_of(kind, *name_and_settings(f"parts.{kind}", choice))[1]
     except FaultsError as error:
@@ -76,12 +76,12 @@ def faults_of(recipe: Recipe) -> list[EduRagError]:
             faults.append(ConfigError(f"parts.{kind}", "is named, but no retriever", f"name one, or leave {kind} out"))
         if kind == "classify" and plain.get("n_classes", recipe.n_classes) != recipe.n_classes:
             what = f"{plain['n_classes']} is not the recipe's own n_classes, {recipe.n_classes}"
-            faults.append(ConfigError("parts.classify.n_classes", what, "set n_classes beside classify, once"))
+            faults.append(ConfigError("parts.classify.n_classes", what, "set n_classes next to classify, once"))
     return faults
 
 
 def check(recipe: Recipe) -> None:
-    """Raise what is wrong with a recipe: the fault itself where there is one, else FaultsError with all."""
+    """Raise the faults of a recipe: a single fault as itself, several as FaultsError."""
     faults = faults_of(recipe)
     if len(faults) > 1:
         raise FaultsError(faults)

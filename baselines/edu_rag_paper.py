@@ -21,7 +21,7 @@ def assemble(
     *,
     least_margin: float = 0.0,
 ) -> System:
-    """A system from its parts. What it retrieved is cited in the answer's passages."""
+    """A system from its parts. The answer's passages cite the passages that it retrieved."""
 
     def answer(question: SystemQuestion) -> SystemAnswer:
         context = retrieve(question)

@@ -23,7 +23,7 @@ MAX_ABSTAIN_TOKENS = 6
 
 
 class Generated(NamedTuple):
-    """What a model said, and what it cost in tokens."""
+    """A model's text and its cost in tokens."""
 
     text: str
     n_input: int
@@ -69,7 +69,7 @@ Style = Callable[[LanguageModel, SystemQuestion, FilledPrompt], SystemAnswer]
 
 
 def letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:
-    """The paper's protocol: one new token, no sampling; its text, stripped, is the answer as it is."""
+    """The paper's protocol: one new token, no sampling; its text, stripped, is the answer."""
     said = model.generate(prompt, MAX_NEW_TOKENS)
     return SystemAnswer(
         answer=said.text.strip() or None,
@@ -82,8 +82,8 @@ def letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt)
 def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:
     """The paper's protocol for GPT-4o (prompt 3.3): a letter, or words that say that the model does not know.
 
-    The paper lets one token be generated, which cannot hold "I don't know"; we let it be a few, and read the reply:
-    one that says that it does not know is not an answer, any other is the answer as it is.
+    The paper generates one token, which cannot hold "I don't know"; we generate a few, and read the reply:
+    one that says that the model does not know is not an answer, any other is the answer unchanged.
     """
     said = model.generate(prompt, MAX_ABSTAIN_TOKENS)
     return SystemAnswer(
@@ -95,7 +95,7 @@ def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
 
 
 def shares(logprobs: Sequence[float]) -> list[float]:
-    """What each has of the probability that all of them have together; adds up to one. Equal where none has any."""
+    """Each one's share of their total probability; adds up to one. Equal shares if none has any probability."""
     best = max(logprobs)
     if best == -math.inf:
         return [1 / len(logprobs)] * len(logprobs)
@@ -143,8 +143,8 @@ def _by_letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
 def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
     """The style that answers with the choice ranked first; ties go to the first of the question.
 
-    Confidence is that choice's share of the probability of all. Where it is not `least_margin` ahead of the second's
-    share, the answer is "I don't know" (one choice alone has the whole share).
+    Confidence is that choice's share of the probability of all. If it is not `least_margin` ahead of the second's
+    share, the answer is "I don't know" (a single choice has the whole share).
     """
 
     def answer(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:

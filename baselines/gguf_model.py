@@ -44,7 +44,7 @@ def _parsed_once(gguf: Any) -> Iterator[None]:
 
 
 def _load(where: Path | str) -> tuple[Any, Any]:
-    """Tokeniser and model. GGUF weights are turned into float32, which is what this CPU path is fastest with."""
+    """Tokeniser and model. GGUF weights are turned into float32, which is fastest on a CPU here."""
     # On a busy machine OpenMP's threads burn several times the work in waiting for one another; read at torch's import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:

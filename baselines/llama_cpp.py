@@ -46,7 +46,7 @@ class LlamaCppModel(ServerModel):
             raise MissingExtraError("llama.cpp", "xllamacpp is not installed", "pip install xllamacpp") from None
         path = locate(name)
         if not isinstance(path, Path):
-            raise SubmissionError(f"model {name}", "is no GGUF file", "llama.cpp reads GGUF files only")
+            raise SubmissionError(f"model {name}", "is not a GGUF file", "llama.cpp reads GGUF files only")
         n_threads = threads or int(os.environ.get("EDU_RAG_THREADS") or os.cpu_count() or 1)
         try:
             self._server = xllamacpp.Server(_settings(xllamacpp, path, n_threads, self.n_context, self.n_slots))

@@ -72,7 +72,7 @@ class ServerModel:
         except ValueError:
             timeout_s = 0.0
         if not 0 < timeout_s < math.inf:
-            raise ConfigError("EDU_RAG_LLM_TIMEOUT_S", f"{said['TIMEOUT_S']!r} is no number above 0", "give seconds")
+            raise ConfigError("EDU_RAG_LLM_TIMEOUT_S", f"{said['TIMEOUT_S']!r} is not a number above 0", "give seconds")
         return cls(
             said["URL"],
             said["MODEL"],
@@ -89,7 +89,7 @@ class ServerModel:
                 self._sleep(min(MAX_WAIT_S, 2.0**attempt))
             try:
                 status, data = self._reply(url, body)
-            except (self._transport_error, ValueError) as error:  # ValueError: an address or a time-out that is none
+            except (self._transport_error, ValueError) as error:  # ValueError: an invalid address or time-out
                 said = f"{type(error).__name__}: {error}"[:300]
                 continue
             try:
@@ -99,7 +99,7 @@ class ServerModel:
                 if status not in RETRY_STATUSES:
                     break
             except (ValueError, RecursionError):  # a proxy's page, say
-                said = f"no JSON: {_beginning(data)}"
+                said = f"not JSON: {_beginning(data)}"
         raise SubmissionError(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
 
     def _reply(self, url: str, body: Mapping[str, Any]) -> tuple[int, bytes | None]:

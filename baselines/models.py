@@ -1,4 +1,4 @@
-"""Where the weights of language models are found: a folder of files, an installed package, or the hub."""
+"""Find the weights of language models: in a folder of files, in an installed package, or on the hub."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KNOWN = {
 
 
 def device() -> str:
-    """Where models compute: $EDU_RAG_DEVICE as PyTorch names it (`cuda`), or `cpu`; another one may flip an answer."""
+    """The device of models: $EDU_RAG_DEVICE as PyTorch names it (`cuda`), or `cpu`; another one may flip an answer."""
     return os.environ.get(DEVICE_VARIABLE) or "cpu"
 
 
@@ -94,7 +94,7 @@ def locate(name: str) -> Path | str:
             raise SubmissionError(f"model {name}", f"{known.file} was not found", known.remedy)
         found = file_sha256(path)
         if found != known.sha256:
-            raise SubmissionError(path, f"SHA-256 is {found}, not {known.sha256}", f"fetch it anew: {known.remedy}")
+            raise SubmissionError(path, f"SHA-256 is {found}, not {known.sha256}", f"fetch it again: {known.remedy}")
         return path
     folder = models_folder()
     for path in [Path(name), *([] if folder is None else [folder / name])]:
@@ -103,5 +103,5 @@ def locate(name: str) -> Path | str:
     if name.count("/") == 1 and not name.endswith(".gguf"):
         return name
     raise SubmissionError(
-        f"model {name}", "is no known model, file or hub id", f"known are {', '.join(KNOWN)}; or name a GGUF file"
+        f"model {name}", "is not a known model, file or hub id", f"known are {', '.join(KNOWN)}; or name a GGUF file"
     )

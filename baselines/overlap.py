@@ -29,7 +29,7 @@ class Scorer(Protocol):
 
 
 class Supports(Protocol):
-    """Whether a sentence that matches a true/false question this well speaks for "true"."""
+    """Whether a sentence that matches a true/false question this well supports "true"."""
 
     def __call__(self, text: str, sentence: str, score: float) -> bool:
         """True or false."""

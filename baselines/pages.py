@@ -1,4 +1,4 @@
-"""What is made of a page is made once: the same page comes with many questions."""
+"""Keep the chunks made of a page, since the same page comes with many questions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ thousand sentences of one letter must not take ten times as much memory as its l
 
 
 def weight(page: SystemPage) -> int:
-    """What a page costs in memory once it is cut: its characters, and each sentence as if it had SENTENCE more."""
+    """A cut page's cost in memory: its characters, and SENTENCE more for each sentence."""
     return len(page.text) + SENTENCE * len(page.sentences) + 1
 
 

@@ -1,8 +1,8 @@
 """The kinds of parts that a system is made of, each one small Protocol, and the names that recipes call them by.
 
 A part is a function (or an object that can be called), usable alone. `make("retrieve", "bm25", {"k1": 0.9})` finds its
-factory by name, checks the settings against the factory's parameters, and calls it. What a part needs (a model, a
-library) is imported when it is made, so that a system pays only for the parts it has.
+factory by name, checks the settings against the factory's parameters, and calls it. A part's model or library is
+imported when the part is made, so that a system pays only for the parts it has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Chunk(Protocol):
 
 
 class Rank(Protocol):
-    """Ranks texts for a query: what a retriever and a reranker both do."""
+    """Ranks texts for a query: the task of both a retriever and a reranker."""
 
     def __call__(self, query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
         """The `k` best texts (all, where there are fewer), best first; ties go to the smaller place."""
@@ -84,11 +84,11 @@ class Graph(Protocol):
 
 
 Relation = Literal["yes", "no", "not_related"]
-"""Huo et al., section 2.3: the passage supports the answer, speaks against it, or says nothing on it."""
+"""Huo et al., section 2.3: the passage supports the answer, contradicts it, or says nothing about it."""
 
 
 class Check(NamedTuple):
-    """What a verifier found: the relation, the passage that it looked at, and what that cost in tokens.
+    """A verifier's result: the relation, the passage that it looked at, and the cost in tokens.
 
     `probabilities` are those of the three relations, where the verifier knows them.
     """
@@ -101,7 +101,7 @@ class Check(NamedTuple):
 
 
 class Verify(Protocol):
-    """Checks an answer against what is retrieved for question + answer."""
+    """Checks an answer against passages retrieved for question + answer."""
 
     def __call__(self, question: SystemQuestion, answer: str) -> Check:
         """`answer` is a label of the question's choices, or a text for free_text questions."""
@@ -163,7 +163,7 @@ def _plain(where: str, value: Any, wanted: Any) -> Any:
 
 
 def _known(name: str, names: Iterable[str]) -> str:
-    """What could have been written: the closest name first."""
+    """The known names for an error message, the closest first."""
     close = difflib.get_close_matches(name[:100], names, n=1)
     return (f"did you mean {close[0]!r}? " if close else "") + f"known are {', '.join(names) or 'none'}"
 
@@ -203,8 +203,8 @@ def factory_of(kind: Kind, name: str, settings: Mapping[str, Any]) -> tuple[Call
 def make(kind: Kind, name: str, settings: Mapping[str, Any], *, given: Mapping[str, Any] | None = None) -> Any:
     """The part of this kind and name with these settings.
 
-    `given` holds what the system already has (a language model, say): a factory gets those of its parameters that the
-    settings leave out. Raises ConfigError as `factory_of` does, or where a setting is missing.
+    `given` holds objects that the system already has (a language model, say): a factory gets those of its parameters
+    that the settings leave out. Raises ConfigError as `factory_of` does, or if a setting is missing.
     """
     factory, plain = factory_of(kind, name, settings)
     wanted = inspect.signature(factory).parameters

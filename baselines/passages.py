@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class PagePassage(NamedTuple):
-    """`text` is what is read; `start` and `end` are offsets into the page's text, whose span the passage cites.
+    """`text` is read by the model; `start` and `end` are offsets into the page's text, whose span the passage cites.
 
     For most chunkers `text` is exactly that span; a triplet's text is shorter than the sentence it cites.
     """

@@ -44,7 +44,7 @@ class Pipeline:
     with_choices: bool = False
 
     def query_of(self, question: SystemQuestion) -> str:
-        """What is searched for."""
+        """The text to search for."""
         said = question.choices.values() if self.with_choices else ()
         return " ".join([question.text, *said])
 

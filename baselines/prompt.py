@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"<(?=[|/]?[\w|]{1,40}\|?>)|\[(?=/?INST\])|<(?=</?SYS>>)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledPrompt:
-    """A prompt ready for a model: the instruction (may be empty), what is asked, and which prompt it was made from."""
+    """A prompt ready for a model: the instruction (may be empty), the request, and the prompt that it was made from."""
 
     system: str
     user: str
@@ -45,11 +45,11 @@ class Prompt:
 
     @property
     def id(self) -> str:
-        """`name@hash8`: what answers say they were made with."""
+        """`name@hash8`, which answers record as their prompt."""
         return f"{self.name}@{self.sha256[:8]}"
 
     def fill(self, question: SystemQuestion, context: str = "", answer: str = "") -> FilledPrompt:
-        """Fill all markers in one pass: what is put in is never read for markers."""
+        """Fill all markers in one pass: inserted text is never searched for markers."""
         values = {
             "question": harmless(question.text),
             "choices": " | ".join(f"{label}. {harmless(text)}" for label, text in question.choices.items()),
@@ -62,7 +62,7 @@ class Prompt:
 
 
 def harmless(text: str) -> str:
-    """Text as one line that can neither start a section nor speak as a turn of the chat.
+    """Text as one line that can neither start a section nor pose as a turn of the chat.
 
     White space is folded, other control characters are dropped, and turn marks like `<|im_end|>` get a space inside.
     """

@@ -66,10 +66,10 @@ class ModelChoice:
 class Recipe:
     """Which parts, with which settings; a part that is left out is not in the system.
 
-    `query` is what is searched for: the question's text, or that and its choices. `candidates` are kept from each
+    `query` is the text to search for: the question's text, or that and its choices. `candidates` are kept from each
     retriever; `top_k` passages of at most `max_chars` characters in all make the context. With `classify`, the numbers
     of HyPA-RAG's Tables 6-7 for the query's class replace `top_k`, Q, K and S (`n_classes` says which column).
-    `guard` abstains where `verify` finds one of these relations.
+    `guard` abstains if `verify` finds one of these relations.
     """
 
     query: Literal["question", "question-and-choices"] = "question"
@@ -121,7 +121,7 @@ def _remedy(fault: RecordError) -> str:
 
 
 def _without_effect(parts: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Keys that this recipe would never look at: who wrote them meant something by them."""
+    """Keys without effect in this recipe: their author probably meant something by them."""
     for key in ("top_k", "graph_keywords", "graph_depth"):
         if key in parts and "classify" in parts:
             yield key, "has no effect: with classify, Tables 6-7 say it", f"leave {key} or classify out"

@@ -103,7 +103,7 @@ OK = b"HTTP/1.1 200 OK\r\n" + HTML
 
 
 def bad_kinds(canary_port: int) -> dict[str, Bad]:
-    """What can go wrong, by name: how each writes to a connection that sent its request."""
+    """The faulty servers by name: how each writes to a connection that sent its request."""
     bomb = gzip.compress(b"<html>" + b"0" * 300_000_000, 9)
     inside = {f"inside-{place}": _moved(target.format(port=canary_port)) for place, target in enumerate(INSIDE)}
     return inside | {

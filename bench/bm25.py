@@ -37,7 +37,7 @@ PAPERS_CHARACTERS = round(3.89 * 8_285)
 
 
 class Asked(NamedTuple):
-    """What is searched for a question, and the texts that are ranked for it."""
+    """The query for a question, and the texts that are ranked for it."""
 
     queries: list[str]
     texts: list[str]

@@ -236,7 +236,7 @@ def sizes(site: Path) -> list[int]:
 
 
 def report(builds: Sequence[tuple[str, Build]], site: Path, given: argparse.Namespace) -> Iterator[str]:
-    """What was measured, as Markdown."""
+    """The measurements, as Markdown."""
     found = sizes(site)
     known = f"{given.lessons:,} lessons" if given.lessons else "lessons not known"
     yield f"{given.systems:,} systems, {given.questions:,} questions ({known}), {given.workers} processes;"

@@ -99,7 +99,7 @@ def make_plan(pages: dict[str, str], ports: list[int], bad_port: int, canary_por
     return {"items": items}
 
 
-# ---- the clients: each runs in a process of its own and prints one line of JSON
+# ---- the clients: each runs in a separate process and prints one line of JSON
 
 
 def run_ours(plan: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _peak_mb() -> float:
 
 
 def run_client(name: str, plan_file: Path) -> None:
-    """What a child process does: fetch by the plan, then print what it took."""
+    """Fetch by the plan in a child process, then print the time and memory used."""
     plan = json.loads(plan_file.read_text())
     wall, cpu = time.monotonic(), time.process_time()
     result = CLIENTS[name](plan)

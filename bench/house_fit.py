@@ -16,7 +16,7 @@ HABITS = {
     "choices": ("all", "none", "other_meta", "length"),
     "true_false": ("constant", "only", "absolute", "negated", "may", "some", "number"),
 }
-"""Signs that need no model: fitted first, on questions whose other signs nobody computed."""
+"""Signs that need no model: fitted first, on questions whose other signs were not computed."""
 L2_OF_HABITS = 2.0
 L2 = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 FOLDS, ROUNDS = 10, 5
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """What a model that has not seen the question holds of it."""
+    """The guess of a model that has not seen the question."""
 
     probability: float
     is_right: bool
@@ -63,7 +63,7 @@ def design(cases: Sequence[Case], names: Sequence[str], habits: Mapping[str, flo
 
 
 def guesses(rows: Sequence[Matrix], right: Sequence[int], l2: float, seed: int) -> list[Guess]:
-    """What the model holds of each question when it is fitted on the other folds."""
+    """The model's view of each question when it is fitted on the other folds."""
     order = np.random.default_rng(seed).permutation(len(rows))
     found: list[Guess | None] = [None] * len(rows)
     for fold in range(FOLDS):

@@ -77,7 +77,9 @@ def _line(name: str, held: Sequence[Sequence[Guess]]) -> list[str]:
 
 
 def _sets(which: str, kept: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What is compared: habits alone, each sign alone, the kept ones, each of these left out, each other one added."""
+    """The variants to compare: habits alone, each sign alone, the kept ones, each of these left out, each other one
+    added.
+    """
     found: dict[str, tuple[str, ...]] = {"habits alone": ()}
     found |= {f"habits, {name}": (name,) for name in ALONE[which]}
     found["**kept**: habits, " + ", ".join(kept)] = tuple(kept)

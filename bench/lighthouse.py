@@ -102,7 +102,7 @@ def build(folder: Path) -> dict[str, Path]:
 
 
 def lighthouse(command: Path, address: str, preset: str, only: Sequence[str], *, unlisted: bool) -> Report:
-    """One report of Lighthouse; `unlisted` pages ask search engines to pass them by, which is no fault of theirs."""
+    """One report of Lighthouse; `unlisted` pages ask search engines to skip them, which does not count as a fault."""
     words = ["node", str(command), address, "--output=json", "--quiet", f"--chrome-flags={FLAGS}"]
     words += [f"--only-categories={','.join(only)}", *(["--preset=desktop"] if preset == "desk" else [])]
     words += ["--skip-audits=is-crawlable"] if unlisted else []

@@ -172,7 +172,7 @@ def _codes(scratch: Path) -> dict[str, int | None]:
 
 
 def _survivor(scratch: Path, name: str, known: dict[str, str]) -> Survivor:
-    """What a surviving mutant changed."""
+    """The change of a surviving mutant."""
     lines = _mutmut(scratch, "show", name).splitlines()
     before, after = (
         " ".join(line[1:].strip() for line in lines if line.startswith(sign) and not line.startswith(sign * 3))
@@ -217,7 +217,7 @@ def measure(name: str, folder: Path, known: dict[str, str]) -> Result:
 
 
 def _kept(files: Sequence[Path], known: dict[str, str]) -> dict[str, Result]:
-    """What earlier runs wrote with --json; the reasons are today's."""
+    """The results that earlier runs wrote with --json, with today's reasons."""
     results = {}
     for path in files:
         for name, row in json.loads(path.read_text(encoding="utf-8")).items():

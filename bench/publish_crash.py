@@ -39,7 +39,7 @@ def table(head: str, columns: Sequence[str], rows: Mapping[str, Sequence[int]]) 
 
 
 def reader_table(seen: Mapping[str, Counter[str]]) -> str:
-    """What the reader saw, a line for each way of reading."""
+    """The reader's observations, a line for each way of reading."""
     rows = {way: [counts.total(), *(counts[what] for what in SEEN.values())] for way, counts in seen.items()}
     return table("reader", ("polls", *SEEN), rows)
 

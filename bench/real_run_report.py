@@ -160,7 +160,7 @@ def write_report(out: Path, times: Mapping[str, float], folder: Path) -> None:
 
 
 def _section_of_build(page: Path) -> str:
-    """What bench/real_build.py wrote into the page before: it stays."""
+    """The section that bench/real_build.py wrote into the page: it is kept."""
     begin, end = "<!-- build: begin -->", "<!-- build: end -->"
     before = page.read_text(encoding="utf-8") if page.exists() else ""
     return f"\n{before[before.index(begin) : before.index(end)]}{end}\n" if begin in before else ""

@@ -99,7 +99,7 @@ def _name(card: Mapping[str, Any]) -> str:
 
 
 def retrieval(cards: Iterable[Mapping[str, Any]]) -> str:
-    """What systems cited, over the questions that have evidence."""
+    """The systems' citations, over the questions that have evidence."""
     head = ("system", "questions with evidence", "P@5", "R@5", "MRR", "NDCG@10", "grounded / lucky")
     rows = []
     for card in cards:

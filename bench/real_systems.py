@@ -49,7 +49,7 @@ LIMITS = ("--time-s", "600", "--start-s", "900")
 
 
 MORE = {"house": ("--memory-gb", 8, "--pass-env", "OMP_WAIT_POLICY")}
-"""What a system needs beyond the usual."""
+"""Settings of systems that need more than the usual."""
 
 
 def ask(out: Path, slug: str, n: int, environment: dict[str, str]) -> None:

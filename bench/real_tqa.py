@@ -90,7 +90,7 @@ class Run:
         submission = self.out / "submissions" / slug
         if not submission.exists():
             shutil.copytree(ROOT / "submissions" / slug, submission)
-        # Latencies are reported, so no answer of an earlier day may stand in for one.
+        # Latencies are reported, so answers of earlier days are not reused.
         asked = (*_sample(sample), *LIMITS, "--no-cache")
         self.stage(f"run {slug}", "run", submission, "--dataset", self.dataset, *asked)
 

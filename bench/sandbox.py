@@ -1,4 +1,4 @@
-"""The sandbox: which attacks succeed in it and in what is commonly done, what it costs, and how hostile systems fare.
+"""The sandbox: attacks that succeed in it and in common alternatives, its cost, and the fate of hostile systems.
 
 Usage: .venv/bin/python bench/sandbox.py --runs 100 --json sandbox.json    (as root; some 45 minutes; --runs 1: four)
 

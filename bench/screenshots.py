@@ -28,7 +28,7 @@ MOST_HEIGHT = 1400
 LIMIT_MS = 120_000
 MAX_TOTAL = 2_000_000
 WORD = "water"
-"""What the explorer is asked for."""
+"""The explorer's search word."""
 
 
 class Shot(NamedTuple):
@@ -55,7 +55,7 @@ def _first(site: Path, pattern: str) -> str | None:
 
 
 def shots_of(site: Path) -> Iterator[Shot]:
-    """What to take of a site; kinds of pages that it lacks are passed over."""
+    """The shots of a site; kinds of pages that it lacks are skipped."""
     table = _largest_table(site)
     rows = [row for row in table["rows"] if not row.get("blind")]
     best, second = (rows or table["rows"])[0], (rows or table["rows"])[1]
@@ -78,7 +78,7 @@ def shots_of(site: Path) -> Iterator[Shot]:
 
 
 def shots_of_questions(site: Path) -> Iterator[Shot]:
-    """What to take of the explorer and of a page of questions."""
+    """The shots of the explorer and of a page of questions."""
     explorer = _first(site, "questions/*/index.html")
     if explorer is None:
         raise SystemExit(f"{site}: shows no questions; build it with --dataset, as `edu-rag demo` does")

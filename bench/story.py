@@ -8,8 +8,8 @@ stranger commits these, and the job runs a sample again; it is merged; the job o
 it, writes the site and publishes the results to a loopback Hub. Then a hostile fork is refused. Each command is printed
 with what it says; tests/test_pull_request_story.py plays the same story and asserts its turns.
 
-Of the workflows' steps only those are not played that install packages as root: in their place stand a `sudo` that just
-runs its words, and an `edu-rag` that runs the code of the checkout that the step would have installed.
+Steps of the workflows that install packages as root are not played: a `sudo` that just runs its arguments replaces
+them, and an `edu-rag` that runs the code of the checkout that the step would have installed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ serve(answer)
 
 
 class Turn(NamedTuple):
-    """What one step said, and its exit code."""
+    """One step's output and exit code."""
 
     code: int
     said: str
@@ -223,7 +223,7 @@ class Story:
         for step in judging:
             if not code:
                 code = self.step(step, workspace, workspace / "base", given).code
-        self.step(telling, workspace, workspace / "base", given)  # it runs whatever came before
+        self.step(telling, workspace, workspace / "base", given)  # it runs after any result
         report = temp / "summary.md"
         said = report.read_text(encoding="utf-8") if report.is_file() else ""
         return Judged(merge, said, code, workspace / "head", artifact("submission.yml", "judge", temp))
@@ -278,7 +278,7 @@ def _program(path: Path, line: str) -> None:
 
 
 def _runner(temp: Path) -> dict[str, str]:
-    """What a runner gives every step."""
+    """The variables that a runner gives every step."""
     files = {"GITHUB_STEP_SUMMARY": temp / "summary.md", "GITHUB_OUTPUT": temp / "output"}
     names = {
         "GITHUB_SERVER_URL": "https://code.example.org",

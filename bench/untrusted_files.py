@@ -1,4 +1,4 @@
-"""What the worst files of strangers cost to read: processor seconds and peak memory of the real commands.
+"""The cost of reading the worst untrusted files: processor seconds and peak memory of the real commands.
 
 Usage: .venv/bin/python bench/untrusted_files.py [--questions N] [--only WORDS,OF,NAMES]
 

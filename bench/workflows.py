@@ -1,4 +1,4 @@
-"""What zizmor, actionlint and our own policy find in our workflow files, and in mutations that weaken them.
+"""Findings of zizmor, actionlint and our own policy in our workflow files, and in mutations that weaken them.
 
 Usage: .venv/bin/python bench/workflows.py [--json FILE]
 """

@@ -1,4 +1,4 @@
-"""Building: the crawl and the derivation in one go, and the crawl store that remembers what it was made from."""
+"""Build a dataset: the crawl and the derivation in one go, with a crawl store that records its own inputs."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
 
 QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
-_ROOM = "make room and run the same command again to resume"
+_ROOM = "free some disk space and run the same command again to resume"
 
 
 def store_folder(out: Path) -> Path:
     """The folder of a dataset's crawl store: next to it, never inside. Raises ConfigError if `out` has no parent."""
     place = out if out.name not in ("", "..") else out.resolve()
     if not place.name:
-        raise ConfigError(out, "cannot be a dataset folder", "name another --out")
+        raise ConfigError(out, "cannot be a dataset folder", "choose another --out")
     return place.with_name(f"{place.name}.crawl")
 
 
 def replay_file(out: Path, name: str) -> Path:
-    """Where a replay writes its report or its log: next to its dataset, since it does not change the store."""
+    """The path of a replay's report or log: next to its dataset, since a replay does not change the store."""
     return out.with_name(f"{out.name}.{name}")
 
 
@@ -70,7 +70,7 @@ def _check_names(config: BuildConfig) -> None:
 
 @contextmanager
 def _writing(place: Path) -> Iterator[None]:
-    """Give the system's errors on writing (a full disk, a broken one) the name of what was being written."""
+    """Name the file in the system's errors on writing (a full or broken disk)."""
     try:
         yield
     except OSError as error:
@@ -93,7 +93,7 @@ def _write_config(folder: Path, inputs: Inputs, turn: Round) -> None:
 
 
 def write_inputs(folder: Path, inputs: Inputs, turn: Round) -> None:
-    """Keep in the store what it was made from, so that a replay needs nothing else.
+    """Keep the store's inputs in it, so that a replay needs nothing else.
 
     The settings come first: they say that this round is not finished, even if a kill leaves the rest incomplete.
     """
@@ -126,7 +126,7 @@ def read_round(folder: Path) -> Round | None:
 
 
 def read_inputs(folder: Path) -> Inputs:
-    """What a store was made from. Raises DataError if a file is missing or does not fit."""
+    """The inputs of a store. Raises DataError if a file is missing or does not fit."""
     values = _read_made_with(folder)
     questions = [question for _, question in read_records(folder / QUESTIONS_FILE, Question)]
     golds = [gold for _, gold in read_records(folder / GOLD_FILE, Gold)]
@@ -150,16 +150,16 @@ def _first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _refuse_other_settings(folder: Path, inputs: Inputs, *, is_new_round: bool) -> None:
-    """A store holds what one set of crawl settings brought home; another set would mix two datasets.
+    """Refuse other crawl settings than the store was made with: the dataset would mix two crawls.
 
-    What was searched (sites, archives) may be another one in a new round: that is what a refresh is for.
+    The searched sites or archives may change in a new round: a refresh is meant for that.
     """
     before = _read_made_with(folder)
     for part, values in _made_with(inputs).items():
         name = _first_difference(values, before[part])
         if name and not (part == "source" and is_new_round):
             again = "--refresh to crawl the next version, " if part == "source" else ""
-            remedy = f"add {again}--fresh to crawl anew, or name another --out"
+            remedy = f"add {again}--fresh to start a new crawl, or choose another --out"
             raise DataError(folder, f"was crawled with another {name!r}", remedy)
 
 
@@ -218,7 +218,7 @@ def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report:
 
 
 def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
-    """The engines, and what they search."""
+    """The engines, and the sources that they search."""
     with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
         chain = open_chain(config.search, config.fetch.user_agent)
         source = dict(chain.source()) if chain is not None else {}

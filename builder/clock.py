@@ -1,4 +1,4 @@
-"""Where "now" comes from in a build: the settings, SOURCE_DATE_EPOCH, a fixed instant, or the real clock."""
+"""The time of a build: from the settings, SOURCE_DATE_EPOCH, a fixed instant, or the real clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edu_rag.errors import ConfigError
 
 Clock = Callable[[], datetime]
 LOCAL_INSTANT = datetime(2000, 1, 1, tzinfo=UTC)
-"""What engines without a network write as their time, so that the same inputs give the same bytes."""
+"""The time that engines without a network write, so that the same inputs give the same bytes."""
 
 
 def parse_instant(text: str) -> datetime:
@@ -28,7 +28,7 @@ def _from_epoch(text: str) -> datetime:
     try:
         return datetime.fromtimestamp(int(text), UTC)
     except (ValueError, OverflowError, OSError):
-        raise ConfigError("SOURCE_DATE_EPOCH", f"{text[:40]!r} is no number of seconds since 1970") from None
+        raise ConfigError("SOURCE_DATE_EPOCH", f"{text[:40]!r} is not a number of seconds since 1970") from None
 
 
 def build_clock(configured: str | None, *, is_offline: bool, environment: Mapping[str, str] = os.environ) -> Clock:

@@ -68,7 +68,7 @@ def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
     values = to_plain(config)
     if path is not None:
         resolve_paths(values["search"], path.parent)
-    # The file is sound by itself: whatever is wrong now came from the options.
+    # The file alone is valid: any fault now comes from the options.
     return to_config(_merge(values, changes), "command line")
 
 

@@ -1,4 +1,4 @@
-"""What a dataset is made from, next to its crawl store."""
+"""The inputs of a dataset, apart from its crawl store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edu_rag.records import Question
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a store was made from: questions, gold, settings, and what the engine searched."""
+    """The inputs of a store: questions, gold, settings, and the source that the engine searched."""
 
     questions: Sequence[Question]
     golds: Sequence[Gold]
@@ -27,7 +27,7 @@ class Inputs:
 
 
 def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
-    """The inputs with another extractor (extraction is redone from what is stored), or made in another place."""
+    """The inputs with another extractor (extraction is redone from stored responses) or another executor."""
     values = to_plain(inputs.config)
     if extractor is not None:
         values["extract"]["extractor"] = extractor

@@ -1,4 +1,4 @@
-"""The dataset in the folder where a build writes: whether it may be replaced, and what is reported when it is."""
+"""The dataset in the folder where a build writes: whether it may be replaced, and a report when it is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dataset_at(out: Path) -> Manifest | None:
 def refuse_other_name(where: Path, old: str, new: str) -> None:
     """Raise DataError if the folder has a dataset of another name."""
     if old != new:
-        raise DataError(where, f"holds the dataset {old!r}, not {new!r}", "name another --out, or add --fresh")
+        raise DataError(where, f"holds the dataset {old!r}, not {new!r}", "choose another --out, or add --fresh")
 
 
 def say_replaced(old: Manifest | None, new: Manifest) -> None:

@@ -1,4 +1,4 @@
-"""What a search engine said to one query: its state, its URLs, and its responses as they came."""
+"""A search engine's answer to one query: its state, its URLs, and its responses as they arrived."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RawResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What an engine said to one query. `urls` are in rank order and empty unless the state is `hits`.
+    """An engine's answer to one query. `urls` are in rank order and empty unless the state is `hits`.
 
     `searched_at` is set if the engine answered at an earlier time: in a recording.
     """

@@ -129,10 +129,10 @@ def root() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line. Our own errors print as one line and exit 1; wrong usage exits 2."""
     leave_out_current_folder()
-    # A caller may ignore the ends of its children, and we inherit that: then nobody could wait for ours.
+    # A caller may ignore the ends of its children, and we inherit that: then we could not wait for ours.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # Latin-1 terminals have no "…", which is no reason to die
+        sys.stdout.reconfigure(errors="backslashreplace")  # Latin-1 terminals have no "…", which must not be fatal
     atexit.register(gc.freeze)  # else the interpreter walks all that is left, record by record, before it ends
     try:
         code = root.main(args=None if argv is None else list(argv), prog_name="edu-rag", standalone_mode=False)
@@ -157,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except OSError as error:
         # A full disk, a missing permission: the file and the system's own words say it best.
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = "make room and run the same command again" if is_full else "check the disk and the permissions"
+        remedy = "free some disk space and run this command again" if is_full else "check the disk and the permissions"
         click.echo(f"{error.filename or 'edu-rag'}: {error.strerror or error}: {remedy}", err=True)
         sys.exit(1)
 

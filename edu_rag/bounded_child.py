@@ -1,6 +1,6 @@
 """A child process that does one piece of work under limits that the kernel enforces, and that never outlives us.
 
-There are two forms of child. A fork has the dataset at hand without reading or copying it, and only what it returns
+There are two forms of child. A fork has the dataset at hand without reading or copying it, and only its result
 travels back: 10 ms for a process of 200 MB. But a lock that another thread of Python holds would stay locked in it for
 ever, so while there is another thread, and if the system is not Linux, the child is a fresh interpreter that gets
 the pickled job: 200 ms, and the dataset once more.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import subprocess
 
 LEAST_BYTES = 128_000_000
-"""Memory that a child may add, however large we are: a large dataset must not be held against a file."""
+"""Memory that a child may add, however large we are: a file must not fail because our dataset is large."""
 NO_MEMORY = 3
 """Exit code of a child that had no memory left."""
 _BROKEN = 4
@@ -93,7 +93,7 @@ def run(job: Job) -> Generator[Any, None, Ended]:
         last: Any = None
         is_over = False
         try:
-            # What a signal's handler raises comes from here at the earliest: then the child is known, and ended below.
+            # A signal handler can raise from here on: by then the child is known, and is ended below.
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             if packed is not None:
                 child.give(packed)
@@ -180,7 +180,7 @@ def main(writes: str, parent: str) -> NoReturn:
 
 
 def _in_child(job_of: Callable[[], Job], writes: int, parent: int, mask: set[int]) -> NoReturn:
-    """Do the job, write what came of it, and end without running any of our parent's exit handlers."""
+    """Do the job, write its result, and end without running any of our parent's exit handlers."""
     global _inside  # noqa: PLW0603 - the child is a world of its own
     _inside = True
     status = _BROKEN
@@ -211,7 +211,7 @@ def _done(job: Job, stream: IO[bytes]) -> Ended:
 
 
 def _streamed(job: Job, stream: IO[bytes]) -> Any:
-    """Send each item; the result is what the generator returns."""
+    """Send each item; the result is the generator's return value."""
     items = job.work(*job.arguments)
     while True:
         try:
@@ -228,14 +228,14 @@ def _answer(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool,
         raise
     except EduRagError as error:
         return False, error
-    except Exception as error:  # a fault of ours, of which the parent shows where it happened
+    except Exception as error:  # a bug of ours: the parent shows its traceback
         return False, RuntimeError("".join(traceback.format_exception(error)))
 
 
 def _settle(parent: int, mask: set[int]) -> None:
     """Cut off from the parent's handlers and old objects, and end when the parent ends."""
     for number in (*_HELD, signal.SIGPROF, signal.SIGXCPU):
-        # What our parent ignores (Ctrl-C in a job of the shell's background) must not end us alone.
+        # A signal that our parent ignores (Ctrl-C in a background job) must not end only us.
         if number not in _HELD or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
     if not die_with_parent(parent):
@@ -260,7 +260,7 @@ def _limit(cpu_s: float, memory_bytes: int) -> float:
     """Bound this process, and return the processor seconds that it has used before, which do not count.
 
     The kernel enforces the limits, also where a library written in C never returns. Memory is bounded on Linux alone:
-    other systems neither say what a process has nor hold it to it.
+    other systems neither report a process's memory nor enforce a limit on it.
     """
     import resource
 
@@ -280,5 +280,5 @@ def _lower(limit: int, most: int) -> None:
 
     hard = resource.getrlimit(limit)[1]
     allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    with contextlib.suppress(ValueError, OSError):  # a stricter limit of whoever started us stays
+    with contextlib.suppress(ValueError, OSError):  # a stricter limit of our parent process stays
         resource.setrlimit(limit, (allowed, hard))

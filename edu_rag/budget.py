@@ -1,7 +1,7 @@
 """A budget of processor time and memory for reading a stranger's file: the work is done in a child that may be killed.
 
-`edu_rag.bounded_child` makes the child and bounds it; here is how much a file may cost, and what is said of one that
-costs more.
+`edu_rag.bounded_child` makes the child and bounds it; this module sets how much a file may cost, and the error for one
+that costs more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CPU_VARIABLE = "EDU_RAG_READING_CPU_S"
 CPU_S = 8.0
 """Processor seconds for one file: with the start of a command and the opening of a dataset it stays below ten."""
 MEMORY_BYTES = 300_000_000
-"""Memory that the child may have in all, with what it shares with us."""
+"""Memory that the child may have in total, including the part that it shares with us."""
 SMALL_BYTES = 64_000
 """Strict JSON or plain lines of this size are read in less time than a child takes to start."""
 _LEAST_CPU_S = 0.05
@@ -71,10 +71,10 @@ def within_budget(
     """Return the result of `work(*arguments)`, computed in a child with `cpu_s` processor seconds and `memory_bytes` of
     memory.
 
-    `prepare` is called in the child first, unbounded: what is ours and large is best read there, since a child that
-    reads what its parent holds copies it page by page. All that is given and returned must be picklable (see `Job`),
+    `prepare` is called in the child first, unbounded: large files of our own are best read there, since a child that
+    reads its parent's memory copies it page by page. All arguments and results must be picklable (see `Job`),
     and the result should be small. Changes that the work makes in memory are lost with the child. Inside such a child
-    the work is simply done. Raises what the work raises, and BudgetError that names `what` where the budget is spent or
+    the work is simply done. Raises the errors of the work, and BudgetError that names `what` if the budget is spent or
     the child dies.
     """
     if bounded_child.is_inside():
@@ -106,7 +106,7 @@ def items_within_budget(
 
 
 def collected(items: Generator[T, None, R]) -> tuple[list[T], R]:
-    """All items of a generator, and what it returns."""
+    """All items of a generator, and its return value."""
     found: list[T] = []
     with contextlib.closing(items):
         while True:

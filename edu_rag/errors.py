@@ -25,7 +25,7 @@ class EduRagError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        # One fault is one line, whatever a hostile file or name put into it.
+        # One fault is one line, even with text from a hostile file or name.
         return ": ".join(_shown(part) for part in (self.where, self.what, self.remedy) if part)
 
 

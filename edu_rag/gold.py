@@ -1,4 +1,4 @@
-"""The gold answers: their record, apart from all others, so that what talks to a system never imports it."""
+"""The gold answers: their record, in a separate module that code talking to a system never imports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Gold:
         if (self.answer is None) == (not self.texts):
             raise RecordError("answer", "give a label in `answer` or accepted texts in `texts`, one of the two")
         if self.answer is not None and (len(self.answer) != 1 or self.answer not in LABELS):
-            raise RecordError("answer", f"{self.answer!r} is no label")
+            raise RecordError("answer", f"{self.answer!r} is not a label")
         if any(not text.strip() for text in self.texts):
             raise RecordError("texts", "an accepted text is blank")
 
@@ -44,8 +44,8 @@ def match_gold(questions: Iterable[Question], golds: Iterable[Gold], where: obje
         known.add(question.question_id)
         found = by_id.get(question.question_id)
         if found is None and not by_id:
-            what = f"question {question.question_id} has no gold, nor has any other: a hidden split keeps them back"
-            raise DataError(where, what, "hand the predictions in to the dataset's keepers, who have them")
+            what = f"question {question.question_id} has no gold, and neither has any other: the split is hidden"
+            raise DataError(where, what, "send the predictions to the dataset's keepers, who have the gold")
         if found is None:
             raise DataError(where, f"question {question.question_id} has no gold", "add it or drop the question")
         if (found.answer is None) != (question.kind == "free_text"):

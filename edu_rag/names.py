@@ -103,7 +103,7 @@ class Version(NamedTuple):
 
 
 class Release(NamedTuple):
-    """One version of a dataset, `name@version`, without the hash that says what is in it."""
+    """One version of a dataset, `name@version`, without the hash of its content."""
 
     name: str
     version: Version
@@ -132,7 +132,7 @@ class Release(NamedTuple):
 
 
 class DatasetId(NamedTuple):
-    """`name@version#hash8`: what a scorecard was scored on. `hash8` begins the hash of the dataset's rows."""
+    """`name@version#hash8`, the dataset of a scorecard. `hash8` begins the hash of the dataset's rows."""
 
     name: str
     version: Version
@@ -176,7 +176,7 @@ class Sample(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`stratified-<n>-seed-<seed>`: what files and boards call it."""
+        """`stratified-<n>-seed-<seed>`: the sample's name in files and on boards."""
         return f"stratified-{self.n}-seed-{self.seed}"
 
 

@@ -1,4 +1,4 @@
-"""Progress a person can watch, on stderr, and a build's log: one JSON line for what began, ended or went wrong."""
+"""Progress on stderr for people, and a build's log: one JSON line for each stage that began, ended or went wrong."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "make room and run the same command again to resume"
+        remedy = "free some disk space and run the same command again to resume"
         raise DataError(path, f"cannot be written: {error.strerror or error}", remedy) from None
 
 
@@ -178,12 +178,12 @@ class Stage:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        if self.counts or not isinstance(error, EduRagError):  # where nothing was begun, the error says it all
+        if self.counts or not isinstance(error, EduRagError):  # if nothing was started, the error is enough
             print(self.line(), file=self._stream, flush=True)
         if kind is None:
             self._log_end()
             return
-        with suppress(DataError):  # the first error is the one to tell
+        with suppress(DataError):  # the first error is the one to report
             self._log_end(error=str(error) or kind.__name__)
 
     def _log_end(self, **more: str) -> None:

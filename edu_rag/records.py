@@ -199,7 +199,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is no page id", self.page_id)
+        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is not a page id", self.page_id)
         _require_span(self.start, self.end)
         _require(bool(self.method), "method", "is empty")
 
@@ -219,6 +219,6 @@ class Leak:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is no page id", self.page_id)
+        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is not a page id", self.page_id)
         _require_span(self.start, self.end)
         _require(self.kind in LEAK_KINDS, "kind", "unknown kind {!r}; known are {}, {}", self.kind, *LEAK_KINDS)

@@ -57,23 +57,23 @@ class SystemAnswer:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name}: {value!r:.80} is no text")
+        raise TypeError(f"{name}: {value!r:.80} is not a text")
     return str(value)  # another library's string is a str that JSON does not know
 
 
 def _real(name: str, value: Any) -> float:
-    # Not of a text, which float() would read as well; a true is no confidence.
+    # Not from a text, which float() would accept too; nor from true, which is not a confidence.
     if isinstance(value, bool) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
-        raise TypeError(f"{name}: {value!r:.80} is no number")
+        raise TypeError(f"{name}: {value!r:.80} is not a number")
     number = float(value)
     if not math.isfinite(number):
-        raise ValueError(f"{name}: {number} is no finite number")
+        raise ValueError(f"{name}: {number} is not a finite number")
     return number
 
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}: {value!r:.80} is no whole number")
+        raise TypeError(f"{name}: {value!r:.80} is not a whole number")
     return operator.index(value)
 
 
@@ -81,7 +81,7 @@ def _passages(name: str, value: Any) -> list[tuple[str, int, int]]:
     try:
         triples = [(page_id, start, end) for page_id, start, end in value]
     except (TypeError, ValueError):
-        raise TypeError(f"{name}: {value!r:.80} is no list of (page_id, start, end)") from None
+        raise TypeError(f"{name}: {value!r:.80} is not a list of (page_id, start, end)") from None
     return [(_text(name, page_id), _whole(name, start), _whole(name, end)) for page_id, start, end in triples]
 
 
@@ -114,7 +114,7 @@ def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAn
 def _reply_or_error(line: bytes, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
     question = msgspec.json.decode(line, type=SystemQuestion)
     try:
-        # Encoding is in here too: an answer that is no JSON (another library's number, half a character) is such a bug.
+        # Encoding is in here too: an answer that is not JSON (a library's number, half a character) is such a bug.
         return _reply(question, answer)
     except Exception as error:  # the author's bug costs this question only: its traceback goes to stderr
         traceback.print_exc()

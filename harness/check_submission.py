@@ -1,4 +1,4 @@
-"""Everything wrong with a submission or a predictions file, at once, and what is odd about it."""
+"""Check a submission or a predictions file: report all faults at once, and remarks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from harness.submission.settings_faults import settings_faults
 from harness.trust.cautions import may_cite, of_citations, of_files, page_lengths
 
 MAX_EXAMPLES = 3
-"""Answers that name no single choice, of which so many are shown."""
+"""How many answers that name no single choice are shown."""
 MAX_ANSWER = 80
 """Characters of such an answer that are shown."""
 _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
@@ -52,7 +52,7 @@ _NO_LENGTHS: Mapping[str, int] = {}
 
 
 def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQuestions:
-    """What a split, or a sample of it, asks. The pages are read only when their lengths are needed."""
+    """The questions of a split, or of a sample of it. The pages are read only when their lengths are needed."""
     questions = dataset.questions(split)
     chosen = choose(questions, Sample.parse(sample)) if sample else questions
     return AskedQuestions(
@@ -81,7 +81,7 @@ def _notes(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, 
 
 
 def check_predictions(path: Path, asked: AskedQuestions | None) -> SubmissionFindings:
-    """Check one predictions file, within the budget for one; without what was asked only its form."""
+    """Check one predictions file, within the budget for one; only its form if no questions are given."""
     # Pages are read here: the child that reads the stranger's file has no memory for them.
     lengths = asked.lengths() if asked is not None and may_cite(path) else _NO_LENGTHS
     try:
@@ -119,9 +119,9 @@ def _asked(dataset: Dataset, stem: str) -> AskedQuestions:
 
 
 def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, AskedQuestions]) -> SubmissionFindings:
-    """Check one predictions file of a submission, whose name says the split and the sample.
+    """Check one predictions file of a submission, whose name gives the split and the sample.
 
-    `opened` holds what was asked by such names: the questions are read once, however many files answer them.
+    `opened` holds the questions by such names: they are read once, however many files answer them.
     """
     try:
         if dataset is None:
@@ -138,7 +138,7 @@ def _check_file(path: Path, dataset: Dataset | None, opened: dict[str, AskedQues
 
 
 def _settings_notes(submission: Submission) -> Iterator[str]:
-    """What a team should know of its settings, though nothing is wrong with them."""
+    """Notes on settings that are valid, but that the team should know about."""
     said = submission.settings
     yield f"{submission.folder}: {_KINDS[bool(said.command)]}"
     if not said.accounts:
@@ -168,15 +168,15 @@ def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
 
 
 def _leftovers(folder: Path) -> Iterator[str]:
-    """What a run left next to the predictions, which a pull request must not bring."""
+    """Files that a run left next to the predictions and that a pull request must not contain."""
     found = [one.last for one in walk(folder, PREDICTIONS) if one.kind == "file" and is_leftover(one.name)]
     if found:
         more = f" and {len(found) - MAX_EXAMPLES:,} more" if len(found) > MAX_EXAMPLES else ""
-        yield f"{folder / PREDICTIONS}: stay out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
+        yield f"{folder / PREDICTIONS}: leave out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
 
 
 def _is_read(path: Path, folder: Path) -> bool:
-    """Whether a predictions file is read: what is not is a fault of the tree already, and may never end."""
+    """Whether to read a predictions file: others are faults of the tree already, and reading them may never end."""
     if behind_link(path, folder) or not (path.is_file() or path.is_dir()):
         return False
     return path.is_dir() or path.stat().st_size <= most_bytes(str(path.relative_to(folder)))

@@ -64,7 +64,7 @@ def pattern(delimiter: str | None = None, regex: str | None = None, tokens: int 
     delimiter, or both.
     """
     if tokens < 1:
-        raise ConfigError("parts.chunk.tokens", f"{tokens} is under 1", "name a number of at least 1")
+        raise ConfigError("parts.chunk.tokens", f"{tokens} is under 1", "give a number of at least 1")
     if delimiter is not None and regex is not None:
         raise ConfigError("parts.chunk", "has a delimiter and a regex", "name one of them")
     if "" in (delimiter, regex):
@@ -73,5 +73,5 @@ def pattern(delimiter: str | None = None, regex: str | None = None, tokens: int 
     try:
         compiled = re.compile(wanted if wanted is not None else BLANK_LINES_AND_HEADINGS)
     except re.error as error:
-        raise ConfigError("parts.chunk.regex", f"{regex!r} is no regular expression ({error})", "mend it") from None
+        raise ConfigError("parts.chunk.regex", f"{regex!r} is not a regular expression ({error})", "mend it") from None
     return chunker(lambda page: _cut(page, compiled, tokens))

@@ -1,4 +1,4 @@
-"""Semantic chunks: a page is split where neighbouring sentences are least alike (HyPA-RAG, section 6)."""
+"""Semantic chunks: a page is split where neighbouring sentences are least similar (HyPA-RAG, section 6)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def limit(values: Sequence[float], percentile: float) -> float:
 def splits(values: Sequence[float], threshold: float, buffer: int) -> list[tuple[int, int]]:
     """Chunks as (first, end) of len(values) + 1 sentences: a new one where a dissimilarity is over `threshold`.
 
-    A split comes only after at least `buffer` sentences of its chunk; what is left at the end may be fewer.
+    A split comes only after at least `buffer` sentences of its chunk; the last chunk may have fewer.
     """
     found, first = [], 0
     for place, value in enumerate(values, 1):
@@ -58,7 +58,7 @@ def semantic_by(
         raise ConfigError("parts.chunk.threshold", f"{threshold} is not in 0 … 2", "it is 1 - cosine: try 0.5")
     for name, value in (("buffer", buffer), ("tokens", tokens)):
         if value < 1:
-            raise ConfigError(f"parts.chunk.{name}", f"{value} is under 1", "name a number of at least 1")
+            raise ConfigError(f"parts.chunk.{name}", f"{value} is under 1", "give a number of at least 1")
 
     def cut(page: SystemPage) -> list[tuple[int, int]]:
         # A blank sentence has no meaning to compare, and would be a split on either side.

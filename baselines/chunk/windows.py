@@ -57,11 +57,11 @@ def windows(tokens: int = 512, overlap: int = 200) -> Chunk:
     """The chunker of windows of at most `tokens` tokens, each repeating at most `overlap` of the one before.
 
     A sentence longer than `tokens` is one window: sentences are never cut. The defaults are HyPA-RAG's. The
-    paper does not say what a token is (ours: n_tokens, of any model's), nor how sentences count towards the overlap
+    paper does not define a token (ours: n_tokens, of any model's), nor how sentences count towards the overlap
     (ours: only whole ones, so that it is at most `overlap`, often less). Raises ConfigError unless overlap < tokens.
     """
     if tokens < 1:
-        raise ConfigError("parts.chunk.tokens", f"{tokens} is under 1", "name a number of at least 1")
+        raise ConfigError("parts.chunk.tokens", f"{tokens} is under 1", "give a number of at least 1")
     if not 0 <= overlap < tokens:
         what = f"{overlap} is not from 0 to under tokens, {tokens}"
         raise ConfigError("parts.chunk.overlap", what, "set it as well: it is 200 where it is not set")

@@ -1,1 +1,1 @@
-"""The classifier of query complexity, and what hangs on its classes (HyPA-RAG, section 7)."""
+"""The classifier of query complexity, and the settings that depend on its classes (HyPA-RAG, section 7)."""

@@ -1,7 +1,7 @@
 """How much is retrieved for a query of each class: HyPA-RAG's Tables 6 and 7.
 
 Section 8.1 says the same in words: 2 classes, k 5 and 10 with Q 3 and 5; 3 classes, k 7 and Q 7 for the most complex.
-Where it is silent the tables speak. So the simplest class has k = 5 of two and k = 3 of three: the two columns are two
+Where it is silent the tables decide. So the simplest class has k = 5 of two and k = 3 of three: the two columns are two
 settings, not one a refinement of the other. The paper describes K and S only in Table 7.
 """
 

@@ -1,9 +1,9 @@
-"""The grammar of the generated training questions: what one, two, and three or more contexts are needed for.
+"""The grammar of the generated training questions, which need one, two, or three and more contexts.
 
-`{a}`, `{b}`, `{c}` and `{d}` are topics, `{field}` is what they belong to. Each class has questions, unfinished
+`{a}`, `{b}`, `{c}` and `{d}` are topics, `{field}` is their field. Each class has questions, unfinished
 statements and orders, short and long ones: neither length nor form alone reveals the class (HyPA-RAG section 7.1
 warns of this). Half of the questions are whole templates; the other half are joined from asks that are the same in all
-classes, so that the class depends on how many there are, not on what they ask for.
+classes, so that the class depends on their number, not on their content.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Topic(NamedTuple):
-    """A thing to ask about, and what kind of thing it is."""
+    """A thing to ask about, and its kind."""
 
     name: str
     kind: str

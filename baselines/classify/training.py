@@ -72,7 +72,7 @@ def sketches(label: int, n: int, random_: random.Random) -> list[Sketch]:
 def examples(n_per_class: int = N_PER_CLASS, seed: int = SEED) -> list[Example]:
     """Three classes of `n_per_class` questions each; the same seed gives the same questions on every machine.
 
-    Raises ConfigError if there would be none.
+    Raises ConfigError if `n_per_class` gives no questions.
     """
     if n_per_class < 1:
         raise ConfigError("parts.classify.n_per_class", f"{n_per_class} is under 1", f"{N_PER_CLASS} is usual")

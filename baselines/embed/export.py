@@ -33,7 +33,7 @@ SAME = 0.9999
 """Cosine from which two vectors count as the same."""
 _EXAMPLE = ["Plants make sugar.", "The tides of the ocean are caused mainly by the Moon."]
 _OTHERS = ["", "Ice floats.", "word " * 1_000, "Rocks melt deep inside of the Earth, and rise as magma.", "H2O"]
-"""More, fewer and longer texts than the model was traced with: what was fixed in the trace would show here."""
+"""More, fewer and longer texts than the model was traced with: anything fixed in the trace would show here."""
 
 
 def _whole(model: Any, names: Sequence[str]) -> torch.nn.Module:
@@ -77,8 +77,10 @@ def _write_fp32(model: Any, target: Path) -> None:
 
 
 def _check(model: Any, folder: Path, name: str) -> int:
-    """The length of its vectors. An encoder may do more than its layers (put a prompt before a text, say): what was
-    exported must give the encoder's vectors, or SubmissionError is raised.
+    """Return the length of the exported model's vectors, after comparing them with the encoder's.
+
+    An encoder may do more than its layers (put a prompt before a text, say). Raises SubmissionError if the vectors
+    differ.
     """
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
@@ -129,7 +131,7 @@ def _write(model: Any, name: str, weights: Path | None, new: Path) -> Settings:
 def export(name: str, models: Path) -> Path:
     """Export an encoder into a folder of models; returns its folder there.
 
-    Raises MissingExtraError or SubmissionError with the remedy. What lay there before is replaced at the end.
+    Raises MissingExtraError or SubmissionError with the remedy. An earlier export is replaced at the end.
     """
     where = locate_encoder(name)
     model = load_sentence_transformer(name, where, None)

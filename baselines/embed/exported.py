@@ -23,7 +23,7 @@ REMEDY = "run python -P -m baselines.embed.export {} before the run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What encoder.json holds: vectors have `dimension` numbers; hashes are SHA-256 of files by name.
+    """The content of encoder.json: vectors have `dimension` numbers; hashes are SHA-256 of files by name.
 
     `weights_sha256` is that of the weights it was made of, where these were a file.
     """

@@ -19,7 +19,7 @@ MEMORY_BYTES = 256 << 20
 _TABLE = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 _AT_ONCE = 500
 """Keys asked for in one statement; SQLite before 3.32 takes 999 at most."""
-_REMEDY = "fill it anew with python -P -m baselines.retrieve.warm"
+_REMEDY = "fill it again with python -P -m baselines.retrieve.warm"
 Vectors = dict[bytes, bytes]
 """Key -> float32 bytes. float32, because a vector read back must equal the computed one: halves let near ties swap."""
 
@@ -32,7 +32,7 @@ class Memory:
         self._held: Vectors = {}
 
     def read(self, keys: Iterable[bytes]) -> Vectors:
-        """What is held of these; it counts as used just now."""
+        """The stored vectors for these keys; they count as just used."""
         found = {key: self._held.pop(key) for key in keys if key in self._held}
         self._held |= found
         return found
@@ -59,9 +59,9 @@ def select(db: sqlite3.Connection, keys: Sequence[bytes]) -> Vectors:
 
 
 class SharedVectors:
-    """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it shows inside the sandbox.
+    """A file of vectors that is only read, such as $EDU_RAG_MODELS/embeddings.sqlite: it is visible inside the sandbox.
 
-    It is opened as immutable, because SQLite cannot write next to it. Raises DataError if it is no such file,
+    It is opened as immutable, because SQLite cannot write next to it. Raises DataError if it is not such a file,
     or is being written.
     """
 
@@ -69,12 +69,12 @@ class SharedVectors:
         self._path = path
         log = path.with_name(path.name + "-wal")
         if log.is_file() and log.stat().st_size:
-            raise DataError(path, f"is being written ({log.name} lies beside it)", f"use --copy: {_REMEDY}")
+            raise DataError(path, f"is being written ({log.name} is next to it)", f"use --copy: {_REMEDY}")
         try:
             self._db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
             self._db.execute("SELECT key, vector FROM vectors LIMIT 1").fetchone()
         except sqlite3.Error as error:
-            raise DataError(path, f"is no file of vectors ({error})", _REMEDY) from None
+            raise DataError(path, f"is not a file of vectors ({error})", _REMEDY) from None
 
     def read(self, keys: Sequence[bytes]) -> Vectors:
         """The vectors that are known among these keys. Raises DataError if the file is broken."""
@@ -164,16 +164,16 @@ def _stored(source: Path) -> sqlite3.Connection:
 
 
 def rows_of(source: Path) -> Iterator[tuple[bytes, bytes]]:
-    """All keys and vectors of a file, sorted by key. Raises DataError if it is none."""
+    """All keys and vectors of a file, sorted by key. Raises DataError if it is not such a file."""
     try:
         with closing(_stored(source)) as db:
             yield from db.execute("SELECT key, vector FROM vectors ORDER BY key")
     except sqlite3.Error as error:
-        raise DataError(source, f"is no file of vectors ({error})", _REMEDY) from None
+        raise DataError(source, f"is not a file of vectors ({error})", _REMEDY) from None
 
 
 def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """Write a file to be shared: what it holds already, and these. Returns how many vectors it holds then.
+    """Add these vectors to a shared file. Returns how many vectors it holds then.
 
     It is written under a temporary name and renamed, so that a run that reads the old one can continue. Raises
     DataError where it cannot be written.
@@ -183,7 +183,7 @@ def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial.unlink(missing_ok=True)
         with closing(sqlite3.connect(partial)) as db:
-            # A vector does not fit into a tree's inner node: rows lie in a plain table, found through an index of keys.
+            # A vector does not fit into a tree's inner node: rows are in a plain table, found through an index of keys.
             db.execute("PRAGMA page_size=8192")
             db.execute("PRAGMA journal_mode=OFF")  # a half-written one is thrown away
             db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)")
@@ -193,7 +193,7 @@ def publish(target: Path, rows: Iterable[tuple[bytes, bytes]]) -> int:
             (held,) = db.execute("SELECT count(*) FROM vectors").fetchone()
         partial.replace(target)
     except (OSError, sqlite3.Error) as error:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to report
             partial.unlink(missing_ok=True)
-        raise DataError(target, f"cannot be written ({error})", "make room, or name another folder with --to") from None
+        raise DataError(target, f"cannot be written ({error})", "free some disk space, or use another --to") from None
     return int(held)

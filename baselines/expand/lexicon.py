@@ -15,7 +15,7 @@ from edu_rag.errors import ConfigError, MissingExtraError
 FOLDER_VARIABLE = "WNSEARCHDIR"
 """WordNet's own variable for the folder of its `data.*` and `index.*` files."""
 DEBIAN = Path("/usr/share/wordnet")
-"""Where Debian's packages wordnet-base and wordnet-sense-index lay them."""
+"""The folder of Debian's packages wordnet-base and wordnet-sense-index."""
 _PARTS = ("noun", "verb", "adj", "adv")
 NEEDED = ("cntlist.rev", "index.sense", *(f"{kind}.{part}" for kind in ("data", "index") for part in _PARTS))
 REMEDY = (
@@ -73,7 +73,7 @@ def open_wordnet(folder: Path | None = None) -> Any:
         return _open(find_wordnet())
     missing = [name for name in NEEDED if not (folder / name).is_file()]
     if missing:
-        raise ConfigError(folder, f"is no folder of WordNet: {', '.join(missing)} missing", REMEDY)
+        raise ConfigError(folder, f"is not a folder of WordNet: {', '.join(missing)} missing", REMEDY)
     return _open(folder.absolute())
 
 

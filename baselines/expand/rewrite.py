@@ -20,10 +20,10 @@ _QUOTES = "\"'`\u201c\u201d\u2018\u2019"
 
 
 def rewrites_in(reply: str, query: str, n: int) -> list[str]:
-    """At most `n` rewrites in what a model said: one a line, without bullets, numbers and quotes.
+    """At most `n` rewrites from a model's reply: one a line, without bullets, numbers and quotes.
 
-    Dropped are lines without a letter or digit, those longer than MAX_CHARS, and those that say what the query or a
-    line before them says, apart from case, white space and marks.
+    Lines are dropped if they have no letter or digit, are longer than MAX_CHARS, or repeat the query or an earlier
+    line apart from case, white space and marks.
     """
     seen = {_folded(query)}
     found: list[str] = []

@@ -40,7 +40,7 @@ def sub_queries(n: int = 3) -> Expand:
 
     In this order, those that say the same only once: its content words; those of each clause; their first and second
     half; neighbouring pairs; single words. Table 6 calls Q the "number of sub-queries generated for the original
-    query", section 3 speaks of "reformulated queries": these are sub-queries. The paper's rewriter is GPT-4o
+    query", section 3 "reformulated queries": these are sub-queries. The paper's rewriter is GPT-4o
     (baselines.expand.rewrite is one for any language model).
     """
     if n < 0:

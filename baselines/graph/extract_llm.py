@@ -1,7 +1,8 @@
 """Triplets that a language model names, as HyPA-RAG has GPT-4o do (section 8.2; its prompt is not published).
 
-One sentence a call, so that what a sentence says does not depend on its neighbours, and is read once a process. A model
-may add what it knows: an entity is dropped if the sentence contains none of its words, because the sentence is cited.
+One sentence a call, so that its triplets do not depend on its neighbours, and are extracted once a process. A model
+may add its own knowledge: an entity is dropped if the sentence contains none of its words, because the sentence is
+cited.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _fields(line: str) -> list[str]:
 
 
 def parse_reply(reply: str) -> list[tuple[str, str, str]]:
-    """The triplets of a model's reply, one a line: what has not exactly three parts that say something is passed over.
+    """The triplets of a model's reply, one a line; a line without exactly three meaningful parts is skipped.
 
     Bullets, numbers, quotes, brackets and other separators than the prompt's are understood. Never raises.
     """
@@ -71,7 +72,7 @@ def reader(model: LanguageModel, prompt: str = "graph-triplets-v1") -> Extract:
 
     def read(sentence: str) -> list[Triplet]:
         reply = model.generate(loaded.fill(_NO_QUESTION, sentence), MAX_NEW_TOKENS).text
-        # A model without a stop goes on with a sentence of its own: what comes after a blank line is not of this one.
+        # A model without a stop goes on with another sentence: text after a blank line does not belong to this one.
         own = reply.lstrip().partition("\n\n")[0]
         return grounded(sentence, parse_reply(own))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
 MAX_TOKENS = 4
-"""A longer noun phrase is a sentence that the parser misread: its last words are what it is about."""
+"""A longer noun phrase is a sentence that the parser misread: its last words are its subject."""
 
 
 class Keyword(NamedTuple):
@@ -51,7 +51,7 @@ def keywords(question: Doc, holding: Callable[[Keyword], int], n_sentences: int,
     """The `k` keywords of the greatest tf-idf, the best first; ties go to the earlier one.
 
     `holding` counts the sentences, of `n_sentences`, that hold a keyword. A phrase that none holds as a whole
-    falls apart into its words; what no sentence holds is not a keyword, since it enters nothing.
+    is split into its words; a word that no sentence holds is not a keyword, since it leads nowhere.
     """
     said: dict[tuple[str, ...], list[Keyword]] = {}
     for tokens in _phrases(question):

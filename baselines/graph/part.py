@@ -1,8 +1,8 @@
-"""The graph parts of a recipe: triplets by rules, or by a language model, that a question's keywords lead to.
+"""The graph parts of a recipe: triplets by rules or by a language model, found by a question's keywords.
 
 HyPA-RAG builds one graph of its whole corpus ahead of time. Here each question has its own pages, of a book chapter
 each, and they are first seen when it is asked: so its graph is made of a bounded number of their sentences, those of
-the retrieved passages and those that hold a keyword, and what was read once is remembered.
+the retrieved passages and those that hold a keyword; triplets of a sentence are kept for later questions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Remembering:
         self._known: dict[str, list[Triplet]] = {}
 
     def __call__(self, sentences: Sequence[str]) -> list[list[Triplet]]:
-        """What the extractor says of each sentence, asked of those that are new."""
+        """The triplets of each sentence; the extractor is asked only for new sentences."""
         fresh = list(dict.fromkeys(text for text in sentences if text not in self._known))
         if len(self._known) + len(fresh) > MAX_REMEMBERED:
             self._known.clear()
@@ -81,7 +81,7 @@ def rules(n_retrieved: int = 16, n_others: int = 24, n_triplets: int = 20, *, wi
     """Triplets by rules over a dependency parse (baselines.graph.rules)."""
     from baselines.graph.rules import read_sentences
 
-    english()  # what is missing is said when the system starts, not with its first question
+    english()  # missing packages are reported when the system starts, not at its first question
     require_networkx()
     return graph_part(read_sentences, n_retrieved, n_others, n_triplets, with_choices)
 

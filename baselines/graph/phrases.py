@@ -1,4 +1,4 @@
-"""Entities of a parsed sentence: a noun with what says which one is meant, without articles."""
+"""Entities of a parsed sentence: a noun with the words that specify it, without articles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 NAMES = ("NOUN", "PROPN", "NUM", "ADJ", "X", "SYM")
-"""What can be an entity. A pronoun cannot: nothing here knows what it stands for."""
+"""Parts of speech that can be an entity. A pronoun cannot: nothing here knows what it refers to."""
 _BEFORE = frozenset(["amod", "compound", "nummod", "nmod", "poss", "neg", "quantmod"])
 _BEFORE_ADJECTIVE = _BEFORE | {"advmod", "npadvmod"}
 _DROPPED = frozenset(["DET", "PRON", "PUNCT", "SPACE", "CCONJ"])

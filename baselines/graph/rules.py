@@ -47,13 +47,13 @@ def _own(verb: Token) -> _Subjects | None:
     named = _children(verb, *_SUBJECTS)
     if not named:
         return None
-    # "cells that carry oxygen": the pronoun stands for the noun that the clause describes.
+    # "cells that carry oxygen": the pronoun refers to the noun that the clause describes.
     heads = [verb.head if token.tag_ in _RELATIVE and verb.dep_ == "relcl" else token for token in named]
     return _Subjects(entities(heads), passive=any(token.dep_ == "nsubjpass" for token in named))
 
 
 def _subjects(verb: Token) -> _Subjects:
-    """Whom the verb speaks of: its own subject, or the one it shares (each step goes up the tree, so it ends)."""
+    """The subjects of a verb: its own, or the one it shares (each step goes up the tree, so it ends)."""
     own = _own(verb)
     if own is not None:
         return own

@@ -77,7 +77,7 @@ class SentenceReading:
         """At most `n_retrieved` sentences of the retrieved passages and `n_others` of the pages, in page order.
 
         Those that hold most keywords come first, ties in page order; of the pages' others, only those that hold one.
-        What several pages say in the same words is read once.
+        A sentence that several pages have is read once.
         """
         weights = self._weights(keywords)
         inside = self._inside(passages)

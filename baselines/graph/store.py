@@ -66,8 +66,8 @@ def save(graph: MultiDiGraph[str], path: Path) -> None:
 
 
 def load(path: Path) -> MultiDiGraph[str]:
-    """Read a graph that `save` wrote. Raises DataError if the file is none."""
+    """Read a graph that `save` wrote. Raises DataError if the file is not one."""
     try:
         return graph_of(msgspec.json.decode(path.read_bytes(), type=list[CitedTriplet]))
     except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(path, f"is no stored graph ({error})", "write it with baselines.graph.store.save") from None
+        raise DataError(path, f"is not a stored graph ({error})", "write it with baselines.graph.store.save") from None

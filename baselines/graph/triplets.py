@@ -1,4 +1,4 @@
-"""Triplets (subject, predicate, object): what a knowledge graph is made of (HyPA-RAG, section 8.2)."""
+"""Triplets (subject, predicate, object), the units of a knowledge graph (HyPA-RAG, section 8.2)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CitedTriplet(NamedTuple):
 
 
 Extract = Callable[[Sequence[str]], list[list[Triplet]]]
-"""Reads sentences, one list of triplets a sentence; what it makes of one may not depend on what it has read before."""
+"""Reads sentences, one list of triplets a sentence; the triplets of one may not depend on earlier sentences."""
 
 
 _NO_NAME = frozenset("[]{}<>|=\\")

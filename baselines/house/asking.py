@@ -1,4 +1,4 @@
-"""What the language model holds of each choice: log-probabilities of the next word after several prompts.
+"""Ask the language model about each choice: log-probabilities of the next word after several prompts.
 
 A letter after the question, with the choices in two orders; the same after passages; "Yes" after each choice alone.
 No prompt generates text: one read of the prompt, and the probabilities of the word that would come next.
@@ -58,12 +58,12 @@ def _chat(name: str, values: Mapping[str, str]) -> str:
 
 
 def is_meta(text: str) -> bool:
-    """Whether a choice speaks of other choices ("all of the above"): it must keep its place."""
+    """Whether a choice refers to other choices ("all of the above"): it must keep its place."""
     return _NAMES_LETTERS.search(text.casefold()) is not None
 
 
 def other_order(texts: Sequence[str]) -> list[int]:
-    """A second order of the choices: the plain ones reversed among their places, those that speak of others stay.
+    """A second order of the choices: the plain ones reversed among their places, those that refer to others stay.
 
     The result's i-th entry is the place of the choice that is shown i-th.
     """

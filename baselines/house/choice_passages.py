@@ -1,4 +1,4 @@
-"""What the pages say of each choice: the best passages, and how well they match each choice's statement."""
+"""Find the best passages for each choice, and how well they match the choice's statement."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Likely(Protocol):
 def likely_choices(model: Likely, question: SystemQuestion) -> ModelAsked:
     """`gain`: log P(choice | question) - log P(choice), sums over its tokens; `mean`: log P(choice | question) a token.
 
-    The difference takes away what is likely in itself (Holtzman et al. 2021, domain-conditional PMI).
+    The difference removes the choice's prior probability (Holtzman et al. 2021, domain-conditional PMI).
     """
     texts = [" " + (cut(text, MAX_CHOICE) or "-") for text in question.choices.values()]
     given = model.likelihoods(f"Question: {cut(question.text, MAX_QUESTION)}\nAnswer:", texts)

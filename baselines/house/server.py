@@ -1,6 +1,6 @@
-"""The 1.5B model as the house asks it: llama.cpp's server, one slot for each family of prompts.
+"""The house's 1.5B model: llama.cpp's server, one slot for each family of prompts.
 
-Each family begins with the same examples. A slot keeps what it read last, so that the examples are read once a run.
+Each family begins with the same examples. A slot caches its last prompt, so that the examples are read once a run.
 """
 
 from __future__ import annotations

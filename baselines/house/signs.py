@@ -11,7 +11,7 @@ from edu_rag.serve import SystemQuestion
 
 
 class Models(NamedTuple):
-    """What the signs are made with."""
+    """The models that compute the signs."""
 
     large: NextWord
     small: Likely | None

@@ -27,7 +27,7 @@ class Fitted(NamedTuple):
 
 def _number(path: Path, name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ConfigError(path, f"{name} is {value!r:.40}, no number", "make it anew with bench/house.py fit")
+        raise ConfigError(path, f"{name} is {value!r:.40}, not a number", "make it again with bench/house.py fit")
     return float(value)
 
 

@@ -36,7 +36,7 @@ CLIP = 8.0
 
 
 def meta_signs(text: str) -> tuple[float, float, float]:
-    """Whether a choice says "all of the above", "none of the above", or speaks of others in another way."""
+    """Whether a choice says "all of the above", "none of the above", or refers to others in another way."""
     folded = text.strip().casefold()
     kinds = [bool(_ALL.match(folded)), bool(_NONE.match(folded))]
     return float(kinds[0]), float(kinds[1]), float(is_meta(folded) and not any(kinds))
@@ -49,9 +49,9 @@ def cue_signs(text: str) -> dict[str, float]:
 
 
 def habit_signs(question: SystemQuestion) -> dict[str, list[float]]:
-    """Signs that need no knowledge and no model: what test writers do. One number a choice, or one a statement.
+    """Signs that need no knowledge and no model: habits of test writers. One number a choice, or one a statement.
 
-    Of choices: whether one speaks of the others (three sorts), and the log of its length where none of these holds.
+    Of choices: whether one refers to the others (three sorts), and the log of its length if none of these holds.
     """
     if question.kind == "true_false":
         return {"constant": [1.0]} | {name: [value] for name, value in cue_signs(question.text).items()}

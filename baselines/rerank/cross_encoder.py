@@ -44,7 +44,7 @@ def _load(name: str, max_tokens: int) -> Any:
         ) from None
     kinds = model.config.architectures or ["nothing"]
     if model.num_labels != 1 or not kinds[0].endswith("ForSequenceClassification"):
-        # sentence-transformers would put an untrained head on an encoder, and say so in a warning only.
+        # sentence-transformers would put an untrained head on an encoder, with no more than a warning.
         raise SubmissionError(
             f"cross-encoder {name}",
             f"is {kinds[0]} with {model.num_labels} output(s)",
@@ -57,12 +57,12 @@ def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
     """The reranker that scores `[CLS] query [SEP] text [SEP]` with a cross-encoder of one output (section 4.5).
 
     Scores are logits, about -11 … +10 for the paper's model. A pair longer than `max_tokens` is cut: the paper does not
-    say where; 512 is what its model can read. Raises SubmissionError if the weights are not found.
+    say where; 512 is its model's limit. Raises SubmissionError if the weights are not found.
     """
     model = _load(encoder, max_tokens)
 
     def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
-        # Each distinct text once: equal texts must tie, whatever their places in a batch.
+        # Each distinct text once: equal texts must tie at any place in a batch.
         distinct = list(dict.fromkeys(texts))
         if not distinct or k < 1:
             return []

@@ -24,7 +24,7 @@ def likelihood(model: LanguageModel, prompt: str = "rerank-likelihood-v1", max_c
     all texts score 0 and keep their order.
     """
     if max_chars < 1:
-        raise ConfigError("parts.rerank.max_chars", f"{max_chars} is under 1", "name a number of at least 1")
+        raise ConfigError("parts.rerank.max_chars", f"{max_chars} is under 1", "give a number of at least 1")
     template = load_prompt(prompt)
 
     def score(query: str, text: str) -> float:

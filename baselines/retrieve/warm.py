@@ -4,8 +4,8 @@
     python -P -m baselines.retrieve.warm --copy FILE [--to DIR]
 
 The first encodes all passages that the chunker cuts from the dataset's pages (CHUNK as in a recipe: `sentences`, or
-`{ name = "windows", tokens = 128, overlap = 0 }`), and adds their vectors to DIR/embeddings.sqlite. What is computed is
-kept in the user's cache at once: after a break, the same command goes on from there. The second adds all vectors of
+`{ name = "windows", tokens = 128, overlap = 0 }`), and adds their vectors to DIR/embeddings.sqlite. Each vector goes
+into the user's cache at once: after a break, the same command continues from there. The second adds all vectors of
 another such file, such as the cache's own, and loads no model.
 """
 
@@ -27,7 +27,7 @@ from edu_rag.safe_path import leave_out_current_folder
 from edu_rag.serve import SystemPage, SystemQuestion
 
 AT_ONCE = 256
-"""Texts a step: what a break may cost."""
+"""Texts a step: the most work that an interruption can lose."""
 
 
 def choice_of(text: str) -> Choice:

@@ -1,1 +1,1 @@
-"""Verifiers: is an answer borne out by what is retrieved for it? (Huo et al.)."""
+"""Verifiers: is an answer supported by the passages retrieved for it? (Huo et al.)."""

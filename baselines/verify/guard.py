@@ -18,7 +18,7 @@ MARK = " | check: "
 
 
 class Checked(NamedTuple):
-    """What a guarded system's response says of its check: the unguarded answer, the relation, its probabilities."""
+    """The check in a guarded system's response: the unguarded answer, the relation, its probabilities."""
 
     answer: str
     relation: Relation
@@ -29,7 +29,7 @@ def told(answer: str, check: Check) -> str:
     """A check as the last part of a response: one line of JSON behind a mark, which `checked_of` reads."""
     each = check.probabilities
     rounded = None if each is None else {name: round(value, 6) for name, value in each.items()}
-    # The mark must stand nowhere else: an answer in free text may say anything.
+    # The mark must not occur elsewhere: an answer in free text may say anything.
     return MARK + json.dumps([answer, check.relation, rounded], ensure_ascii=False).replace("|", "\\u007c")
 
 

@@ -1,15 +1,15 @@
 """Huo et al.'s self-check: the model compares its answer with the passage retrieved for question + answer (section 2).
 
 Steps (section 2): collect the answer; put it behind the question; retrieve the best passage for both; ask the same
-model whether answer and passage agree: Yes, No or Not Related. Where the paper is silent, this is what we chose:
+model whether answer and passage agree: Yes, No or Not Related. Where the paper is silent, we chose:
 
 - How question and answer are combined: one after the other, with a space. The answer of a multiple-choice question is
   the text of the choice, not its letter, since no passage holds a letter.
 - Which tokens decide: the paper takes what the model generates (`by = "generation"`). `by = "likelihood"` takes the
   likeliest of the three words as the first token of the reply, so that there is always a relation, and a probability
   whose threshold can be moved.
-- What an unreadable reply means: not related, since nothing is then known about the answer.
-- What happens without any passage (no pages, blank pages): not related, without asking the model.
+- An unreadable reply means not related, since nothing is then known about the answer.
+- Without any passage (no pages, blank pages) the result is not related, without asking the model.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CLASS = re.compile(r"\b(not[\s_-]*related|yes|no)\b", re.IGNORECASE)
 
 
 class Judged(NamedTuple):
-    """What the model says on an answer and a passage; `probabilities` of the relations, where they were read."""
+    """The model's judgement of an answer and a passage; `probabilities` of the relations, where they were read."""
 
     relation: Relation
     probabilities: dict[Relation, float] | None

@@ -1,4 +1,4 @@
-"""What HyPA-RAG's own table can carry: how many questions it counts, and which differences those could establish."""
+"""The power of HyPA-RAG's own table: how many questions it counts, and which differences those could establish."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def f1_interval(counts: Ints) -> tuple[float, float]:
 
 
 def out_of_fold(model: ModelName, data: Sequence[Example], labels: Ints, groups: Ints) -> Ints:
-    """What the model says of each question when trained on the other folds; groups are never split."""
+    """The model's class of each question when trained on the other folds; groups are never split."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     texts = np.array([one.text for one in data], dtype=object)

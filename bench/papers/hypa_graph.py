@@ -105,7 +105,7 @@ def cites_evidence(context: Context, one: Asked) -> bool:
 
 
 class Row(NamedTuple):
-    """What one variant put into the contexts: one entry a question."""
+    """One variant's additions to the contexts: one entry a question."""
 
     golds: np.ndarray
     evidence: np.ndarray

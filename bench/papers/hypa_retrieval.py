@@ -1,6 +1,6 @@
 """Fixed k against adaptive k and Q: evidence found, and the context that it costs. No language model.
 
-What is adaptive is also held against its own numbers dealt out at random: the same cost, no knowledge of the query.
+The adaptive variants are also compared with their own numbers shuffled: the same cost, no knowledge of the query.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Bench:
         self._retrieve = (bm25(), dense())
 
     def of_question(self, question: SystemQuestion) -> Callable[[Numbers], list[tuple[str, int, int]]]:
-        """What is cited for the question, by the numbers; Q None means no rewrites."""
+        """The passages cited for the question, by the numbers; Q None means no rewrites."""
         passages = self._chunk(question)
         plain = Pipeline(
             chunk=self._chunk, retrieve=[remembering(one) for one in self._retrieve], fuse=rrf(), numbers=[]
@@ -159,7 +159,7 @@ def _against(named: dict[str, list[Found]], second: str, first: str) -> str:
 
 
 def _pairs(named: dict[str, list[Found]]) -> list[list[object]]:
-    """What the classes add over dealt ones, and what rewrites add over none."""
+    """The gain of classes over shuffled ones, and of rewrites over none."""
     rows: list[list[object]] = []
     for n_classes in (2, 3):
         plain, dealt, rewriting = (name for name in named if str(n_classes) in name and not name.startswith("fixed"))
@@ -200,7 +200,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     """Print the table and draw the plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="holds dataset/")
-    parser.add_argument("--json", type=Path, help="keeps what was found of each question; read where it is there")
+    parser.add_argument("--json", type=Path, help="file for the results of each question; an existing file is read")
     given = parser.parse_args(arguments)
     if given.json is not None and given.json.is_file():
         kept = json.loads(given.json.read_text(encoding="utf-8"))

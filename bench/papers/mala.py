@@ -6,7 +6,7 @@ PART is one of
   evidence   question -> evidence: the questions of a dataset folder that have evidence, their own pages as the corpus
   cranfield  Cranfield: 225 queries, 1,400 documents in one corpus, relevance judged by people
   weights    how the score moves with the sparse retriever's weight, on both (writes mala-weights.svg)
-  answers    the three systems' answers (--submissions DIR: folders with predictions), beside the paper's Table 2
+  answers    the three systems' answers (--submissions DIR: folders with predictions), with the paper's Table 2
 The paper's figures are constants here; every other figure is measured.
 """
 

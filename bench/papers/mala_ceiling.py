@@ -1,4 +1,4 @@
-"""What no fusion of two lists of three can find, and what the paper's figures imply of that."""
+"""Evidence that no fusion of two lists of three can find, and the consequences for the paper's figures."""
 
 from __future__ import annotations
 

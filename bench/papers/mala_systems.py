@@ -19,7 +19,7 @@ Wording = Literal["plain", "expanded", "every word"]
 
 
 class Variant(NamedTuple):
-    """What is searched for, by which retrievers, and how two rankings of `candidates` texts each become one."""
+    """The query, the retrievers, and the way in which two rankings of `candidates` texts each become one."""
 
     name: str
     retrieve: tuple[Literal["bm25", "dense"], ...]

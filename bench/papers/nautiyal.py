@@ -3,11 +3,11 @@
 Usage: bench/page.py papers/nautiyal:PART --data pairs.jsonl.gz [--runs N] [--seed N] [--plot]
 
 PART is one of
-  data        the paper's Table 1 beside the data, and what can be reached at all on it
+  data        the paper's Table 1 against the data, and the best values that it allows
   retrieval   Table 5: 10 runs of 100 questions, the question's own pair kept and taken out, other readings of "100"
   tests       section 5.2's tests, run by run and over all questions
   cutoffs     figure 6: NDCG@k (with --plot writes docs/figures/papers/nautiyal-cutoffs.svg)
-  behaviour   Table 6 and section 5.7: changed places, and who finds what alone
+  behaviour   Table 6 and section 5.7: changed places, and finds of one system alone
   rerank      the hybrid's top 10 reranked by a bi-encoder (--runs and --n say of how many questions)
   answers     the three systems' answers on the board's questions (--run DIR: dataset and submissions)
   latency     Table 3 and figure 12: milliseconds a part, and by corpus size (--plot: nautiyal-scaling.svg)

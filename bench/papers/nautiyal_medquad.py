@@ -38,12 +38,12 @@ class Medquad:
 
     @property
     def for_words(self) -> list[str]:
-        """What BM25 reads (section 4.2: question and answer)."""
+        """The texts that BM25 reads (section 4.2: question and answer)."""
         return [f"{q} {a}" for q, a in zip(self.questions, self.answers, strict=True)]
 
     @property
     def for_meaning(self) -> list[str]:
-        """What the encoder reads (section 4.3). all-MiniLM-L6-v2 cuts it after 256 word pieces."""
+        """The texts that the encoder reads (section 4.3). all-MiniLM-L6-v2 cuts them after 256 word pieces."""
         return [f"{q} [SEP] {a}" for q, a in zip(self.questions, self.answers, strict=True)]
 
     def by_focus(self) -> dict[str, list[int]]:
@@ -124,7 +124,7 @@ class Search:
         return {name: [one.place for one in found[:K]] for name, found in zip(METHODS, every, strict=True)}
 
     def best(self, row: int, *, own: bool) -> list[int]:
-        """What a perfect system returns: relevant rows only, then none."""
+        """A perfect system's result: only relevant rows."""
         return self.relevant(row, own=own)[:K]
 
     def values(self, rows: Sequence[int], *, own: bool) -> dict[str, Values]:

@@ -14,7 +14,7 @@ ByRow = Mapping[int, float]
 def bootstrap_p(differences: Sequence[float], seed: int, resamples: int = RESAMPLES) -> float:
     """Twice the smaller share of resampled means on one side of 0, or at it (the paper does not define its p).
 
-    Such a share is no exact p-value; it is what the paper's words describe. At least 1 / resamples.
+    Such a share is not an exact p-value; it is what the paper's words describe. At least 1 / resamples.
     """
     column = np.asarray(differences, dtype=np.float64)
     means = cluster_ratios(column[None, :], np.ones(len(column), dtype=np.int64), seed, resamples)[:, 0]

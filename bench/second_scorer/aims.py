@@ -1,4 +1,4 @@
-"""What a random answer speaks of: one choice of a question, and another one to confuse it with."""
+"""The aim of a random answer: one choice of a question, and another one to confuse it with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Choices = Mapping[str, str]
 
 
 class Aim(NamedTuple):
-    """What an answer speaks of: a choice, and another one to confuse it with."""
+    """The aim of an answer: a choice, and another one to confuse it with."""
 
     rng: random.Random
     choices: Choices

@@ -112,7 +112,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Tally:
-    """What was compared, and what was not the same: by kind, with the first examples."""
+    """Counts of comparisons and differences: by kind, with the first examples."""
 
     counts: Counter[str] = field(default_factory=Counter)
     differences: Counter[str] = field(default_factory=Counter)

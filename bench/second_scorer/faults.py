@@ -1,4 +1,4 @@
-"""Faults of a predictions file, as docs/scoring-spec.md, section 1, lists them; and what looks like one and is none."""
+"""Faults of a predictions file, as listed in docs/scoring-spec.md, section 1, and lines that only look faulty."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _answered_failure(rng: random.Random, lines: list[bytes], at: int) -> list[b
 
 
 def _bytes(rng: random.Random, lines: list[bytes], at: int) -> list[bytes]:
-    """Bytes that are no UTF-8, or any other byte, somewhere in a line: often a fault, not always."""
+    """Bytes that are not UTF-8, or any other byte, somewhere in a line: often a fault, not always."""
     line = lines[at]
     place = rng.randint(0, len(line))
     odd = rng.choice(

@@ -106,7 +106,7 @@ def _spans(rng: random.Random) -> list[list[int]]:
 
 
 def _pages(rng: random.Random, ids: list[str]) -> dict[str, Any]:
-    """What the pages offer: pages and evidence by question, and the leaked ids; nothing in a third of the exams."""
+    """Support by the pages: pages and evidence by question, and the leaked ids; empty in a third of the exams."""
     pages_of: dict[str, list[str]] = {}
     evidence: dict[str, dict[str, list[list[int]]]] = {}
     page_ids = [f"p{number:016x}" for number in range(rng.randint(1, 12))]

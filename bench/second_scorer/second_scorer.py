@@ -121,7 +121,7 @@ EXPRESSIONS = {
     'SENTENCE_ENDS': r"[.!?][)\]\"'*_]*\Z",
 }
 
-# A line that begins with blanks goes on where the line before it ends.
+# A line that begins with blanks continues the line before it.
 LEXICON = """
 i (don't|do not|didn't|did not) know
 (don't|do not) know the answer
@@ -1171,7 +1171,7 @@ def retrieval_of(exam, questions, outcomes, predictions):
         out['evidence_cited'] = sum(evidence_cited(c, places) for c, places in answered) / len(answered)
     out['n_grounded'] = sum(o == 'c' and evidence_cited(c, places) for _, o, c, places in rows)
     out['n_lucky'] = sum(o == 'c' and not evidence_cited(c, places) for _, o, c, places in rows)
-    # what a line cites counts, whatever the outcome
+    # a line's citations count with any outcome
     table = [measures(relevance(c, places), len(places)) for _, _, c, places in rows]
     clusters = [('lesson', q['lesson']) if q.get('lesson') is not None else ('question', q['question_id'])
                 for q, _, _, _ in rows]

@@ -1,4 +1,4 @@
-"""What systems wrap an answer in: JSON, fences, tags, TeX, end marks, thoughts, a run-on; whole, odd and broken."""
+"""Wrap an answer as systems do: JSON, fences, tags, TeX, end marks, thoughts, a run-on; whole, odd and broken."""
 
 from __future__ import annotations
 

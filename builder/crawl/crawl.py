@@ -1,4 +1,4 @@
-"""Crawling: questions -> searches -> fetches -> crawl store. Only what is not in the store yet is asked for."""
+"""Crawling: questions -> searches -> fetches -> crawl store. Only missing entries are requested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def crawl(
     allow_partial: bool = False,
     sleep: Sleep = time.sleep,
 ) -> int:
-    """Bring home what the questions need: searches, then fetches; return how many questions are left unsearched.
+    """Crawl for the questions: searches, then fetches; return how many questions are left unsearched.
 
     Raises EngineError if the engines give up.
     """

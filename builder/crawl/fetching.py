@@ -29,7 +29,7 @@ def hit_urls(questions: Iterable[Question], store: CrawlStore, config: BuildConf
 
 
 def _is_barred(store: CrawlStore, config: BuildConfig) -> Callable[[str], bool]:
-    """What is never asked for: blocked hosts and what was taken down. Derive gives these hits their fates."""
+    """Whether a URL must not be requested: blocked hosts and take-downs. Deriving gives these hits their outcomes."""
     takedowns, blocked = read_takedowns(store.folder), frozenset(config.filter.blocked_hosts)
 
     def barred(url: str) -> bool:

@@ -36,8 +36,8 @@ def next_minor(version: str) -> str:
 def round_of(made_with: dict[str, Any]) -> Round:
     """The round that a store's config.json names. Raises ValueError if its values make no sense.
 
-    A store of the first schema says nothing: it is in its first round, and whether that is finished shows when its
-    URLs are counted.
+    A store of the first schema records none: it is in its first round, and counting its URLs shows whether that is
+    finished.
     """
     number, finished = made_with.get("round", 0), made_with.get("finished", True)
     version = made_with["config"].get("version", "1.0.0")

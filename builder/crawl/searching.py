@@ -47,7 +47,7 @@ class Patience:
 
 
 def query_of(question: Question) -> str:
-    """What the engine is asked: the question without its choices (EDU-RAG section 3), white space made single."""
+    """The query for a question: its text without the choices (EDU-RAG section 3), with single spaces."""
     return " ".join(question.text.split())
 
 
@@ -71,7 +71,7 @@ def _ask(engine: SearchEngine, query: str, n: int, patience: Patience, sleep: Sl
 
 
 def _row(question: Question, store: StoreReader, engine: str) -> Search | None:
-    """What an engine said to a question; an answer to another wording of it is not an answer."""
+    """An engine's stored answer to a question; an answer to another wording of the question does not count."""
     found = store.search(question.question_id, engine)
     return found if found is not None and found.query == query_of(question) else None
 
@@ -83,7 +83,7 @@ def _row_now(question: Question, store: CrawlStore, engine: str) -> Search | Non
 
 
 def answer_to(question: Question, store: StoreReader, settings: SearchConfig) -> Combined:
-    """What the store's engines of the chain say to a question, taken together: see builder.search.combine.
+    """The answers of the chain's engines to a question, combined: see builder.search.combine.
 
     After a refresh that an engine refused, its older answer is still used.
     """
@@ -96,7 +96,7 @@ def _answer_now(question: Question, store: CrawlStore, settings: SearchConfig) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """How many questions a run leaves without an answer, and what each engine that refused said last."""
+    """How many questions a run leaves without an answer, and each engine's last refusal."""
 
     n: int
     refusals: tuple[tuple[str, str], ...] = ()
@@ -104,7 +104,7 @@ class Left:
 
 @dataclass(slots=True, kw_only=True)
 class _Asking:
-    """One engine in this run: what it is asked with, what it has answered, and whether it is asked any more."""
+    """One engine in this run: its settings, its answers so far, and whether it is still in use."""
 
     engine: SearchEngine
     patience: Patience
@@ -145,7 +145,7 @@ class _Asking:
         # To go on would only turn refusals into losses.
         self.is_out = result.state in ("rate_limited", "blocked") or self.failures == self.patience.max_failures
         if self.is_out:
-            say(f"engine {self.engine.name}: {self.refusal}; asked no more in this run")
+            say(f"engine {self.engine.name}: {self.refusal}; not asked again in this run")
 
 
 def _askings(
@@ -177,12 +177,12 @@ def search_all(
     now: Clock,
     sleep: Sleep = time.sleep,
 ) -> Left:
-    """Search for every question that has no answer in the store (of this round); return what is left without one.
+    """Search for every question that has no answer in the store (of this round); return the questions left without one.
 
-    What an answer is, `combined` says: with `fallback` the engines are asked in order until one has hits; with `fuse`
-    all are asked. An engine is not asked twice what it has answered, and questions of the same words are asked once.
-    An engine that stays limited or blocked, or fails three times in a row, is skipped for the rest of the run; the
-    next run asks it again, but only questions that still have no answer.
+    `combined` defines an answer: with `fallback` the engines are asked in order until one has hits; with `fuse`
+    all are asked. An engine is not asked again for an answer it has given, and questions with the same words are asked
+    once. An engine that stays limited or blocked, or fails three times in a row, is skipped for the rest of the run;
+    the next run asks it again, but only questions that still have no answer.
     """
     askings = _askings(questions, store, chain, settings, now, sleep)
     n_left = 0
@@ -207,7 +207,7 @@ def _search_one(question: Question, askings: Sequence[_Asking], store: CrawlStor
 
 
 def stop_where_unsearched(left: Left, n_questions: int, engine: str) -> None:
-    """Raise EngineError if questions are left unsearched: what was refused last, and how to go on."""
+    """Raise EngineError, with the last refusal and how to go on, if questions are left unsearched."""
     if not left.n:
         return
     told = [refusal if name == engine else f"{name} {refusal}" for name, refusal in left.refusals]

@@ -1,4 +1,4 @@
-"""Auditing a dataset: which questions are broken, what was dropped and why, with examples; as text or JSON."""
+"""Audit a dataset: broken questions and dropped pages, with reasons and examples; as text or JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Audit:
 
 
 def fetch_details(store: Path) -> dict[str, str]:
-    """By canonical URL, what the crawl store says of each fetch that was not kept: the fault, or its status.
+    """The crawl store's detail of each fetch that was not kept, by canonical URL: the fault, or its status.
 
     Reads only. Raises DataError if there is no readable store.
     """

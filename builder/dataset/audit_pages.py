@@ -1,4 +1,4 @@
-"""The pages' half of an audit: what was dropped and why, hosts, flags, leaks, evidence."""
+"""The pages' half of an audit: dropped pages with reasons, hosts, flags, leaks, evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 
 @dataclass(slots=True)
 class PageAudit:
-    """What became of the hits of a split, and what its pages hold."""
+    """The outcomes of a split's hits, and the content of its pages."""
 
     split: str
     n_hits: int = 0
@@ -23,7 +23,7 @@ class PageAudit:
     dropped: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """By outcome: the first few (URL, question id), each URL once."""
     details: dict[str, Counter[str]] = field(default_factory=dict)
-    """By outcome: what the crawl store says of it (`404`, `net::timeout`), where the store is at hand."""
+    """The crawl store's details by outcome (`404`, `net::timeout`), if the store is at hand."""
     hosts: dict[str, Counter[str]] = field(default_factory=dict)
     """By host: its hits by outcome."""
     flags: Counter[str] = field(default_factory=Counter)
@@ -95,9 +95,9 @@ def _labels(found: PageAudit, dataset: Dataset, kinds: Mapping[str, str]) -> Non
 
 
 def audit_pages(dataset: Dataset, split: str, details: Mapping[str, str], examples: int) -> PageAudit:
-    """Count what became of a split's hits and what its pages hold; pages are read one row group at a time.
+    """Count the outcomes of a split's hits and the content of its pages, which are read one row group at a time.
 
-    `details` gives, by canonical URL, what the crawl store says of a fetch that was not kept.
+    `details` gives, by canonical URL, the crawl store's detail of a fetch that was not kept.
     """
     found = PageAudit(split=split)
     kinds = {question.question_id: question.kind for question in dataset.records("questions", split, Question)}

@@ -30,7 +30,7 @@ class QuestionGroup:
 
 @dataclass(slots=True)
 class QuestionAudit:
-    """What is wrong with the questions of a split."""
+    """The problems of a split's questions."""
 
     split: str
     n: int

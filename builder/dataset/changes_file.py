@@ -47,7 +47,7 @@ def change_lines(found: DatasetDiff) -> list[str]:
         if not table.total:
             continue
         lines.append(_table_line(config, table))
-        # The file is published, and of a hidden split an example tells which page holds the answer.
+        # The file is published, and an example of a hidden split would reveal which page holds the answer.
         if config not in TELLS_GOLD:
             lines += [f"  - {what}: {outside(name)}" for what, names in table.examples.items() for name in names]
     if found.sentences_added or found.sentences_removed:
@@ -61,7 +61,7 @@ def change_lines(found: DatasetDiff) -> list[str]:
 
 
 def summary_of(found: DatasetDiff) -> list[str]:
-    """The section's lines for a diff: what it is against, why this step, and the changes."""
+    """The section's lines for a diff: the version compared with, the reason for this step, and the changes."""
     return [f"Against `{found.old_id}`: {WHY[found.step]}.", "", *change_lines(found)]
 
 
@@ -103,9 +103,9 @@ def _is_of(version: str, section: str) -> bool:
 
 
 def _own_sections(folder: Path, history: Path, version: str) -> tuple[list[str], list[str]]:
-    """What only the folder's own file has: sections of versions that the history lacks, and take-downs of this one.
+    """Sections that only the folder's own file has: versions that the history lacks, and take-downs of this version.
 
-    A section counts as the history's by its heading's version: two files may tell one version in other words.
+    Sections are matched by the version in their heading: two files may describe one version in different words.
     """
     told = {_version_in(text) for text in _sections(history)}
     sections = _sections(folder)

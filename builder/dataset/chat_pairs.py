@@ -38,7 +38,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatPair:
-    """One line of an export. `supported`: is evidence for the gold known in what is shown of the pages?"""
+    """One line of an export. `supported`: do the shown parts of the pages hold evidence for the gold?"""
 
     kind: str
     split: str
@@ -50,7 +50,7 @@ class ChatPair:
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """A page with what comparing needs, made once: its text on one line in small letters, and its long words."""
+    """A page prepared once for comparisons: its text on one line in small letters, and its long words."""
 
     page: WebPage
     text: str
@@ -88,7 +88,7 @@ def _asked(question: Question) -> str:
 
 
 def _shown(pages: Sequence[ReadPage], question: Question, max_characters: int) -> list[list[Span]]:
-    """What is shown of each page: all get the same room."""
+    """The part of each page to show; all pages get the same room."""
     share = max_characters // max(1, len(pages)) - MAX_TITLE - 20
     return [closest_sentences(page, question, share) for page in pages]
 
@@ -103,7 +103,7 @@ def _pages_text(pages: Sequence[ReadPage], shown: Sequence[Sequence[Span]]) -> s
 
 
 def answer_text(gold: Gold) -> str:
-    """What the assistant says: the letter, or the first accepted text."""
+    """The assistant's answer: the letter, or the first accepted text."""
     return gold.answer if gold.answer is not None else gold.texts[0]
 
 

@@ -20,7 +20,9 @@ from edu_rag.files.table_rows import CONFIGS
 
 @dataclass(slots=True)
 class CheckReport:
-    """What a check saw: rows by table, tables left out for a hidden split, faults that make it unfit, and warnings."""
+    """The result of a check: rows by table, tables left out for a hidden split, faults that make it unfit, and
+    warnings.
+    """
 
     id: str
     rows: dict[str, int] = field(default_factory=dict)
@@ -48,13 +50,13 @@ def _hidden(tables: Tables, asked: Collection[str]) -> set[str]:
 
 
 def _check_hidden(tables: Tables, split: str, n_keys: int) -> None:
-    for config, what in (("gold", "the gold"), ("evidence", "evidence, which tells the gold,")):
+    for config, what in (("gold", "the gold"), ("evidence", "evidence, which reveals the gold,")):
         if tables.has(config, split):
             where = tables.folder / config
             tables.faults.add("hidden gold", where, f"{what} of the hidden split {split!r} is here", "leave it out")
     if n_keys:
         where = tables.folder / "leaks"
-        what = f"{n_keys} rows of the hidden split {split!r} say where a page tells the gold"
+        what = f"{n_keys} rows of the hidden split {split!r} show where a page reveals the gold"
         tables.faults.add("hidden gold", where, what, "leave them out")
 
 

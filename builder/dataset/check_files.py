@@ -107,7 +107,7 @@ class Tables:
                 continue
             is_data = path.suffix in (".parquet", ".jsonl", ".json", ".csv", ".arrow")
             target = self.faults if is_data and name != "croissant.json" else self.warnings
-            target.add("unlisted file", path, "lies in the folder but is not in the manifest", "remove it")
+            target.add("unlisted file", path, "is in the folder but not in the manifest", "remove it")
 
     def splits(self) -> list[str]:
         """The splits that have questions listed, sorted."""
@@ -138,7 +138,7 @@ class Tables:
                     continue
                 key = tuple(getattr(record, field) for field in SORT_KEYS[config])
                 if last is not None and key <= last:
-                    what = "is there twice" if key == last else "is out of order"
+                    what = "occurs twice" if key == last else "is out of order"
                     self.faults.add(f"{what}, in {config}", f"{path}: row {number}", f"{key[0]} {what}", REBUILD)
                 last = key
                 yield record
@@ -154,7 +154,7 @@ class Tables:
 
 
 def _columns(found: Any, config: str) -> str:
-    """What is wrong with the columns, in words."""
+    """A description of wrong columns."""
     wanted = schema(config)
     lacking = [name for name in wanted.names if name not in found.names]
     foreign = [name for name in found.names if name not in wanted.names]
@@ -167,7 +167,7 @@ def _values(row: dict[str, Any]) -> dict[str, Any]:
     if "choices" in row:
         labels = [choice["label"] for choice in row["choices"]]
         if len(set(labels)) != len(labels):
-            raise RecordError("choices", "a label is there twice")
+            raise RecordError("choices", "a label occurs twice")
         row["choices"] = {choice["label"]: choice["text"] for choice in row["choices"]}
     if "sentences" in row:
         row["sentences"] = [(span["start"], span["end"]) for span in row["sentences"]]

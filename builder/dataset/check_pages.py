@@ -54,10 +54,10 @@ def _check_sentences(tables: Tables, page: WebPage, number: int) -> None:
     if any(text != text.strip() for text in page.sentence_texts()):
         tables.faults.add("sentences", where, "a sentence begins or ends in white space", REBUILD)
     if _uncovered(page):
-        tables.faults.add("sentences", where, "some of its text lies in no sentence", REBUILD)
+        tables.faults.add("sentences", where, "some of its text is in no sentence", REBUILD)
     same_splitter = tables.manifest.sources.get("sentence_splitter") == SPLITTER
     if same_splitter and number <= RECUT_PAGES and split_sentences(page.text) != page.sentences:
-        tables.faults.add("sentences cut anew", where, f"its sentences are not those of {SPLITTER}", REBUILD)
+        tables.faults.add("other sentences", where, f"its sentences are not those of {SPLITTER}", REBUILD)
 
 
 def _masks(tables: Tables) -> bool:

@@ -12,7 +12,7 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit
 
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """A labelled span of a page, to be held against the page's text when it is read."""
+    """A labelled span of a page, to be compared with the page's text when it is read."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class PageSpan:
 
 @dataclass(slots=True)
 class Seen:
-    """What the small tables of one split hold; pages are read later, one at a time."""
+    """The content of one split's small tables; pages are read later, one at a time."""
 
     questions: dict[str, Question] = field(default_factory=dict)
     gold: dict[str, Gold] = field(default_factory=dict)
@@ -35,7 +35,7 @@ def _check_questions(tables: Tables, split: str, seen: Seen) -> None:
     for question in tables.records("questions", split):
         if question.split != split:
             where = f"{tables.folder}: {question.question_id}"
-            tables.faults.add("wrong split", where, f"says split {question.split!r}, lies in {split!r}", REBUILD)
+            tables.faults.add("wrong split", where, f"says split {question.split!r}, but is in {split!r}", REBUILD)
         seen.questions[question.question_id] = question
 
 

@@ -1,4 +1,4 @@
-"""What changed between two versions of a dataset: a streaming merge of their sorted tables, and the step it demands."""
+"""Compare two versions of a dataset, by a streaming merge of their sorted tables; name the version step required."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edu_rag.names import Step
 from edu_rag.records import WebPage
 
 IDENTITY: Mapping[str, tuple[str, ...]] = {**SORT_KEYS, "hits": ("question_id", "url")}
-"""What makes two rows the same thing. A hit that moved to another rank is the same hit."""
+"""The columns that identify a row. A hit that moved to another rank is the same hit."""
 EXAMPLES = 5
 LABEL_FIELDS = frozenset({"lesson", "flags"})
 """Fields of a question that no system answers by: a change of them moves slices, never an answer."""
@@ -26,7 +26,7 @@ LABEL_FIELDS = frozenset({"lesson", "flags"})
 
 @dataclass(slots=True)
 class TableDiff:
-    """Rows of one table (all splits) by what became of them, with examples, and the fields that changed."""
+    """Rows of one table (all splits) by kind of change, with examples, and the fields that changed."""
 
     added: int = 0
     removed: int = 0
@@ -43,7 +43,7 @@ class TableDiff:
 
     @property
     def total(self) -> int:
-        """Rows that are not what they were."""
+        """The number of rows that differ."""
         return self.added + self.removed + self.changed
 
     def values(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _changed_fields(old: Any, new: Any) -> list[str]:
 
 
 class _Comparer:
-    """Compares groups of rows and adds what it sees to a DatasetDiff."""
+    """Compares groups of rows and adds the differences to a DatasetDiff."""
 
     def __init__(self, found: DatasetDiff) -> None:
         self._found = found
@@ -211,4 +211,4 @@ def compare_folders(old: Path, new: Path) -> DatasetDiff:
     try:
         return compare_datasets(Dataset(old), Dataset(new))
     except UnicodeError as error:
-        raise DataError(new, f"holds text that is no Unicode: {error}", "rebuild it") from None
+        raise DataError(new, f"holds text that is not Unicode: {error}", "rebuild it") from None

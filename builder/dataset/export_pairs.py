@@ -28,7 +28,7 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 
 KINDS = ("qa", "qa-pages", "negatives")
 POISON = frozenset({"injection", "hidden_text", "leak_question", "leak_key"})
-"""Pages with these flags could teach what their authors planted, or a question that systems are measured on."""
+"""Pages with these flags could teach a model their authors' planted text, or a question of the benchmark."""
 TRIES = 60
 """Pages looked at for one negative before it is given up."""
 LICENCE = (
@@ -39,7 +39,7 @@ LICENCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """What to export, and how: kinds of pairs, the split, the seed of the negatives, room for pages."""
+    """The settings of an export: kinds of pairs, the split, the seed of the negatives, room for pages."""
 
     kinds: tuple[str, ...]
     split: str
@@ -131,7 +131,7 @@ def _pairs_of(
 
 
 def pairs(dataset: Dataset, settings: Export, counts: Counter[str]) -> Iterator[ChatPair]:
-    """The pairs of one split, ordered by question and kind; `counts` is filled with what was made and what was not.
+    """The pairs of one split, ordered by question and kind; `counts` gets the numbers of pairs made and left out.
 
     Raises DataError if the split's gold is not in the folder.
     """
@@ -156,7 +156,7 @@ def pairs(dataset: Dataset, settings: Export, counts: Counter[str]) -> Iterator[
 
 
 def export(dataset: Dataset, settings: Export, out: Path) -> Counter[str]:
-    """Write the pairs to a JSON lines file, whole or not at all; returns the counts of what was made and left out."""
+    """Write the pairs to a JSON lines file, whole or not at all; returns the counts of pairs made and left out."""
     counts: Counter[str] = Counter()
     temporary = out.with_name(f".{out.name}.tmp")
     try:

@@ -1,4 +1,4 @@
-"""What a check found: faults and warnings, a few examples of each kind and the number of the rest."""
+"""Collect the findings of a check: faults and warnings, with a few examples of each kind and the number of the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can the gold be predicted without reading? Simple predictors, each held against chance by an exact binomial test.
+"""Can the gold be predicted without reading? Simple predictors, each compared with chance by an exact binomial test.
 
 Two families. A *choice* predictor names a label from the choices alone (the longest, the third); its chance is one in
 as many as there are choices. An *order* predictor learns, for each value of something other than the text (row, id,
@@ -33,7 +33,9 @@ _WORDS = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One question as the predictors see it: what a system gets, its row, and the gold that they must not see."""
+    """One question as the predictors see it: the fields that a system gets, its row, and the gold, which they must not
+    see.
+    """
 
     question: Question
     row: int
@@ -132,7 +134,9 @@ CHOICE_PREDICTORS: Mapping[str, Callable[[Case], str | None]] = {
     "the only choice with, or without, a full stop": lambda case: _odd_one(case.question, lambda t: t.endswith(".")),
     "the only choice with, or without, a capital": lambda case: _odd_one(case.question, lambda t: t[:1].isupper()),
 }
-"""Named by what they name. They read what the author of a question wrote: a known weakness, not a fault of building."""
+"""Named after the choice that they name. They use what question authors write: a known weakness, not a fault of
+building.
+"""
 
 LEAKING_PREDICTORS: Mapping[str, Callable[[Case], str | None]] = {"the choice that the search query holds": _in_query}
 
@@ -177,22 +181,22 @@ ORDER_VALUES: Mapping[str, Callable[[Case], object]] = {
     "place of the smallest page id": _page_order,
     "half of the file": lambda case: case.row // 1_000,
 }
-"""What a system gets in addition to text. None of it may tell anything of the gold."""
+"""Fields that a system gets in addition to text. None of them may reveal anything about the gold."""
 
 WEB_VALUES: Mapping[str, Callable[[Case], object]] = {
     "number of hits": lambda case: len(case.hits),
     "number of pages": lambda case: sum(hit.page_id is not None for hit in case.hits),
     "first page's id": _first_page,
 }
-"""What the search found. The web may well hold a little more about true statements than about false ones."""
+"""Fields from the search. The web may well have a little more about true statements than about false ones."""
 MIN_EXCESS = 0.1
-"""The gain in accuracy over chance from which what the search found is no more the web's, but a builder's fault."""
+"""The gain in accuracy over chance above which the search fields point to a builder's fault rather than to the web."""
 
 SOURCE_VALUES: Mapping[str, Callable[[Case], object]] = {
     "lesson": lambda case: case.question.lesson,
     "flags": lambda case: case.question.flags or None,
 }
-"""A system gets these too, but they come from the source of the questions: what they reveal is a warning."""
+"""Systems get these fields too, but they come from the source of the questions: a signal in them is only a warning."""
 
 
 def _choice_test(name: str, predict: Callable[[Case], str | None], cases: Sequence[Case], is_fault: bool) -> LabelTest:

@@ -1,6 +1,6 @@
 """Faults of questions that need the gold, or a person, to fix: found by `edu-rag dataset audit`, never stored.
 
-Each rule is a pure function of one question and its gold; the cases they were made from are in TQA's text as it is.
+Each rule is a pure function of one question and its gold; the cases behind them are quoted unchanged from TQA.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ RULES: Mapping[str, tuple[Rule, str]] = {
     "lost_degree_sign": (_any(_DEGREES), 'a temperature without its sign: "100 C"'),
     "broken_text": (_any(_BROKEN), "characters that a wrong decoding leaves"),
 }
-"""Faults by name: the rule, and what it means."""
+"""Faults by name: the rule, and its meaning."""
 
 
 def faults_of(question: Question, gold: Gold | None) -> list[str]:

@@ -48,7 +48,7 @@ def to_takedown(text: str, reason: str, at: datetime) -> TakeDown:
 
 @dataclass(slots=True)
 class TakedownPlan:
-    """What a take-down does to a dataset, counted before anything is written."""
+    """The effect of a take-down on a dataset, counted before anything is written."""
 
     entry: TakeDown
     asked: TakeDowns
@@ -60,7 +60,7 @@ class TakedownPlan:
     n_out: int = 0
     """Hits at the named address or host that an earlier take-down took out."""
     n_repeats: int = 0
-    """Hits of the same questions that were dropped as repeats: one may have repeated what goes now."""
+    """Hits of the same questions that were dropped as repeats: one may have repeated a page that is removed now."""
     questions: set[str] = field(default_factory=set)
     sources: dict[str, Any] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class TakedownPlan:
 
 
 class _Counts:
-    """What stays, in numbers: the parts of the manifest's `sources` that a take-down moves."""
+    """The counts of the remaining rows: the parts of the manifest's `sources` that a take-down changes."""
 
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -180,7 +180,7 @@ def _is_gone(plan: TakedownPlan, counts: _Counts, item: Evidence) -> bool:
 
 
 def plan_takedown(dataset: Dataset, entry: TakeDown) -> TakedownPlan:
-    """What taking this down would remove, and the counts of what stays. Writes nothing."""
+    """Count the rows that this take-down would remove and those that remain. Writes nothing."""
     plan, counts = TakedownPlan(entry=entry, asked=TakeDowns([entry])), _Counts()
     _read_pages(dataset, plan, counts)
     _read_hits(dataset, plan, counts)

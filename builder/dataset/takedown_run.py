@@ -27,12 +27,12 @@ from edu_rag.progress import say
 
 EXAMPLES = 10
 STORE_MARK = "config.json"
-"""What every crawl store holds from its first moment on."""
+"""A file that every crawl store has from the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakedownRequest:
-    """One call of `edu-rag dataset takedown`: what to remove, why, when, and where the files are."""
+    """One call of `edu-rag dataset takedown`: the target, the reason, the time, and the paths."""
 
     folder: Path
     target: str
@@ -98,7 +98,7 @@ def _store_holds(store: Path, entry: TakeDown) -> bool:
 
 
 def _is_listed(store: Path | None, entry: TakeDown) -> bool:
-    """Whether the store's list already covers what is asked, itself or by its host."""
+    """Whether the store's list already covers the target, itself or by its host."""
     if store is None:
         return False
     url, host, sha256 = (entry.value if entry.kind == kind else "" for kind in ("url", "host", "sha256"))
@@ -106,9 +106,9 @@ def _is_listed(store: Path | None, entry: TakeDown) -> bool:
 
 
 def _nothing_to_take(request: TakedownRequest, store: Path | None, plan: TakedownPlan, version: str) -> dict[str, Any]:
-    """Say of a target that is not in the dataset whether it is out already; note it where only the store holds it.
+    """Report whether a target that is not in the dataset was removed before; record one that only the store has.
 
-    Raises DataError, with nothing written, where it is nowhere: a tombstone of a mistyped name helps nobody.
+    Raises DataError, with nothing written, if it is in neither: a tombstone for a mistyped name is of no use.
     """
     listed = _is_listed(store, plan.entry)
     if not listed and not plan.n_out and not (store is not None and _store_holds(store, plan.entry)):
@@ -131,8 +131,8 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
     """Do what the request asks and say what was done, as JSON-ready values. Raises DataError if nothing matches.
     A page that is already removed is not a fault: `already` reports it.
 
-    The tombstone goes into the store before the dataset is rewritten: a build that is cut off in between cannot bring
-    the page back.
+    A page that is already removed is not a fault: `already` is true then. The tombstone goes into the store before the
+    dataset is rewritten: a build that is cut off in between cannot bring the page back.
     """
     dataset, store = Dataset(request.folder), _store_of(request)
     entry = to_takedown(request.target, request.reason, request.at)
@@ -152,8 +152,8 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
             _raise_version(store, manifest.version)
         if plan.n_repeats:
             say(
-                f"{plan.n_repeats:,} other hits of these questions are out as repeats, some perhaps of what went now:"
-                " the same `edu-rag build` again settles that, with `version` raised"
+                f"{plan.n_repeats:,} other hits of these questions were dropped as repeats, perhaps of removed pages:"
+                " raise `version` and run the same `edu-rag build` again to restore them"
             )
     if request.results is not None:
         found = results_to_score_again(request.results, before)
@@ -162,7 +162,7 @@ def run_takedown(request: TakedownRequest) -> dict[str, Any]:
 
 
 def told_lines(told: Mapping[str, Any]) -> list[str]:
-    """What was done, for a terminal."""
+    """The summary of a take-down, for a terminal."""
     if "already" in told:
         said = "already taken down" if told["already"] else "not in this dataset, but in its crawl store"
         return [f"{told['kind']} {printable(told['value'])}: {said}", f"{told['dataset']} stays as it is"]

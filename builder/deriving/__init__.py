@@ -1,1 +1,1 @@
-"""From the crawl store to the dataset's tables: pages, labels and numbers. A pure function of what is stored."""
+"""From the crawl store to the dataset's tables: pages, labels and numbers. A pure function of the store."""

@@ -1,4 +1,4 @@
-"""Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` is nothing but this.
+"""Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` only calls it.
 
 Stored responses go through the page stage in worker processes; questions are then labelled one by one.
 Intermediate data is in scratch tables on disk, so that memory stays flat.

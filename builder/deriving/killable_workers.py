@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pebble import ProcessPool
 
 CPU_LIMIT_S = 5.0
-"""Processor time of a job, its retries included. Not wall time: what is kept must not depend on what else runs."""
+"""Processor time of a job, its retries included. Not wall time: the kept pages must not depend on other programs."""
 WALL_LIMIT_S = 60.0
 """For a job that waits instead of working."""
 MEMORY_BYTES = 384 << 20
-"""What a job may add to a prepared worker, whose own 100 to 130 MB stay below the rest of 512 MB."""
+"""The memory that a job may add to a prepared worker, whose own 100 to 130 MB fit in the rest of 512 MB."""
 WINDOW_PER_WORKER = 8
 JOBS_PER_WORKER = 2_000
-"""A worker is replaced after so many jobs, so that what a parser leaks does not add up."""
+"""A worker is replaced after this many jobs, so that memory leaks of parsers do not add up."""
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""
 
@@ -74,7 +74,7 @@ def _bound_memory(memory_bytes: int) -> None:
 
     own = _own_bytes()
     if own is not None:
-        with contextlib.suppress(ValueError, OSError):  # a lower limit may be set already, by whoever started us
+        with contextlib.suppress(ValueError, OSError):  # our parent process may have set a lower limit
             resource.setrlimit(resource.RLIMIT_AS, (own + memory_bytes, own + memory_bytes))
 
 
@@ -108,7 +108,7 @@ def _run(work: Callable[[J], R], job: J, cpu_limit_s: float) -> R | WorkFailure 
         return work(job)
     except MemoryError:
         return WorkFailure(reason="memory")
-    except Exception as error:  # whatever a parser raises on a hostile page is that page's outcome
+    except Exception as error:  # any error of a parser on a hostile page is that page's outcome
         return WorkFailure(reason=f"error {type(error).__name__}")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

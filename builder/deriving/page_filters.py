@@ -32,7 +32,7 @@ _STATUS = r"(?:40[01345]|410|429|451|50[0-4]|52\d)"
 _END = r"\W*(?:$|[|–-])"
 _ERROR_TITLE = _any_of(
     rf"(?:http\s*)?error\W{{0,3}}(?:code\W{{0,2}})?{_STATUS}\b",
-    # "404 BC", "500 million years": a status is followed by what it means, or by nothing.
+    # "404 BC", "500 million years": a status is followed by its meaning, or by nothing.
     rf"{_STATUS}(?:{_END}|\W{{1,4}}(?:error|{_PAGE}|not found|forbidden|gone|internal|bad|service|gateway"
     rf"|access|oops|sorry))",
     rf"(?:oops\W+|sorry\W+)?(?:the |this |that )?{_PAGE}\s+(?:you requested\s+)?(?:{_CANNOT}\s+)?(?:be\s+)?"

@@ -1,4 +1,4 @@
-"""From one stored response to a page of the dataset, or to the reason why it is none: the stage that workers run.
+"""Turn one stored response into a page of the dataset, or into the reason for dropping it: the workers' stage.
 
 The same function serves the killable workers of one machine and the pipelines of builder.deriving.scale.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSettings:
-    """What the page stage goes by: the settings' sections, and the questions whose leaks it looks for."""
+    """The input of the page stage: the settings' sections, and the questions whose leaks it looks for."""
 
     extract: ExtractConfig
     filter: FilterConfig
@@ -51,9 +51,9 @@ class PageJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
-    """What came of a response: a page with its signature and leaks, or the outcome that dropped it, and why.
+    """The result for a response: a page with its signature and leaks, or the outcome that dropped it, and why.
 
-    `raised` are the tools of extraction that raised on it.
+    `raised` are the extraction tools that raised on it.
     """
 
     outcome: str
@@ -171,7 +171,7 @@ def prepare(settings: PageSettings) -> None:
 
 
 def work(job: PageJob) -> PageResult:
-    """Run the loaded stage on one job: what a worker process does."""
+    """Run the loaded stage on one job, in a worker process."""
     if _STAGE is None:
         raise RuntimeError("the page stage was not prepared in this process")
     return _STAGE(job)
@@ -183,7 +183,7 @@ def failed(failure: WorkFailure) -> PageResult:
 
 
 def retry(extractor: str, job: PageJob, failure: WorkFailure) -> PageJob | None:
-    """The job again without the tools that its worker did not survive, or None if that is no use."""
+    """The job without the tools that crashed its worker, or None if a retry cannot help."""
     skip = skip_after(extractor, job.skip, failure.reason)
     return None if skip is None else replace(job, skip=skip)
 

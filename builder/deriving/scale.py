@@ -154,9 +154,9 @@ def check_executor(config: ScaleConfig) -> None:
 
 
 def _prepared(store: Path, pages: Iterable[tuple[str, str]], settings: PageSettings, n_tasks: int) -> Path:
-    """The work folder in the crawl store, named by what is to be done.
+    """The work folder in the crawl store, named by a hash of the work.
 
-    Other settings, other responses (after a refresh) and another version of this package find no results of these.
+    Other settings, other responses (after a refresh) and another version of this package get another folder.
     """
     packed = msgspec.msgpack.encode(settings)
     todo = list(pages)

@@ -1,4 +1,4 @@
-"""What a dataset was made from, in numbers: the manifest's `sources`, counted from the scratch tables."""
+"""Count a dataset's sources: the manifest's `sources`, from the scratch tables."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class WorkTables:
         self._base.execute("PRAGMA synchronous=OFF")
         self._base.execute("PRAGMA temp_store=FILE")
         self._base.executescript(_SCHEMA)
-        self._base.execute("BEGIN")  # one transaction for everything: no statement waits for a write of its own
+        self._base.execute("BEGIN")  # one transaction for everything: no statement waits for its own write to disk
         self._cache: OrderedDict[str, WebPage] = OrderedDict()
 
     def __enter__(self) -> WorkTables:
@@ -74,7 +74,7 @@ class WorkTables:
         """A canonical URL of a hit with the fate of its fetch; `page_url` is the page it ended at, if kept."""
         self._base.execute("INSERT OR IGNORE INTO urls VALUES (?, ?, ?, ?)", (url, outcome, page_url, n_redirects))
         if page_url is not None:
-            # Of several URLs that end at one page, the one that sorts first stands for it: they come in order.
+            # Of several URLs that end at one page, the first in order represents it: they come sorted.
             self._base.execute("INSERT OR IGNORE INTO pages (page_url, fetch_url) VALUES (?, ?)", (page_url, url))
 
     def want(self, urls: Iterable[str]) -> None:
@@ -87,7 +87,7 @@ class WorkTables:
 
     def page_fetches(self) -> Iterator[tuple[str, str]]:
         """(page URL, the fetched URL that stands for it), ordered by page URL."""
-        # Read in slices: results are written to the same table while this goes on.
+        # Read in slices: results are written to the same table meanwhile.
         last = ""
         while rows := self._base.execute(
             "SELECT page_url, fetch_url FROM pages WHERE page_url > ? ORDER BY page_url LIMIT 500", (last,)
@@ -100,7 +100,7 @@ class WorkTables:
         return int(self._base.execute("SELECT count(*) FROM pages").fetchone()[0])
 
     def add_result(self, page_url: str, result: PageResult) -> None:
-        """What the page stage made of a page."""
+        """Add the page stage's result for a page."""
         page = result.page
         packed = zlib.compress(_encode(page), 1) if page is not None else None
         self._base.execute(

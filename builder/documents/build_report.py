@@ -22,7 +22,7 @@ MAX_EVENTS = 200
 
 @dataclass(slots=True)
 class RunLog:
-    """What the last run wrote into build.log.jsonl: its stages in order, and what was notable."""
+    """The content of the last run's build.log.jsonl: its stages in order, and notable events."""
 
     stages: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)

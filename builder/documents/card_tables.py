@@ -1,4 +1,4 @@
-"""The computed tables of a dataset card: what is in the dataset, in numbers, as Markdown."""
+"""The computed tables of a dataset card: the dataset's content in numbers, as Markdown."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def size_category(n_rows: int) -> str:
 
 
 def _task_categories(stats: DatasetStats | None) -> list[str]:
-    """The Hub's names for what the questions ask: free text has no choices."""
+    """The Hub's names for the task of the questions: free text has no choices."""
     has_choices = stats is None or any(kind != "free_text" for kind, _ in stats.kinds)
     return ["question-answering", *(["multiple-choice"] if has_choices else [])]
 
@@ -147,7 +147,7 @@ def _source_lines(value: Any, depth: int = 0) -> list[str]:
 
 
 def _fates(sources: Mapping[str, Any]) -> str:
-    """What became of the search results: `sources["hits_by_outcome"]` counts them."""
+    """The outcomes of the search results, from the counts in `sources["hits_by_outcome"]`."""
     fates = sources.get("hits_by_outcome")
     if not isinstance(fates, Mapping) or not fates:
         return "No search results: this dataset has no pages.\n"

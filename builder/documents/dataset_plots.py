@@ -51,13 +51,13 @@ def _height(n_rows: int) -> float:
 
 
 def plain(text: str) -> str:
-    """A string that came from outside as matplotlib shows it as it is: no line breaks, not long."""
+    """A string from outside, made safe so that matplotlib shows it unchanged: no line breaks, not long."""
     text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= 40 else text[:39] + "…"
 
 
 def fates_plot(outcomes: Mapping[str, int]) -> bytes:
-    """What became of the search results."""
+    """Plot the outcomes of the search results."""
     order = sorted(outcomes, key=lambda name: (name != "kept", -outcomes[name], name))
     colors = [BLUE if name == "kept" else GREY for name in order]
     draw = _rows(order, [outcomes[name] for name in order], "search results", colors)

@@ -50,7 +50,7 @@ def _other_files(folder: Path, before: Manifest, documents: Mapping[str, bytes])
         elif path.is_file() and not path.is_symlink():
             files[name] = replace(entry, sha256=file_sha256(path))
         else:
-            say(f"{path} is missing and cannot be made anew: the manifest lists it no more")
+            say(f"{path} is missing and cannot be made again: the manifest no longer lists it")
     return files
 
 

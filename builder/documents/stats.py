@@ -76,7 +76,7 @@ def _of_questions(stats: DatasetStats, folder: Path, files: Sequence[str]) -> No
 
 def _of_hits(stats: DatasetStats, folder: Path, files: Sequence[str]) -> None:
     pages: Counter[str] = Counter()
-    asked, seen = "", set[str]()  # a question's hits stand together; two of them may lead to one page
+    asked, seen = "", set[str]()  # a question's hits are adjacent; two of them may lead to one page
     for row in _rows(folder, files, "hits", ["question_id", "page_id", "rank", "outcome"]):
         stats.outcomes[row["outcome"]] += 1
         stats.by_rank[row["rank"]][row["outcome"] == "kept"] += 1
@@ -91,7 +91,7 @@ def _of_hits(stats: DatasetStats, folder: Path, files: Sequence[str]) -> None:
 
 def _of_pages(stats: DatasetStats, folder: Path, files: Sequence[str]) -> None:
     columns = ["page_id", "url", "text", "language", "license", "extractor", "flags"]
-    seen: set[str] = set()  # a page may stand in two splits
+    seen: set[str] = set()  # a page may be in two splits
     for row in _rows(folder, files, "pages", columns):
         if row["page_id"] in seen:
             continue

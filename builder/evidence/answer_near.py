@@ -73,7 +73,7 @@ def _holding(index: PageIndex, needle: Needle) -> Iterator[tuple[int, float]]:
 
 
 class NearSigns(NamedTuple):
-    """What speaks for and against a sentence: shares of weight, and what it does with the gold's words."""
+    """Signs for and against a sentence: shares of weight, and how it uses the gold's words."""
 
     gold: float
     within: float

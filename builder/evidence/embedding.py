@@ -3,7 +3,7 @@
 Each choice is put to the question ("question choice"); a sentence supports the gold when the cosine of its embedding
 with that of the gold is at least MIN_COSINE, and exceeds the best of the other choices by MIN_MARGIN or more. Only the
 CANDIDATES sentences with the highest lexical weight (question and gold, weighed as in answer-string-v2) are looked at:
-encoding costs some 7 ms a sentence. Cosines are rounded before they are compared, so that a batch's order is no matter.
+encoding costs some 7 ms a sentence. Cosines are rounded before they are compared, so a batch's order does not matter.
 It does not apply to true/false questions, to questions with "not" or "except", nor to "all of the above".
 The constants were chosen on the `tune` half of the hand labels.
 

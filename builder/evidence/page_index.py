@@ -13,7 +13,7 @@ from builder.evidence.telling_words import GENERIC_STEMS, english_stems
 from edu_rag.records import Span, WebPage
 
 GENERIC_SHARE = 0.4
-"""What a word that belongs to any question ("process", "found") weighs of what its rarity on the page would say."""
+"""The weight of a word that is common in questions ("process", "found"), as a share of its weight by rarity."""
 MIN_WORDS = 4
 """A sentence of fewer words is a heading or a cell: it says nothing by itself."""
 # Exercises ask, and leave gaps: their words are those of evidence, but they answer nothing.

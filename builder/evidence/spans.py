@@ -1,4 +1,4 @@
-"""What all methods share: which texts are the gold answer, and the best of the places that a method found."""
+"""Shared by all methods: find the texts of the gold answer, and choose the best of the places that a method found."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class SpanPlace(NamedTuple):
 
 
 def is_negated(text: str) -> bool:
-    """Whether a question asks for what is not the case: there, the answer's words near the question's are not
-    support.
-    """
+    """Whether a question asks for an exception: there, the answer's words near the question's are not support."""
     return _NEGATED.search(text.casefold()) is not None
 
 

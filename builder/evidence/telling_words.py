@@ -29,7 +29,7 @@ _GENERIC_TEXT = (
 )
 GENERIC = frozenset(_GENERIC_TEXT.split())
 MAX_WORD = 60
-"""No word is longer: what is longer is cut, so that a page of one endless word costs nothing."""
+"""Longer words are cut, so that a page of one endless word costs nothing."""
 _APOSTROPHES = re.compile(r"['’‘`]")
 _WORDS = re.compile(r"[^\W_]+")
 

@@ -1,4 +1,4 @@
-"""Method true-false-v1: a sentence bears on a true/false statement when it speaks of the same, and takes a side.
+"""Method true-false-v1: a sentence is evidence on a true/false statement if it has its subject and takes a side.
 
 It is about the same subject: the share of the weight of the statement's content words that it holds (Snowball stems; a
 word weighs its inverse sentence frequency on the page), plus COVER times the share of the sentence's weight that this
@@ -6,7 +6,7 @@ is, is at least THRESHOLD. It takes a side by comparing it with the statement:
 
 * it *agrees* when both or neither deny ("not", "never", "without", "only" …), no word of the one is the opposite of a
   word of the other, and no number of the statement is exchanged;
-* it *disagrees* when exactly one of the two denies, or a word is exchanged for its opposite, or a number for another.
+* it *disagrees* when exactly one of the two denies, or a word is replaced by its opposite, or a number by another.
 
 A gold "true" is supported by sentences that agree, a gold "false" by sentences that disagree. A sentence that refutes a
 statement by naming another thing in place of one of its words looks like a sentence about another subject: such
@@ -64,7 +64,7 @@ def _opposite(statement: frozenset[str], sentence: frozenset[str]) -> bool:
 
 
 def agrees(statement: str, sentence: str) -> bool | None:
-    """Whether a sentence about the same things says what the statement says; None if it takes no side."""
+    """Whether a sentence about the same things agrees with the statement; None if it takes no side."""
     ours = frozenset(english_stem(word) for word in words_of(statement))
     theirs = frozenset(english_stem(word) for word in words_of(sentence))
     numbers, found = set(_NUMBERS.findall(statement)), set(_NUMBERS.findall(sentence))

@@ -1,6 +1,6 @@
-"""The default extractor: the science pre-pass, then the first of several tools whose text is enough.
+"""The default extractor: the science pre-pass, then the first of several tools whose text is long enough.
 
-What is enough was measured on AEB and WCXB-dev (`bench/extraction.py`); docs/pages.md describes it.
+The thresholds were measured on AEB and WCXB-dev (`bench/extraction.py`); docs/pages.md describes them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Page:
 
     @cached_property
     def prepared_html(self) -> str:
-        """The prepared tree as HTML; the page's own where there is no tree, or one that lacks what is nested deeper."""
+        """The prepared tree as HTML; the page's own if there is no tree, or if the tree lacks deeply nested parts."""
         if self.prepared is None or not self.shape.may_nest:
             return self.html
         return html_of(self.prepared)
@@ -79,7 +79,7 @@ def tools_for(shape: PageShape, skip: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def raw_text(tool: str, html: str) -> str:
-    """What one tool says of an honest page. Raises what the tool raises."""
+    """The text that one tool extracts from an honest page. Raises the tool's own errors."""
     return _TOOLS[tool](_Page(html, parse_html(html), page_shape(html)))
 
 
@@ -121,9 +121,9 @@ class _Main:
 
 
 def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = ()) -> ToolOutput:
-    """The clean text of a page and the tool that it is from; no text and "plain" for a page without text.
+    """The clean text of a page and the tool that extracted it; no text and "plain" for a page without text.
 
-    `tree` is None for a page that no parser may see. `skip` are tools that have failed on this page.
+    `tree` is None for a page that must not be parsed. `skip` are tools that have failed on this page.
     """
     tools = tools_for(shape, skip)
     page = _Page(html, tree, shape)
@@ -133,7 +133,7 @@ def cascade_v1(html: str, tree: Any, shape: PageShape, skip: tuple[str, ...] = (
         if tool == PLAIN and any(_n_bytes(text) >= MIN_BYTES for text in texts.values()):
             break
         texts[tool] = _tried(tool, page)
-        # A short page may be short: it is taken for longer only where the main content says so.
+        # A short page may really be short: it counts as longer only if the main content is.
         long_enough = _n_bytes(texts[tool]) >= MIN_BYTES or (tool == FULL and shape.may_nest)
         if texts[tool] and tool != MAIN and long_enough and main.is_met(texts[tool]):
             return page.answer(texts[tool], tool)

@@ -12,7 +12,7 @@ _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1
 _XML = re.compile(rb"^\s*<\?xml[^>]{0,100}encoding\s*=\s*[\"']([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
 # The web's habit (WHATWG Encoding): a page that says Latin-1 or ASCII is in Windows-1252, one that says GB2312 in GBK.
 _WEB_NAMES = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "iso8859-9": "cp1254"}
-# Codecs of Python that are no character sets of the web: rot13, zip, idna … must not be had by asking.
+# Python codecs that are not character sets of the web (rot13, zip, idna …): a page must not be able to request them.
 _NOT_TEXT = frozenset({"idna", "punycode", "raw_unicode_escape", "unicode_escape", "undefined", "utf-7", "mbcs", "oem"})
 
 
@@ -33,7 +33,7 @@ def _declared(body: bytes) -> str | None:
     head = body[:SCAN_BYTES]
     found = _META.search(head) or _XML.search(head)
     name = _codec(found[1].decode("ascii")) if found else None
-    # A page whose meta could be read as ASCII is not in UTF-16, whatever it says (WHATWG HTML, section 13.2.3.2).
+    # A page whose meta could be read as ASCII is not in UTF-16, even if it says so (WHATWG HTML, section 13.2.3.2).
     return "utf-8" if name is not None and name.startswith("utf-16") else name
 
 

@@ -1,4 +1,4 @@
-"""A page's bytes to its clean text and the facts that its markup states: what a killable worker does for one page."""
+"""Turn a page's bytes into its clean text and the facts that its markup states; a killable worker runs it per page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from edu_rag.errors import ConfigError, MissingExtraError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """The clean text of a page, and what the page states: title, language of its text (ISO 639), licence, author.
+    """The clean text of a page, and its stated facts: title, language of its text (ISO 639), licence, author.
 
     `tool` is which tool of the extractor answered, `raised` those that raised before it; `hidden` the text that the
     markup hides from readers.
@@ -48,7 +48,7 @@ Outcome = Extracted | ExtractionFailure
 
 
 class Extractor(Protocol):
-    """From a page to its clean text and the tool that answered; `tree` is None if no parser may see the page."""
+    """Extracts a page's clean text and names the tool used; `tree` is None for a page that must not be parsed."""
 
     def __call__(self, html: str, tree: Any, shape: PageShape, skip: tuple[str, ...]) -> ToolOutput:
         """Extract. The tree may be changed; `skip` are tools that have failed on this page."""
@@ -88,7 +88,7 @@ EXTRACTORS: Mapping[str, Extractor] = {
 
 
 def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[str, ...] = ()) -> Outcome:
-    """Extract one page in this process: what a worker does. Raises what the parsers raise.
+    """Extract one page in this process, as a worker does. Raises the parsers' own errors.
 
     `skip` names tools that have failed on this page before; see `skip_after`.
     """
@@ -123,7 +123,7 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
 
 
 def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:
-    """The tools to leave out when a page is tried again after a worker's failure, or None if that is no use.
+    """The tools to leave out when a page is tried again after a worker's failure, or None if that cannot help.
 
     `reason` is a WorkFailure's. Only the cascade has other tools to try.
     """

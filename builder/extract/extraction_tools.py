@@ -21,7 +21,7 @@ _TABLE_RULE = re.compile(r"^\|?(?:\s*:?-{3,}:?\s*\|)+\s*$\n?", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What an extractor makes of a page: its clean text, the tool that it is from, and the tools that raised."""
+    """The result of an extractor: a page's clean text, the tool that extracted it, and the tools that raised."""
 
     text: str
     tool: str
@@ -44,7 +44,7 @@ def _trafilatura(tree: Any, *, fast: bool) -> str:
 
 
 def trafilatura_full(tree: Any) -> str:
-    """Trafilatura with tables, without comments, without its process-wide deduplication. Leaves the tree as it is."""
+    """Trafilatura with tables, without comments, without its process-wide deduplication. Does not change the tree."""
     return _trafilatura(tree, fast=False)
 
 
@@ -59,7 +59,7 @@ def without_table_rules(text: str) -> str:
 
 
 def drop_unread(tree: Any) -> None:
-    """Take out what no tool reads, but each would copy and search several times: style sheets, drawings, links."""
+    """Remove elements that no tool reads but each copies and searches several times: style sheets, drawings, links."""
     import lxml.etree
 
     lxml.etree.strip_elements(tree, "style", "svg", "link", with_tail=False)

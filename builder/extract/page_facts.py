@@ -1,4 +1,4 @@
-"""What a page's markup states about itself: licence and author, bounded and cleaned, or nothing."""
+"""Licence and author as stated in a page's markup, bounded and cleaned; empty if not stated."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _web_address(value: object) -> str | None:
 
 @dataclass(slots=True)
 class _Stated:
-    """What one walk through the page finds: the input for licence and author."""
+    """The findings of one walk through the page: the input for licence and author."""
 
     metas: list[tuple[str, str]] = field(default_factory=list)
     links: list[tuple[str, Any]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class _Stated:
     scripts: list[str] = field(default_factory=list)
 
     def content(self, names: frozenset[str]) -> Iterator[str]:
-        """What the meta elements of these names say."""
+        """The content of the meta elements with these names."""
         return (content for name, content in self.metas if name in names)
 
 
@@ -84,7 +84,7 @@ def _add_link(found: _Stated, link: Any) -> None:
 
 
 def _linked_data(scripts: list[str]) -> list[dict[str, Any]]:
-    """The objects of the page's JSON-LD, those inside lists and graphs included; what is no JSON is left out."""
+    """The objects of the page's JSON-LD, including those inside lists and graphs; invalid JSON is skipped."""
     found: list[dict[str, Any]] = []
     for source in scripts[:MAX_BLOCKS]:
         if len(source) > MAX_JSON:
@@ -125,7 +125,7 @@ def _license(stated: _Stated, items: list[dict[str, Any]]) -> str | None:
 
 
 def _name(value: object) -> str | None:
-    """A stated author as one short line, or None for what is not a name."""
+    """A stated author as one short line, or None if it is not a name."""
     if not isinstance(value, str):
         return None
     name = _BY.sub("", " ".join(clean_text(value[: 4 * MAX_AUTHOR]).split())).strip(" ,;|")

@@ -19,7 +19,7 @@ _NESTED_TEXT = (
     "div span ul ol dl li table tbody tr td font a b i em strong details figure form svg math mrow section article"
     " blockquote select option optgroup"
 )
-# Both cases of each letter are spelt out: with IGNORECASE every alternative is tried at every tag, thrice as slowly.
+# Both cases of each letter are spelt out: with IGNORECASE every alternative is tried at every tag, 3 times as slowly.
 _ANY_CASE = ("".join(f"[{char}{char.upper()}]" for char in name) for name in _NESTED_TEXT.split())
 _NESTING = re.compile(rf"<(/?)(?:{'|'.join(_ANY_CASE)})(?=[\s>/])")
 
@@ -47,7 +47,7 @@ class PageShape:
 
     @property
     def may_nest(self) -> bool:
-        """Whether tools may follow the nesting: resiliparse's time grows with depth, libxml2 drops what is deeper."""
+        """Whether tools may follow the nesting: resiliparse's time grows with depth, libxml2 drops deeper elements."""
         return self.may_parse and self.depth <= MAX_DEPTH
 
 

@@ -1,4 +1,4 @@
-"""A page as a tree, its title, and what every extractor's text is cleaned to."""
+"""A page as a tree, its title, and the cleaning of every extractor's text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bounded_marks(text: str) -> str:
 
 def clean_text(text: str) -> str:
     """Text in NFC without unseen characters, one space between words, at most one blank line between paragraphs."""
-    # Unseen characters go first: they may stand between a letter and its accent.
+    # Invisible characters are removed first: they may separate a letter from its accent.
     text = unicodedata.normalize("NFC", bounded_marks(_UNSEEN.sub("", _ODD_BREAKS.sub("\n", text))))
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
@@ -36,7 +36,7 @@ def clean_text(text: str) -> str:
 
 @cache
 def xpath(path: str) -> Any:
-    """A compiled XPath: called with a tree, it gives what `tree.xpath` would, its strings as plain ones."""
+    """A compiled XPath: called with a tree, it returns the same as `tree.xpath`, with plain strings."""
     import lxml.etree
 
     return lxml.etree.XPath(path, smart_strings=False)

@@ -1,6 +1,6 @@
-"""What extractors would falsify, made plain before they see it: powers, indices, formulas, captions, definitions.
+"""Rewrite as plain text the parts that extractors falsify: powers, indices, formulas, captions, definitions.
 
-Left alone, 3 x 10<sup>8</sup> becomes "108", CO<sub>2</sub> "CO 2" or "CO", formulas and figure captions vanish.
+Otherwise 3 x 10<sup>8</sup> becomes "108", CO<sub>2</sub> "CO 2" or "CO", and formulas and figure captions vanish.
 """
 
 from __future__ import annotations

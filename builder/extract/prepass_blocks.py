@@ -171,7 +171,7 @@ def _open_lists(tree: Any) -> None:
             mark = _marker(at, points.get("type") or "1") if points.tag == "ol" else "-"
             block = next(point.iterchildren("p", "div", "ul", "ol", "table", "pre"), None)
             starts = bool((point.text or "").strip())
-            # A mark in a line of its own would be no mark.
+            # A mark on a separate line would not count as a mark.
             marked = point if block is None or starts else block if block.tag == "p" else None
             if marked is not None:
                 marked.text = f"{mark} {(marked.text or '').lstrip()}"

@@ -83,7 +83,7 @@ def _formula(math: Any) -> str:
     source = _tex_of(math)
     if source.strip():
         return tex(source)
-    # The words beside a formula in a sentence stay apart from it.
+    # The words next to a formula in a sentence are kept apart from it.
     return f" {linear_math(math)} "
 
 
@@ -175,7 +175,7 @@ def _write_images(tree: Any) -> None:
 
 
 def _image_formula(image: Any) -> str:
-    """What a picture of a formula or of a reaction arrow says, or nothing for other pictures."""
+    """The text for an image of a formula or of a reaction arrow; empty for other images."""
     alternative = " ".join((image.get("alt") or "")[:MAX_TEX].split())
     sign = _SIGN_IMAGES.get(alternative.casefold().strip(" ."), alternative)
     if 0 < len(sign) <= 3 and not any(char.isalnum() for char in sign) and not sign.isascii():

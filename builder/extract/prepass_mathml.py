@@ -78,19 +78,19 @@ def _children(element: Any) -> list[Any]:
 
 
 def _group(text: str) -> str:
-    """Brackets round what holds an operator."""
+    """Brackets round a text that holds an operator."""
     text = text.strip()
     return f"({text})" if re.search(r"[\s/−-]", text) and not _BRACKETED.match(text) else text
 
 
 def _group_terms(text: str) -> str:
-    """Brackets round what is more than a plain product, as over a fraction's bar."""
+    """Brackets round a text that is more than a plain product, as over a fraction's bar."""
     text = text.strip()
     return text if re.fullmatch(r"[\w.^⁺⁻√°′]*", text) or _BRACKETED.match(text) else f"({text})"
 
 
 def _group_product(text: str) -> str:
-    """Brackets round what is more than one name or number, as under a fraction's bar."""
+    """Brackets round a text that is more than one name or number, as under a fraction's bar."""
     text = text.strip()
     return text if not text or _ONE.match(text) or _BRACKETED.match(text) else f"({text})"
 
@@ -129,7 +129,7 @@ def _needs_space(line: str, piece: str) -> bool:
 def _row(elements: list[Any], depth: int) -> str:
     line = ""
     for element in elements:
-        # A second formula in one row, say a state "(s)" after a name, follows as it stands.
+        # A second formula in one row, say a state "(s)" after a name, follows unchanged.
         line = _joined(line, _line(element, depth), operator=_name(element) == "mo")
     return line
 

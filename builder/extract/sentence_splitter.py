@@ -20,7 +20,7 @@ _SCIENCE_ABBREVIATIONS_TEXT = (
 )
 SCIENCE_ABBREVIATIONS = frozenset(_SCIENCE_ABBREVIATIONS_TEXT.split())
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# Punkt looks at tokens that end in one of these: a line without any is one sentence, told without Punkt.
+# Punkt looks at tokens that end in one of these: a line without any is one sentence, without asking Punkt.
 MAX_ENDS = 100_000
 """Possible ends that Punkt weighs on one page, at up to 14 microseconds each: more than 5 MB of prose have."""
 _MAY_END = re.compile(r"[.?!][\s\")'\]’”»]")
@@ -65,7 +65,7 @@ def split_sentences(text: str) -> tuple[Span, ...]:
             pieces = list(_tokenizer().span_tokenize(line[0]))
         last = start
         for _, piece_end in pieces:
-            # What lies between two pieces belongs to the later one, so that no character is lost.
+            # Text between two pieces belongs to the later one, so that no character is lost.
             span = _trimmed(text, last, start + piece_end)
             last = start + piece_end
             if span is not None:

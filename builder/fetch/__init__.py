@@ -45,11 +45,11 @@ def fetch_all(
     validators: Mapping[str, Validators] | None = None,
     lookup: Lookup | None = None,
 ) -> None:
-    """Fetch every URL once and hand each result to `sink`, one at a time, in the order of their coming in.
+    """Fetch every URL once and hand each result to `sink`, one at a time, in the order in which they arrive.
 
-    `hosts` maps host names to (address, port) on loopback; every other address must be public. What a page does
-    (time-outs, refusals, bombs) is an outcome; only what `sink` raises ends the fetching. `validators` make the
-    request for their URL conditional; `lookup` finds a host's addresses (default: as the system does it).
+    `hosts` maps host names to (address, port) on loopback; every other address must be public. A page's failure
+    (time-outs, refusals, bombs) is an outcome; only an error raised by `sink` ends the fetching. `validators` make the
+    request for their URL conditional; `lookup` finds a host's addresses (default: the system's resolver).
     """
     from builder.fetch.client import crawl
     from builder.fetch.resolver import system_lookup

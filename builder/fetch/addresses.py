@@ -64,7 +64,7 @@ def is_public(address: Address) -> bool:
 def check_url(url: str) -> None:
     """Raise RefusedAddressError for another scheme, credentials, an odd port, or a literal inside address.
 
-    So it does for a URL that is too long to be a page's: no canonical URL could name what it leads to.
+    It also does so for a URL that is too long to be a page's: no canonical URL could name its target.
     """
     if len(url) > MAX_URL_CHARACTERS:
         raise RefusedAddressError(f"the URL has {len(url):,} characters")

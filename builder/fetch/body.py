@@ -106,7 +106,7 @@ class _Inflater:
             data = self._stream.unconsumed_tail or self._next_member()
 
     def _next_member(self) -> bytes:
-        """What follows a gzip member that came to its end, if it is another one."""
+        """The data after the end of a gzip member, if it is another member."""
         data = self._stream.unused_data
         if not (self._is_gzip and data.startswith(GZIP_MAGIC)):
             return b""
@@ -150,8 +150,8 @@ async def read_body(
 ) -> bytes:
     """The inflated body of at most `max_bytes`, read from at most `max_bytes` on the wire.
 
-    `grow` is awaited once, when the body turns out to be large. With `cut`, what is beyond `max_bytes` is left unread
-    and the whole lines before it are the body. Otherwise raises BodyError: `too_large` as soon as either
+    `grow` is awaited once, when the body turns out to be large. With `cut`, bytes beyond `max_bytes` are left unread
+    and the whole lines before them are the body. Otherwise raises BodyError: `too_large` as soon as either
     bound is crossed (a bomb is never inflated), `connection` where the compressed stream is cut or broken.
     """
     inflater = _inflater(headers.get("Content-Encoding", "").strip().lower())

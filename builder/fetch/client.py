@@ -90,7 +90,7 @@ class Crawl:
         self._reading: dict[str, asyncio.Task[Robots]] = {}
 
     def _key(self, url: str) -> str:
-        """What shares one politeness: a registered name or, of hosts that the engine serves, its address as well."""
+        """The politeness key: a registered name or, for hosts that the engine serves, the name and the address."""
         served = self._hosts.get(host_of(url))
         key = politeness_key(url)
         return key if served is None else f"{key} at {served[0]}"
@@ -131,7 +131,7 @@ class Crawl:
         return f"over {limit} redirects" if walk.got.n_redirects >= limit else ""
 
     async def _barred(self, walk: _Walk) -> Fetched | None:
-        """What keeps us from asking for the walk's next hop, if anything does."""
+        """The reason not to request the walk's next hop, or None."""
         here = walk.got.final_url
         try:
             check_url(here)
@@ -219,7 +219,7 @@ class Crawl:
         if known is not None and walk.page:
             headers = known.headers_for(walk.got.url, walk.got.final_url)
         if walk.page and self._gates.n_users(key) == 1:
-            headers["Connection"] = "close"  # nobody else waits for this host: an idle connection is a file held open
+            headers["Connection"] = "close"  # no URL waits for this host: an idle connection keeps a file open
         return headers
 
 
@@ -238,7 +238,7 @@ async def crawl(
     validators: Mapping[str, Validators],
     lookup: Lookup,
 ) -> None:
-    """Fetch all the URLs. Raises an exception group of what the sink raised."""
+    """Fetch all the URLs. Raises an exception group of the sink's errors."""
     window = asyncio.Semaphore(max(settings.workers, min(_WINDOW, 4 * settings.workers)))
     async with _session(settings, hosts, lookup) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:
         visits = Crawl(session, settings, now, writer, validators, hosts)

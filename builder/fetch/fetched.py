@@ -1,4 +1,4 @@
-"""What a fetch comes to, and what a caller knows of an earlier one."""
+"""The result of a fetch, and a caller's knowledge of an earlier one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What came of one URL. `outcome` is one of records.HIT_OUTCOMES; `body` is inflated, and empty unless kept.
+    """The result for one URL. `outcome` is one of records.HIT_OUTCOMES; `body` is inflated, and empty unless kept.
 
     `not_modified` means: kept, but the body is the one that the caller has already (status 304). `signals` are
     reservations that the page or its host states, in the words of `builder.fetch.signals`. `took_s` is the URL's own
-    time: its requests, its host's robots.txt and the wait that the host asked for, without waiting for a turn.
+    time: its requests, its host's robots.txt and the wait that the host asked for, without time spent queueing.
     """
 
     url: str
@@ -32,7 +32,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
-    """What an earlier response said of its version, for a conditional request (RFC 9110 section 13).
+    """The version of an earlier response, for a conditional request (RFC 9110 section 13).
 
     They are sent to `final_url` alone (empty: the URL itself): another page may carry the same tag by chance.
     """
@@ -53,7 +53,7 @@ def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
     """The validators in the headers of a kept response."""
     found = {name.lower(): value for name, value in headers.items()}
     etag, last_modified = found.get("etag", ""), found.get("last-modified", "")
-    # A piece of a tag is another tag: one that is too long is none.
+    # A truncated tag is a different tag: one that is too long is dropped.
     return Validators(
         etag=etag if len(etag) <= 200 else "",
         last_modified=last_modified if len(last_modified) <= 100 else "",

@@ -1,4 +1,4 @@
-"""One request of a fetch: its deadlines, its bounds, and what its answer means."""
+"""One request of a fetch: its deadlines, its bounds, and the meaning of its answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Grow = Callable[[asyncio.Timeout], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class HopResponse:
-    """What a hop came to: the fetch so far, where it points on, what the host asks, whether it answered."""
+    """The result of a hop: the fetch so far, the redirect's target, the host's requests, whether it answered."""
 
     got: Fetched
     target: str | None = None
@@ -39,7 +39,7 @@ class HopResponse:
 
 
 def _well_formed(text: str) -> str:
-    # Bytes that are no UTF-8 come as lone surrogates, which neither WARC nor SQLite can take.
+    # Bytes that are not UTF-8 arrive as lone surrogates, which neither WARC nor SQLite can take.
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -54,7 +54,7 @@ def headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
 
 
 def target_of(here: str, location: str) -> str:
-    """Where a Location header points: absolute, without fragment, percent-encoded as browsers do it.
+    """The target of a Location header: absolute, without fragment, percent-encoded as browsers do it.
 
     Raises ValueError if no URL can be made of it.
     """
@@ -87,7 +87,7 @@ class Hopper:
     async def hop(
         self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool
     ) -> HopResponse:
-        """Ask for `got.final_url`, in at most `left_s` seconds. Never raises for what the web does."""
+        """Request `got.final_url`, in at most `left_s` seconds. Never raises because of the server's behaviour."""
         if got.final_url.startswith("https:") and host_of(got.final_url) in self._hosts:
             # Served by the engine, on loopback: no other host is ever asked without its TLS.
             headers = {**headers, SCHEME_HEADER: "https"}

@@ -21,13 +21,13 @@ def _suffixes() -> Callable[[str], object]:
 
 @lru_cache(maxsize=10_000)
 def registered_host(host: str) -> str:
-    """The name that somebody registered (`bbc.co.uk` of `www.bbc.co.uk`); the host itself where none is known."""
+    """The registered domain (`bbc.co.uk` of `www.bbc.co.uk`); the host itself if none is known."""
     found = getattr(_suffixes()(host), "top_domain_under_public_suffix", "")
     return found or host
 
 
 def politeness_key(url: str) -> str:
-    """What shares one budget of politeness: all hosts under one registered name."""
+    """The key of a politeness budget, which all hosts under one registered domain share."""
     return registered_host(host_of(url))
 
 
@@ -56,7 +56,7 @@ class _Gate:
 
 
 class Gates:
-    """The gates of all hosts, by politeness key. A gate that nobody needs is forgotten: crawls have many hosts."""
+    """The gates of all hosts, by politeness key. Unused gates are dropped: crawls have many hosts."""
 
     def __init__(self, n_at_once: int) -> None:
         self._n_at_once = n_at_once
@@ -114,7 +114,7 @@ class Breakers:
     def note(self, host: str, *, answered: bool) -> None:
         """Note that the host answered (with any status), or that it did not."""
         if self.is_open(host):
-            return  # what was under way when it opened does not close it again
+            return  # requests that were under way when it opened do not close it again
         if answered:
             self._failures.pop(host, None)
         else:

@@ -34,7 +34,7 @@ def system_lookup(host: str) -> list[str]:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names to addresses that may be dialled. What it returns is what is dialled: rebinding is not a way in.
+    """Resolves names to addresses that may be dialled. Exactly these addresses are dialled, which prevents rebinding.
 
     Lookups wait in separate threads, so that slow name servers do not delay other work.
     """
@@ -92,9 +92,9 @@ def _result(host: str, address: str, port: int) -> ResolveResult:
 
 
 def guarded_sockets(hosts: HostMap) -> Callable[[Any], socket.socket]:
-    """A socket factory for aiohttp that looks at the very address to be dialled, however it was come by.
+    """A socket factory for aiohttp that checks the address to be dialled, whichever way it was found.
 
-    It raises RefusedAddressError for what is neither public, on port 80 or 443, nor served by the engine.
+    It raises RefusedAddressError for an address that is neither public, on port 80 or 443, nor served by the engine.
     """
     served = frozenset((address, port) for address, port in hosts.values())
 

@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309) read with protego: what it allows, how long it asks us to wait, what it says of machine use."""
+"""robots.txt (RFC 9309) read with protego: allowed URLs, the wait that it asks for, its signals about machine use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _parsed(text: bytes) -> Any:
 
 
 def _named(agent: str) -> str:
-    """An agent as protego compares it with ours: `*`, the beginning of our name, or somebody else."""
+    """An agent as protego compares it with ours: `*`, the beginning of our name, or a different agent."""
     agent = agent.partition("#")[0].strip().lower()
     bare = agent.replace("*", "")
     if agent == "*":
@@ -79,7 +79,7 @@ _FILES = _ParsedFiles()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Robots:
-    """What a host's robots.txt says to us. Without a file everything is allowed or, if `closed`, nothing."""
+    """A host's robots.txt as it applies to us. Without a file everything is allowed or, if `closed`, nothing."""
 
     packed: bytes = b""
     usage: tuple[tuple[str, str, str], ...] = ()
@@ -95,7 +95,7 @@ class Robots:
         return not self.packed or bool(_FILES.rules(self.packed).can_fetch(url, PRODUCT_TOKEN))
 
     def signals(self, url: str) -> set[str]:
-        """What the file says of machine use of this URL."""
+        """The file's signals about machine use of this URL."""
         return signals_of_rules(self.usage, url) if self.usage else set()
 
 
@@ -110,9 +110,9 @@ def _of_file(body: bytes) -> Robots:
 
 
 def robots_of(status: int | None, body: bytes, outcome: str, detail: str) -> Robots:
-    """What a fetch of robots.txt means: a file's rules; 4xx allows all; 5xx, 429 or no answer in time closes the host.
+    """The rules from a fetch of robots.txt: the file's; 4xx allows all; 5xx, 429 or no answer in time closes the host.
 
-    A host that cannot be reached at all keeps that outcome for its pages: it is truer than `robots`.
+    For a host that cannot be reached at all, its pages get that outcome: it is more exact than `robots`.
     """
     if status is not None and 200 <= status < 300 and outcome == "kept":
         return _of_file(body)

@@ -1,4 +1,4 @@
-"""What one URL holds of the crawl as a whole: a lane, and leave to be large. Together they bound the memory."""
+"""Each URL's share of the crawl's resources: a lane, and permission to be large. Together they bound the memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Shares:
 
 
 class Share:
-    """What one URL holds at this moment."""
+    """The resources that one URL holds at this moment."""
 
     __slots__ = ("_held", "_shares")
 

@@ -1,4 +1,4 @@
-"""What a page and its host say about machine use: Content-Usage, Content-Signal, TDMRep, noai."""
+"""Signals of a page and its host about machine use: Content-Usage, Content-Signal, TDMRep, noai."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def is_transient(outcome: str, status: int | None, detail: str = "") -> bool:
 
 
 def was_asked(got: Fetched) -> bool:
-    """Whether the URL's host was asked, for the page or for its robots.txt: a breaker's fast failure is no attempt."""
+    """Whether the URL's host was asked, for the page or for its robots.txt; a breaker's fast failure does not count."""
     return not got.detail.removeprefix(ROBOTS_UNREAD).startswith(BREAKER)
 
 

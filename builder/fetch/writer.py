@@ -15,7 +15,7 @@ Sink = Callable[[Fetched], None]
 class Writer:
     """Calls the sink in one thread, so that writing and its fsync hold up no other page's clock.
 
-    What comes while the thread is busy is written together: changing threads costs more than most pages do.
+    Results that arrive while the thread is busy are written together: a thread switch costs more than most pages.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -35,7 +35,7 @@ class Writer:
         self._thread.shutdown()
 
     async def write(self, got: Fetched) -> None:
-        """Return when the sink has taken the result. Raises what the sink raises."""
+        """Return when the sink has taken the result. Raises the sink's errors."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((got, done))
         if self._running is None:

@@ -1,4 +1,4 @@
-"""Text that a page's markup hides from readers: what only machines see. Found in the tree, flagged against the text.
+"""Text that a page's markup hides from readers, so that only machines see it. Found in the tree, flagged in the text.
 
 Looked at: inline styles, the `hidden` attribute, and plain `.class`, `#id` and `tag` rules of the page's own <style>
 elements. Not looked at: linked style sheets and scripts. Text for screen readers (sr-only, MathJax's assistive
@@ -47,7 +47,7 @@ _FOR_EARS = re.compile(
 )
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SHOWING = re.compile(r"display\s*:|visibility\s*:\s*visible")
-# What every declaration that hides has somewhere.
+# Every declaration that hides contains one of these.
 _MAY_HIDE = re.compile(
     r"none|hidden|collapse|font-size|opacity|:\s*-\d|rect|inset|transparent|scale|clip", re.IGNORECASE
 )
@@ -59,14 +59,14 @@ _WORD = re.compile(r"\w+")
 
 
 def hides(style: str) -> bool:
-    """Whether a CSS declaration block hides what it applies to."""
+    """Whether a CSS declaration block hides its elements."""
     if _HIDING.search(style):
         return True
     return _OVERFLOW.search(style) is not None and _NO_SIZE.search(style) is not None
 
 
 def _colour(value: str) -> str | None:
-    """Six hexadecimal digits, or None for what is not a plain colour."""
+    """Six hexadecimal digits, or None if it is not a plain colour."""
     value = value.strip().lower()
     if match := _RGB.match(value):
         return "".join(f"{min(255, int(part)):02x}" for part in match.groups())
@@ -112,7 +112,7 @@ def _hidden_selectors(tree: Any) -> frozenset[str]:
         plain = [name for part in selectors.split(",") if (name := part.strip()) and _SELECTOR.match(name)]
         if not plain:
             continue
-        # A later rule may show it again: the last one that speaks of display counts.
+        # A later rule may show it again: the last one that sets display counts.
         if hides(declared):
             found.update(dict.fromkeys(plain, True))
         elif _SHOWING.search(declared):
@@ -171,7 +171,7 @@ def _colours(element: Any) -> Mapping[str, str]:
 
 
 def _path(selectors: frozenset[str]) -> str:
-    """What may be hidden: libxml2 leaves out the many elements with nothing to hide them by, faster than Python."""
+    """An XPath to elements that may be hidden: libxml2 skips the many others faster than Python does."""
     path = "//*[@style or @hidden or @color"
     if any("." in selector for selector in selectors):
         path += " or @class"
@@ -195,7 +195,7 @@ def _hidden_elements(tree: Any) -> list[Any]:
 
 
 def _visible_text(tree: Any, hidden: list[Any]) -> str:
-    """The text of a tree apart from its hidden and unread elements; what follows those is text again."""
+    """The text of a tree apart from its hidden and unread elements; text after those elements is kept."""
     skipped: set[Any] = set()
     for element in [*hidden, *tree.iter(*_UNREAD)]:
         skipped.update(element.iter())

@@ -18,14 +18,14 @@ _KIND = (
     r"|chat ?bots?|ChatGPT|GPT(?:-\d)?)"
 )
 _NAME = r"(?:Claude|Gemini|Copilot|Llama)"
-"""Painters, constellations and animals too: a name alone addresses nobody."""
+"""Also names of painters, constellations and animals: a name alone does not address a model."""
 _MODEL = rf"(?:{_KIND}|{_NAME})"
 _NOTE = r"(?:note|attention|message|instructions?|notice|reminder|warning)"
 _ORDER = re.compile(
     rf"\b(?:ignore|disregard|forget|override|bypass|do not follow|don't follow)\s+{_ALL}{_EARLIER}\s+"
     rf"(?:(?:system|user|developer)\s+)?{_ORDERS}\b"
     rf"|\bignore\s+everything\s+(?:above|before this|you (?:were|have been) told)\b"
-    # "Note: AI is used in labs" tells a reader something; "Note to all AI models reading this:" speaks to them.
+    # "Note: AI is used in labs" informs a reader; "Note to all AI models reading this:" speaks to them.
     rf"|\b{_NOTE}\s+(?:to|for)\s+(?:any |all |the |every )?{_KIND}\b(?:\s+\w+){{0,5}}\s*[:,.!-]"
     rf"|\b{_NOTE}[:,]?\s+(?:any |all |the |every )?{_KIND}\b(?:\s+\w+){{0,3}}\s*[:!]"
     rf"|\b(?:{_NOTE}\s+(?:to|for)|attention[:,]?)\s+{_NAME}\s*[:,!]\s+(?!the\b|an?\b|who\b)"
@@ -66,7 +66,7 @@ def _is_quoted(text: str, match: re.Match[str]) -> bool:
     return _TALKS_ABOUT.search(around) is not None and (_QUOTE.search(line) is not None)
 
 
-# What every match holds, in plain words that are found a hundred times as fast as by the patterns above.
+# Plain words that every match contains: found a hundred times as fast as the patterns above.
 _OVERRIDES = ("ignore", "disregard", "forget", "override", "bypass", "not follow", "don't follow")
 _WHAT = ("instruction", "prompt", "direction", "directive", "command", "message", "context", "everything")
 _MODELS = (

@@ -82,7 +82,7 @@ class PairIndex:
     def nominate(self, content: Ints) -> tuple[Ints, Ints]:
         """(stems, indices into `content` where each would begin), once for each passage that shares enough pairs."""
         stems, starts, keys = self._votes(content)
-        # Starts may be negative: a passage's first words may stand before the page.
+        # Starts may be negative: a passage's first words may precede the page.
         line = (stems << _SHIFT) + starts + _BEFORE_PAGE
         order = np.argsort(line, kind="stable")
         stems, starts, keys, line = stems[order], starts[order], keys[order], line[order]

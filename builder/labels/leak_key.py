@@ -45,7 +45,7 @@ def _after(block: KeyBlock) -> str:
 
 
 def _says_gold(said: str, block: KeyBlock) -> bool:
-    """Whether what follows `Answer:` is the gold text, or a letter that labels a choice."""
+    """Whether the text after `Answer:` is the gold text, or a letter that labels a choice."""
     words, answer = words_of(said).words, words_of(block.answer).words
     head = words[: len(answer) + 6]
     if answer and any(head[at : at + len(answer)] == answer for at in range(7)):

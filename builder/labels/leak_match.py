@@ -12,7 +12,7 @@ ROUGH = 62.0
 SLACK = 5
 """Words on either side of the roughly aligned passage that may still belong to it."""
 EXTRA_COST = 0.2
-"""What a word put in costs, as a share of what a word left out costs."""
+"""The cost of an inserted word, as a share of the cost of a missing one."""
 SAME_WORD = 74.0
 
 

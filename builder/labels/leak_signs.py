@@ -1,6 +1,6 @@
 """The signs of a quiz around a passage: they distinguish a leaked question from prose with the same words.
 
-A textbook sentence may say word for word what a true/false statement says; it is evidence, not a leak. The same words
+A textbook sentence may be word for word the same as a true/false statement; it is evidence, not a leak. The same words
 are a leak if they have the form of a question: a separate item, before a blank, with True and False next to them, or
 with the question's choices after them. No sign looks at the gold answer.
 """

@@ -55,7 +55,7 @@ def weight_of(word: str) -> float:
 
 
 def n_telling(words: Iterable[str]) -> int:
-    """How many of the words tell what a question is about."""
+    """How many of the words reveal the subject of a question."""
     return sum(weight_of(word) == 1.0 for word in words)
 
 
@@ -93,7 +93,9 @@ def words_of(text: str) -> Words:
 
 
 def _edges(text: str) -> list[int]:
-    """Where words begin and end, in turn: what the pattern finds, on arrays, in half the time on a whole page."""
+    """The places where words begin and end, in turn: the pattern's result, found on arrays in half the time for a whole
+    page.
+    """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     inside = np.zeros(len(codes) + 2, dtype=np.bool_)
     inside[1:-1] = _alphanumeric()[np.minimum(codes, _PLANE - 1)]

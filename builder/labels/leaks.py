@@ -33,7 +33,7 @@ LEAST_SHARED = 0.62
 LEAST_MATCHING = 0.7
 """The questions of a matching exercise share their choices: more of the text has to be there."""
 LEAST_SHARED_WORDS = 0.5
-"""The share of a question's words, by weight and spelt alike, without which a passage is not looked at."""
+"""The share of a question's words, by weight and with the same spelling, that a passage needs to be looked at."""
 BEYOND = 2
 """How many words longer than the question a passage may be."""
 RELIEF = 0.08
@@ -143,7 +143,7 @@ class _Likely:
 
 
 def _best(found: Iterable[_Likely]) -> Iterable[_Likely]:
-    """Of several places of one question the most alike; the first of equals."""
+    """For each question, the place that matches best; the first among equals."""
     best: dict[str, _Likely] = {}
     for one in found:
         other = best.get(one.stem.question_id)
@@ -210,7 +210,7 @@ def _needed(stem: _Stem, signs: Signs, choice_weight: int) -> float:
         return _needed_true_false(stem, signs, placed)
     telling = stem.n_telling + choice_weight
     if stem.kind == "matching":
-        # A textbook section about the lesson's terms names most of them: only items of their own count.
+        # A textbook section about the lesson's terms names most of them: only separate items count.
         banked = signs.item and signs.n_choices >= 2 and share >= 0.5
         return LEAST_MATCHING if banked else _needed_alone(stem, signs, telling)
     if signs.n_listed >= 3 and share >= 0.75:
@@ -221,9 +221,7 @@ def _needed(stem: _Stem, signs: Signs, choice_weight: int) -> float:
 
 
 def _least_needed(stem: _Stem, n_choices: int) -> float:
-    """What `_needed` gives at the least with this many choices found, without the signs, which are expensive to
-    compute.
-    """
+    """The lowest result of `_needed` for this many choices, without the signs, which are expensive to compute."""
     if stem.kind == "true_false":
         return 0.6
     if stem.kind == "matching" or n_choices < 2:

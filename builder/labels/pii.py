@@ -38,7 +38,7 @@ _PHONE = re.compile(
     r"|1-8(?:00|33|44|55|66|77|88)-[0-9A-Z-]{7,11}"
     r")(?![\w/=^]|[.,-]\d| ?(?:[×°%]|(?:m|km|s|kg|g|K|J|N|V|W|A|Pa|Hz|mol|years?)\b))"
 )
-# Not `ph`, `cell`, `mobile`: pH values, cells of a battery and mobile phases come with numbers of their own.
+# Not `ph`, `cell`, `mobile`: pH values, cells of a battery and mobile phases come with numbers too.
 _NAMED_PHONE = re.compile(
     rf"(?i:\b{_PHONE_WORD}\b(?: (?:no|number))?[.:]*(?: (?:at|on|us|is))?:? ?)"
     r"((?:\+|\(|0|[1-9]\d\d)[\d()–-]*(?:[ .][\d()–-]+){0,6}\d)(?![\w/%°]|[.,]\d| ?[×^])"
@@ -81,7 +81,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_ipv6(text: str) -> bool:
-    """Whether it is an IPv6 address of four groups or more; a time or a ratio is none."""
+    """Whether it is an IPv6 address of four groups or more, and not a time or a ratio."""
     try:
         ipaddress.IPv6Address(text)
     except ValueError:
@@ -120,13 +120,13 @@ _RULES: tuple[tuple[re.Pattern[str], re.Pattern[str], str, Callable[[str], bool]
         (_SEVEN_DIGITS, _PHONE, "[PHONE]", _is_phone),
     )
 )
-"""(what every match holds, the rule, its token, its check): `re` skips fast to a pattern's start without repeat."""
+"""(required text, rule, its token, its check): `re` finds a pattern's start fast if it begins without a repeat."""
 
 
 def mask(text: str) -> tuple[str, int]:
     """The text with personal data replaced by `[EMAIL]`, `[IBAN]`, `[CARD]`, `[SSN]`, `[IP]`, `[PHONE]`; and how many.
 
-    Masking what is masked changes nothing.
+    Masking a masked text changes nothing.
     """
     n_masked = 0
     for hint, pattern, token, accepts in _RULES:

@@ -1,4 +1,4 @@
-"""What a results folder holds: every scorecard with its place, its predictions, and what is wrong with either."""
+"""Read a results folder: every scorecard with its place, its predictions, and the faults of either."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultEntry:
-    """One scorecard, without what is large in it. Invariants: names are plain; predictions are those that were scored.
+    """One scorecard, without its large parts. Invariants: names are plain; predictions are those that were scored.
 
-    `predictions` is None if they are not to be found.
+    `predictions` is None if they cannot be found.
     """
 
     path: Path
@@ -60,7 +60,7 @@ def _twins(entries: Sequence[ResultEntry]) -> Iterator[EduRagError]:
     for entry in entries:
         other = first.setdefault(entry.key, entry)
         if other is not entry:
-            yield DataError(entry.path, f"is a second result beside {other.path}", "leave one of them out")
+            yield DataError(entry.path, f"is a second result: {other.path} is the first", "leave one of them out")
 
 
 def read_entries(folder: Path) -> list[ResultEntry]:

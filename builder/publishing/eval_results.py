@@ -38,7 +38,7 @@ _BENCHMARK = re.compile(r"(?P<release>[^=]+)=(?P<repo>[^@=\s]+/[^@=\s]+?)(?:@(?P
 
 
 class Benchmark(NamedTuple):
-    """Where one version of a dataset is on the Hub; `sha` is the commit, if it was named."""
+    """One version of a dataset on the Hub: its repository, and the commit `sha` if it was named."""
 
     release: Release
     repo: str
@@ -60,9 +60,9 @@ def _is_repo(text: str) -> bool:
 
 
 def require_repo(option: str, text: str) -> None:
-    """Raise ConfigError if a text is no `org/name` of the Hub."""
+    """Raise ConfigError if a text is not an `org/name` of the Hub."""
     if not _is_repo(text):
-        raise ConfigError(option, f"{text[:80]!r} is no repository", "give ORG/NAME")
+        raise ConfigError(option, f"{text[:80]!r} is not a repository", "give ORG/NAME")
 
 
 def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bool) -> Known:

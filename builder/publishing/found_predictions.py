@@ -22,12 +22,12 @@ def _files(submissions: Path) -> Iterator[Path]:
 def with_predictions(entries: Sequence[ResultEntry], submissions: Path | None) -> list[ResultEntry]:
     """The entries, with predictions from a folder of submissions if they are not next to the scorecard.
 
-    Files are known by their bytes alone. Raises ConfigError if the folder is none.
+    Files are matched by their bytes alone. Raises ConfigError if `submissions` is not a folder.
     """
     if submissions is None:
         return list(entries)
     if not submissions.is_dir():
-        raise ConfigError(submissions, "is no folder", "give the folder of submissions, or leave --submissions out")
+        raise ConfigError(submissions, "is not a folder", "give the folder of submissions, or leave --submissions out")
     wanted = {entry.predictions_sha256 for entry in entries if entry.predictions is None} - {""}
     if not wanted:
         return list(entries)

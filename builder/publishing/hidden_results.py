@@ -33,14 +33,13 @@ def refuse_unknown(rules: Sequence[str], entries: Iterable[ResultEntry]) -> None
 
 
 def refuse_revealing(before: Collection[str], now: Collection[str], entries: Iterable[ResultEntry]) -> None:
-    """Raise ConfigError for results that were hidden until now and would go out with their outcomes.
+    """Raise ConfigError for results that were hidden until now and would be published with their outcomes.
 
-    What is published once is known for good, and a forgotten --hidden is soon typed. `now` includes what is revealed
-    on purpose.
+    Publishing cannot be undone, and --hidden is easily forgotten. `now` includes results that are revealed on purpose.
     """
     shown = sorted(
         {f"{e.dataset_id.name}/{e.split}" for e in entries if is_hidden(e, before) and not is_hidden(e, now)}
     )
     if shown:
-        what = f"{shown[0]!r} has been hidden until now, and would go out with its outcomes"
+        what = f"{shown[0]!r} has been hidden until now, and would be published with its outcomes"
         raise ConfigError("--hidden", what, f"add --hidden {shown[0]}, or --reveal {shown[0]} if its gold is public")

@@ -1,7 +1,7 @@
-"""What gives away the gold of a hidden split, and how it is kept out of what is published.
+"""Find everything that reveals the gold of a hidden split, and leave it out when publishing.
 
-Three tables tell it: gold, evidence and leaks. The page flag `leak_key` does so too (it means that the answer on
-the page is the gold), so a page keeps it only if a published leak says the same.
+Three tables reveal it: gold, evidence and leaks. The page flag `leak_key` does so too (it means that the answer on
+the page is the gold), so a page keeps it only if a published leak has it too.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def twins(dataset: Dataset, hidden: Collection[str]) -> list[tuple[str, str]]:
 
 
 def published_sources(sources: Mapping[str, Any], stats: DatasetStats, hidden: Sequence[str]) -> dict[str, Any]:
-    """The manifest's `sources` with the labels counted over what is published, and the hidden splits named."""
+    """The manifest's `sources` with the labels counted over the published rows, and the hidden splits named."""
     counted = {
         "page_flags": dict(sorted(stats.page_flags.items())),
         "leaks": dict(sorted(stats.leaks.items())),

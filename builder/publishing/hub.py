@@ -1,4 +1,4 @@
-"""What every publishing to a Hub does: its errors in our words, and every file read back and compared."""
+"""Shared by all pushes to a Hub: its errors in our words, and every file read back and compared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 MAX_FILES = 100
-"""What the Hub advises for one commit."""
+"""The Hub's recommended limit for one commit."""
 KEPT = frozenset({".gitattributes", "eval.yaml"})
 """Files of the repository that no folder of ours holds: the Hub's own, and the benchmark's registration."""
 
 
 def errors_of_hub() -> tuple[Any, ...]:
-    """What a call of the Hub's library may raise: its own errors, and those of the HTTP library that it is built on."""
+    """The errors that a call of the Hub's library may raise: its own, and those of the HTTP library that it is built
+    on.
+    """
     from huggingface_hub.errors import HfHubHTTPError
 
     return HfHubHTTPError, *HfHubHTTPError.__bases__
@@ -47,7 +49,7 @@ def told(repo: str) -> Iterator[None]:
     except known as error:
         raise _in_our_words(repo, error) from None
     except RuntimeError as error:
-        # The library wraps whatever ended the upload of a large file.
+        # The library wraps any error that ends the upload of a large file.
         if not isinstance(error.__cause__, known):
             raise
         raise _in_our_words(repo, error.__cause__) from None

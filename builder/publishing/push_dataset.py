@@ -31,7 +31,7 @@ MAX_TWINS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushPlan:
-    """What a push does: the files by name with their size, those that stay at home, and where they go."""
+    """The plan of a push: the files by name with their size, those that are not published, and the target."""
 
     repo: str
     tag: str
@@ -49,7 +49,7 @@ class PushPlan:
         told = [f"{self.manifest.id} -> {self.repo}, tag {self.tag}: {len(self.sizes)} files, {total / 1e6:,.1f} MB"]
         told += [f"  {name:<56} {size:>13,}" for name, size in self.sizes.items()]
         told += [f"  {name:<56} {'stays here':>13}" for name in self.withheld]
-        return [*told, f"gold that everybody will have: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
+        return [*told, f"gold that becomes public: {', '.join(self.open_splits) or 'none'}", *self._twin_lines()]
 
     def _twin_lines(self) -> list[str]:
         if not self.twins:
@@ -61,7 +61,7 @@ class PushPlan:
 
 @contextmanager
 def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple[Path, PushPlan]]:
-    """A folder of exactly what would be published, and the plan. Raises ConfigError for a split that does not exist."""
+    """A folder of exactly the files to publish, and the plan. Raises ConfigError for a split that does not exist."""
     unknown = sorted(set(hidden) - set(dataset.splits()))
     if unknown:
         raise ConfigError("--hidden", f"no split {unknown[0]!r}", f"choose from {', '.join(dataset.splits())}")
@@ -74,7 +74,7 @@ def staged(dataset: Dataset, repo: str, hidden: Sequence[str]) -> Iterator[tuple
         sizes = {name: (folder / name).stat().st_size for name in sorted(names)}
         if len(sizes) > MAX_FILES:
             what = f"has {len(sizes):,} files; one commit takes {MAX_FILES}"
-            raise DataError(dataset.folder, what, "publish it in parts, as datasets of their own")
+            raise DataError(dataset.folder, what, "publish it in parts, as separate datasets")
         yield (
             folder,
             PushPlan(
@@ -102,12 +102,12 @@ def _copy(dataset: Dataset, folder: Path, withheld: Sequence[str], hidden: Seque
             shutil.copyfile(dataset.folder / name, folder / name)
     manifest = _retold(before, files, folder, hidden) if hidden else before
     write_manifest(folder, manifest)
-    identity.verify(folder, manifest)  # what nobody could verify afterwards is not published
+    identity.verify(folder, manifest)  # nothing is published that could not be verified afterwards
     return manifest
 
 
 def _retold(before: Manifest, files: dict[str, FileEntry], folder: Path, hidden: Sequence[str]) -> Manifest:
-    """The manifest, with card, plots and metadata that count what is published, not what stays at home."""
+    """The manifest, with card, plots and metadata that count published rows only."""
     tables = {name: entry for name, entry in files.items() if name.endswith(".parquet")}
     sources = published_sources(before.sources, dataset_stats(folder, tables), hidden)
     documents = dataset_documents(before.name, before.version, before.created_at, sources)(folder, tables)
@@ -130,7 +130,7 @@ def _refuse_published(api: HfApi, plan: PushPlan) -> list[str]:
     """The files that are in the repository now. Raises DataError if this version is there: versions never change."""
     refs = api.list_repo_refs(plan.repo, repo_type="dataset")
     if any(tag.name == plan.tag for tag in refs.tags):
-        raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: what is published stays")
+        raise DataError(plan.repo, f"has a version {plan.tag} already", "raise `version`: a published one is final")
     return list(api.list_repo_files(plan.repo, repo_type="dataset"))
 
 

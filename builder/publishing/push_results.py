@@ -1,4 +1,4 @@
-"""Publishing results to a Hugging Face Hub: one commit or none, on top of what was seen, verified by reading back.
+"""Publish results to a Hugging Face Hub: one commit or none, on top of the revision read, verified by reading back.
 
 The Hub takes a commit whole or not at all, and retries of single requests are its library's. A commit names the
 revision that it was compared with, so that two publishers at once cannot mix their files.
@@ -50,7 +50,7 @@ def _there(api: HfApi, repo: str, revision: str) -> dict[str, str]:
 
 
 def _changes(there: Mapping[str, str], folder: Path, names: Sequence[str]) -> list[Any]:
-    """What makes a revision hold exactly the files of a folder: deletions, and the files that differ."""
+    """The changes that make a revision hold exactly the files of a folder: deletions, and the files that differ."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     stale = [name for name in there if name not in names and name not in KEPT]
@@ -60,7 +60,7 @@ def _changes(there: Mapping[str, str], folder: Path, names: Sequence[str]) -> li
 
 
 def _hidden_before(api: HfApi, repo: str, revision: str) -> list[str]:
-    """What the published manifest says was hidden. Raises DataError if it cannot be read."""
+    """The hidden rules in the published manifest. Raises DataError if it cannot be read."""
     from huggingface_hub import hf_hub_download
 
     with tempfile.TemporaryDirectory(prefix="edu-rag-manifest-") as scratch:
@@ -115,7 +115,7 @@ def push_results(
                 ).oid
             )
         except errors_of_hub():
-            # Where only the answer was lost on its way, our own commit is on top by now.
+            # If only the reply was lost, our own commit is on top by now.
             done = str(api.repo_info(made.repo, repo_type="dataset").sha)
             if done == head or _changes(_there(api, made.repo, done), folder, names):
                 raise

@@ -41,7 +41,7 @@ rewritten. To ask for that, open a discussion here or an issue in the benchmark'
 
 
 class CardFacts(NamedTuple):
-    """What the card says beyond its tables."""
+    """The facts on the card in addition to its tables."""
 
     hidden: tuple[str, ...]
     responses: bool

@@ -30,9 +30,9 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishRequest:
-    """What to publish: the results folder, where else predictions are, datasets for their ids, and what stays home.
+    """A request to publish: the results folder, other places of predictions, datasets for their ids, and omissions.
 
-    `hidden` are rules that somebody typed, each of which must hide something; `hidden_by_board` those of board.toml.
+    `hidden` are rules from the command line, each of which must hide something; `hidden_by_board` those of board.toml.
     """
 
     results: Path
@@ -51,7 +51,7 @@ class PublishRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenResults:
-    """A folder of exactly what would be published: its files, and what a person should know before."""
+    """A folder of exactly the files to publish: the files, and remarks that a person should read before."""
 
     repo: str
     entries: Sequence[ResultEntry]
@@ -62,7 +62,7 @@ class WrittenResults:
 
     @property
     def message(self) -> str:
-        """The commit's message: what these results are."""
+        """The commit's message, which describes the results."""
         systems = len({entry.slug for entry in self.entries})
         named = sorted({f"{entry.dataset_id.name} {entry.dataset_id.version}" for entry in self.entries})
         more = " …" if len(named) > MAX_NAMED else ""
@@ -79,7 +79,7 @@ class WrittenResults:
 
 @dataclass(slots=True)
 class _Gaps:
-    """What could not be published in full, by place."""
+    """Items that could not be published in full, by place."""
 
     no_predictions: list[str] = field(default_factory=list)
     no_outcomes: list[str] = field(default_factory=list)
@@ -88,9 +88,9 @@ class _Gaps:
 
     def notes(self) -> Iterable[str]:
         for places, what, remedy in (
-            (self.no_predictions, "without their predictions", "if there are any, name their --submissions"),
-            (self.no_outcomes, "whose predictions get no outcome, as their ids are unproven", "name the --dataset"),
-            (self.left_out, "on a sample whose ids are unproven, predictions left out", "name the --dataset"),
+            (self.no_predictions, "without their predictions", "give --submissions if there are any"),
+            (self.no_outcomes, "whose predictions get no outcome, as their ids are unproven", "give its --dataset"),
+            (self.left_out, "on a sample whose ids are unproven, predictions left out", "give its --dataset"),
         ):
             if places:
                 more = " …" if len(places) > MAX_NAMED else ""
@@ -119,7 +119,7 @@ class _Writer:
         return made
 
     def add(self, entry: ResultEntry) -> str:
-        """The rows of one entry; returns what became of its predictions."""
+        """The rows of one entry; returns the fate of its predictions."""
         import pyarrow as pa
 
         card = read_card(entry.path)
@@ -199,16 +199,16 @@ def write_results(folder: Path, asked: PublishRequest) -> WrittenResults:
 def make_empty(folder: Path, option: str) -> None:
     """Make a folder. Raises ConfigError if there is one that holds something."""
     if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
-        raise ConfigError(option, f"{folder} holds something already", "name a new or an empty folder")
+        raise ConfigError(option, f"{folder} is not empty", "choose a new or empty folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigError(option, f"{folder} cannot be made: {error.strerror}", "name another folder") from None
+        raise ConfigError(option, f"{folder} cannot be made: {error.strerror}", "choose another folder") from None
 
 
 @contextmanager
 def written(asked: PublishRequest, out: Path | None) -> Iterator[tuple[Path, WrittenResults]]:
-    """A folder of exactly what would be published, and what it holds; kept as `out` where that is named."""
+    """A folder of exactly the files to publish, and its description; kept as `out` if that is given."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="edu-rag-results-") as scratch:
             yield Path(scratch), write_results(Path(scratch), asked)

@@ -1,4 +1,4 @@
-"""From scorecards and predictions to rows: what is published of either, and what is not."""
+"""Make rows from scorecards and predictions, with only the fields that may be published."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ABSENT = "absent"
 """The status of a question for which no prediction was submitted."""
 MAX_ANSWER = 1_000
-"""Characters of an answer: a longer one is not an answer to these questions, but may be a page of somebody's."""
+"""Characters of an answer: a longer one does not answer these questions, but may quote someone's page."""
 MAX_PAGE_ID = 100
 MAX_OFFSET = 2**31 - 1
 _OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
@@ -33,7 +33,7 @@ _DECODER = msgspec.json.Decoder(Prediction)
 
 
 class Cut(NamedTuple):
-    """What was kept back of predictions because it was beyond all measure."""
+    """Counts of values left out of predictions because they were far too large."""
 
     answers: int = 0
     passages: int = 0
@@ -50,7 +50,7 @@ def _json(value: object) -> str:
 def scorecard_row(card: ScoreCard, entry: ResultEntry, n_predictions: int, *, hidden: bool) -> dict[str, Any]:
     """One scorecard as a row. For a hidden split, every field that could reveal a single question's gold stays empty.
 
-    The contact of a team is left out: it was given for this repository, not for the world to collect.
+    A team's contact is left out: it was given for this repository, not to be collected from a public dataset.
     """
     facts: dict[str, Any] = to_plain(card.system)
     facts.pop("contact")
@@ -95,7 +95,7 @@ def _read(path: Path, *, responses: bool) -> Iterator[Prediction]:
         except RecordError as error:
             raise DataError(f"{path}:{number}", f"{error.where}: {first_line(error)}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise DataError(f"{path}:{number}", f"is no prediction: {error}", "run `edu-rag score` again") from None
+            raise DataError(f"{path}:{number}", f"is not a prediction: {error}", "run `edu-rag score` again") from None
         if not responses and prediction.response is not None:
             prediction = replace(prediction, response=None)  # else a file's responses would be held all at once
         yield prediction
@@ -126,11 +126,11 @@ def _passages(per_row: Sequence[Sequence[Passage]]) -> pa.Array:
 def prediction_table(
     entry: ResultEntry, card: ScoreCard, ids: Ids | None, *, responses: bool
 ) -> tuple[pa.Table | None, Cut]:
-    """The rows of one scorecard's predictions in order of question id, and what was cut; None if there are none.
+    """The rows of one scorecard's predictions in order of question id, and the cuts; None if there are no rows.
 
     With ids, one row for every question of the exam, those without a prediction as `absent`, each with its outcome.
-    Without ids the outcome stays empty; and of a sample nothing is published, since which lines belong to it is not
-    known. Raises DataError.
+    Without ids the outcome stays empty; and nothing is published of a sample, since its lines are not known. Raises
+    DataError.
     """
     if entry.predictions is None or (ids is None and entry.sample is not None):
         return None, Cut()

@@ -1,1 +1,1 @@
-"""Question files of several formats, read as questions and gold; and what is unusual about a question."""
+"""Question files of several formats, read as questions and gold; and flags of unusual questions."""

@@ -26,11 +26,11 @@ MAX_PAGE_BYTES = 16_000_000
 MAX_INFLATION = 100
 """Times its packed size that an archive may unpack to; HTML packs to a tenth. A bomb has 700,000."""
 LEAST_UNPACKED_BYTES = 64_000_000
-"""What even a tiny archive may unpack to."""
+"""The unpacked size that even a tiny archive may have."""
 MAX_FAULTY = 1_000
 """Lines with faults after which a file is not one of CRAG's."""
 BUDGET_BYTES = 8_000_000
-"""Of an archive as it is given, for which it has the processor seconds of one file; a larger one has as many more."""
+"""The compressed size that the processor seconds of one file are for; a larger archive gets proportionally more."""
 _CHUNK = 1 << 20
 _SPLITS = {0: "val", 1: "test"}
 _SIGNS = (b'"interaction_id"', b'"query"')
@@ -49,7 +49,7 @@ class CragHit(msgspec.Struct, frozen=True):
     page_result: msgspec.Raw = msgspec.Raw(b"null")
 
     def html(self) -> str | None:
-        """The page's HTML; None if CRAG has none, or what it has is too large or is not a text."""
+        """The page's HTML; None if CRAG has none, or if it is too large or not a text."""
         if len(self.page_result) > MAX_PAGE_BYTES:
             return None
         try:
@@ -59,7 +59,7 @@ class CragHit(msgspec.Struct, frozen=True):
 
 
 class CragRecord(msgspec.Struct, frozen=True):
-    """One record. Fields differ between CRAG's versions; what is not read here is let pass."""
+    """One record. Fields differ between CRAG's versions; fields that are not read here are ignored."""
 
     interaction_id: str
     query: str
@@ -125,7 +125,7 @@ def is_crag(path: Path) -> bool:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    """The unpacked bytes, a megabyte at a time. Raises DataError for what unpacks to far more than its size."""
+    """The unpacked bytes, a megabyte at a time. Raises DataError if the archive unpacks to far more than its size."""
     try:
         most = max(LEAST_UNPACKED_BYTES, MAX_INFLATION * path.stat().st_size)
         with _opened(path) as stream:
@@ -155,7 +155,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytearray]]:
 
 
 def crag_records(path: Path) -> Iterator[tuple[int, CragRecord | RecordError]]:
-    """Each line's number and record, or what is wrong with the line.
+    """Each line's number and record, or the line's fault.
 
     Raises DataError if the file breaks off, unpacks to too much, or has MAX_FAULTY lines that are not records.
     """
@@ -171,7 +171,8 @@ def crag_records(path: Path) -> Iterator[tuple[int, CragRecord | RecordError]]:
 
 
 def crag_items(path: Path, of: Callable[[int, CragRecord | RecordError], Iterable[T]]) -> Generator[T, None, None]:
-    """What `of(line number, record or fault)` makes of each line, in order; the child that reads the file calls it.
+    """The results of `of(line number, record or fault)` for each line, in order; the child that reads the file calls
+    it.
 
     `of` must be picklable, and each item should be small: the largest is a page. Raises as `crag_records`, and
     BudgetError.

@@ -12,7 +12,7 @@ from edu_rag.gold import Gold
 from edu_rag.names import Version
 from edu_rag.records import Question
 
-_REMEDY = "raise the major version in build.toml or with --version, add --fresh, or name another --out"
+_REMEDY = "raise the major version in build.toml or with --version, add --fresh, or choose another --out"
 
 
 class QuestionChanges(NamedTuple):
@@ -34,7 +34,7 @@ def _by_id(questions: Sequence[Question], golds: Sequence[Gold]) -> Mapping[str,
 def question_changes(
     before: tuple[Sequence[Question], Sequence[Gold]], now: tuple[Sequence[Question], Sequence[Gold]]
 ) -> QuestionChanges | None:
-    """What differs between two sets of questions with their gold; None if nothing does. Order is not a difference."""
+    """Compare two sets of questions with their gold; None if they are equal. Order is not a difference."""
     old, new = _by_id(*before), _by_id(*now)
     n_changed = sum(old[question_id] != new[question_id] for question_id in old.keys() & new.keys())
     changes = QuestionChanges(len(new.keys() - old.keys()), len(old.keys() - new.keys()), n_changed)
@@ -42,7 +42,7 @@ def question_changes(
 
 
 def stored_questions(questions: Path, gold: Path) -> tuple[Sequence[Question], Sequence[Gold]] | None:
-    """What a store's two files hold; None if a kill left one unwritten. Raises DataError."""
+    """The content of a store's two files; None if a kill left one unwritten. Raises DataError."""
     if not (questions.is_file() and gold.is_file()):
         return None
     return [item for _, item in read_records(questions, Question)], [item for _, item in read_records(gold, Gold)]

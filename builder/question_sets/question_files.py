@@ -91,7 +91,7 @@ def _relabel(choices: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
         raise RecordError("choices", "two labels are the same letter")
     odd = [label for label in given if len(label) != 1 or label not in LABELS]
     if odd:
-        raise RecordError("choices", f"the label {odd[0]!r} is no letter", "label the choices a, b, c …")
+        raise RecordError("choices", f"the label {odd[0]!r} is not a letter", "label the choices a, b, c …")
     moved = dict.fromkeys(sorted(given), "") | dict(zip(sorted(filter(given.get, given)), LABELS, strict=False))
     return {moved[label]: given[label] for label in moved if moved[label]}, moved
 
@@ -99,7 +99,7 @@ def _relabel(choices: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]
 def _gold_letter(choices: Mapping[str, str], moved: Mapping[str, str], answer: str) -> tuple[str, bool]:
     """The gold's letter after re-lettering, and whether it was found by the text of its choice.
 
-    Only a letter that the file gives is one: a gold "b" of choices a, c, d must not become what is b afterwards.
+    Only letters that occur in the file count: a gold "b" of choices a, c, d must not become the new choice b.
     """
     letter = moved.get(_bare(answer))
     if letter == "":
@@ -108,7 +108,7 @@ def _gold_letter(choices: Mapping[str, str], moved: Mapping[str, str], answer: s
         return letter, False
     same = [label for label, text in choices.items() if _bare(text) == _bare(answer)]
     if len(same) != 1:
-        raise RecordError("answer", f"the gold {answer!r} is none of the choices {', '.join(moved)}")
+        raise RecordError("answer", f"the gold {answer!r} is not one of the choices {', '.join(moved)}")
     return same[0], True
 
 
@@ -249,10 +249,10 @@ def read_files(paths: Sequence[Path], split: str | None) -> QuestionReading:
 
 
 def _refuse_faults(reading: QuestionReading, paths: Sequence[Path]) -> None:
-    """Raise what is wrong with the files, all at once; of very many faults the first MAX_FAULTS."""
+    """Raise the faults of the files, all at once; of very many faults the first MAX_FAULTS."""
     faults = list(reading.faults[:MAX_FAULTS])
     if len(reading.faults) > MAX_FAULTS:
-        faults.append(DataError(paths[0], f"{len(reading.faults) - MAX_FAULTS} more faults", "mend those above first"))
+        faults.append(DataError(paths[0], f"… and {len(reading.faults) - MAX_FAULTS} more faults", "fix these first"))
     if faults:
         raise FaultsError(faults)
     if not reading.questions:

@@ -1,6 +1,6 @@
-"""Flags of questions: what makes a question unusual, by the text of the question set alone (without the gold).
+"""Flags of unusual questions, from the text of the question set alone (without the gold).
 
-Each rule is a pure function; the cases it was made from are in TQA's text as it really is.
+Each rule is a pure function; the cases behind it are quoted unchanged from TQA.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def plain(text: str) -> str:
 
 
 def is_meta_choice(text: str) -> bool:
-    """Whether a choice speaks about the other choices: "all of the above", "both a and c", "none of these"."""
+    """Whether a choice refers to the other choices: "all of the above", "both a and c", "none of these"."""
     words = plain(text)
     return bool(_OF_ABOVE.search(words) or _OF_THESE.search(words) or _LETTERS.match(words))
 
@@ -76,17 +76,17 @@ def has_duplicate_choices(choices: Mapping[str, str]) -> bool:
 
 
 def is_context_bound(text: str) -> bool:
-    """Whether a question speaks of something outside of it: "in question 6", "the diagram above"."""
+    """Whether a question refers to something outside of it: "in question 6", "the diagram above"."""
     return _CONTEXT.search(" ".join(text.casefold().split())) is not None
 
 
 def identity(question: Question) -> tuple[str, ...]:
-    """What two questions share when one repeats the other: text and choices, normalised."""
+    """A key that a question shares with its repetitions: text and choices, normalised."""
     return (plain(question.text).strip("_ "), *(plain(text) for text in question.choices.values()))
 
 
 def unordered_identity(question: Question) -> tuple[str, ...]:
-    """What two questions share when one repeats the other with its choices in any order."""
+    """A key that a question shares with its repetitions, also with the choices in another order."""
     text, *choices = identity(question)
     return (text, *sorted(choices))
 

@@ -64,7 +64,7 @@ def _record(question_id: str, values: Any, lesson: str) -> TqaRecord:
 
 
 def tqa_records(path: Path) -> Iterator[tuple[str, TqaRecord | RecordError]]:
-    """Each text question's place and record, or what is wrong with it or its lesson. Diagram questions are left out.
+    """Each text question's place and record, or the fault of it or its lesson. Diagram questions are left out.
 
     Raises DataError if the file holds no list of lessons.
     """

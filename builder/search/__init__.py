@@ -30,12 +30,12 @@ class SearchEngine(Protocol):
         ...
 
     def source(self) -> Mapping[str, Any]:
-        """What was searched, for the manifest: plain values, no paths of this machine."""
+        """The source that was searched, for the manifest: plain values, no paths of this machine."""
         ...
 
 
 ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
-"""The pure half of an engine: its stored responses to one query -> the best n URLs, or what they say instead."""
+"""The pure half of an engine: its stored responses to one query -> the best n URLs, or the reason for having none."""
 
 
 def _folder(config: SearchConfig, user_agent: str) -> SearchEngine:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRead:
-    """What one response says: URLs (`hits` or `none`) and whether a further page may hold more; or a refusal."""
+    """The content of one response: URLs (`hits` or `none`) and whether a further page may hold more; or a refusal."""
 
     state: State
     urls: tuple[str, ...] = ()
@@ -43,11 +43,11 @@ class Api(Protocol):
         ...
 
     def request(self, query: str, n: int, page: int) -> SearchRequest:
-        """What is asked for the page `page`, counted from 0, of n results in all."""
+        """The request for the page `page`, counted from 0, of n results in all."""
         ...
 
     def read(self, raw: RawResponse) -> PageRead:
-        """What a response says. Never raises, for any content."""
+        """Read a response. Never raises, for any content."""
         ...
 
 
@@ -65,7 +65,7 @@ def refusal_of(raw: RawResponse, remedy: str = "") -> PageRead | None:
 
 
 def decoded(raw: RawResponse, shape: type[T]) -> T | PageRead:
-    """The JSON of a response as `shape`, or the failure that says what it is instead."""
+    """The JSON of a response as `shape`, or a failure that names its real content."""
     if raw.body.lstrip()[:1] == b"<":
         return PageRead(state="failed", reason="HTML instead of JSON")
     try:
@@ -77,7 +77,7 @@ def decoded(raw: RawResponse, shape: type[T]) -> T | PageRead:
 
 
 def web_urls(urls: Sequence[str]) -> tuple[str, ...]:
-    """Those that are http(s) addresses, in order; what else an engine returns is not a page."""
+    """The URLs that are http(s) addresses, in order; an engine's other results are not pages."""
     return tuple(url for url in urls if url.startswith(("http://", "https://")))
 
 
@@ -141,5 +141,5 @@ class ApiEngine:
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:
-        """Nothing beyond the settings: what the engine searched is its own."""
+        """Nothing beyond the settings: only the engine knows its index."""
         return {}

@@ -123,5 +123,5 @@ class Brave:
         )
 
     def read(self, raw: RawResponse) -> PageRead:
-        """What a response says."""
+        """Read a response."""
         return read_brave(raw)

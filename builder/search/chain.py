@@ -21,7 +21,7 @@ class Chain:
 
     @property
     def name(self) -> str:
-        """The engines' names, joined by commas: what `--engine` takes."""
+        """The engines' names, joined by commas, as in `--engine`."""
         return ",".join(engine.name for engine in self.engines)
 
     @contextmanager
@@ -39,13 +39,13 @@ class Chain:
             yield hosts
 
     def source(self) -> Mapping[str, Any]:
-        """What was searched: the engine's own words, or for several `sources` by engine."""
+        """The source that was searched: the engine's own values, or for several engines `sources` by name."""
         if len(self.engines) == 1:
             return self.engines[0].source()
         return {"sources": {engine.name: dict(engine.source()) for engine in self.engines}}
 
 
 def open_chain(config: SearchConfig, user_agent: str = USER_AGENT) -> Chain | None:
-    """The chain that the settings name; None for `none`. Raises ConfigError for what cannot be opened."""
+    """The chain that the settings name; None for `none`. Raises ConfigError if an engine cannot be opened."""
     engines = open_engines(config, user_agent)
     return Chain(engines) if engines else None

@@ -1,4 +1,4 @@
-"""From the answers of several engines to one ranked list: a pure function of what the crawl store holds."""
+"""Combine the answers of several engines into one ranked list: a pure function of the crawl store."""
 
 from __future__ import annotations
 

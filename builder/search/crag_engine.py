@@ -59,7 +59,7 @@ def _hits(number: int, record: CragRecord | RecordError) -> Iterator[tuple[str, 
 class CragEngine:
     """A SearchEngine over CRAG's records: a question's own hits in their order, and the HTML that CRAG fetched.
 
-    Where several records hold one page, the first HTML that is not empty is served, in the order of the files. A page
+    If several records hold one page, the first HTML that is not empty is served, in the order of the files. A page
     that CRAG could not fetch is a 404.
     """
 

@@ -85,7 +85,7 @@ class FolderEngine:
         twice = sorted({site.host for site in sites} & set(archive.hosts() if archive is not None else ()))
         if twice:
             raise ConfigError(
-                twice[0], "is a site and in a WARC file", "name the site otherwise in [search.folder.hosts]"
+                twice[0], "is a site and in a WARC file", "give the site another name in [search.folder.hosts]"
             )
         engine = cls(sites, archive)
         if engine._index.execute("SELECT 1 FROM page LIMIT 1").fetchone() is None:

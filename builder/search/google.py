@@ -78,7 +78,7 @@ def _library_urls(query: str, n: int, language: str, get: Get) -> list[str]:
         try:
             urls.extend(found)
         except requests.HTTPError:
-            return []  # its status tells the state
+            return []  # its status gives the state
     return urls
 
 
@@ -93,7 +93,7 @@ def read_google(raw: Sequence[RawResponse], n: int) -> SearchResult:
     pages = iter(raw)
 
     def replay(url: str, options: Mapping[str, Any]) -> RawResponse:
-        # Where the library of today wants more pages than were asked for, it is told that there are none.
+        # If today's library asks for more pages than were recorded, it gets an empty one.
         return next(pages, RawResponse(url=url, status=200, body=b""))
 
     try:

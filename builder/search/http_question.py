@@ -34,7 +34,7 @@ class AskingError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What is asked of an engine. `secrets` are values that may travel in `headers`, and must not come back."""
+    """A request to an engine. `secrets` are values that may travel in `headers`, and must not be stored."""
 
     url: str
     params: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The `recorded` engine: what another engine said once, from a crawl store's raw responses or from a JSONL file."""
+"""The `recorded` engine: another engine's earlier answers, from a crawl store's raw responses or from a JSONL file."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Recording(Protocol):
     """Answers by query."""
 
     def answer(self, query: str, n: int) -> SearchResult:
-        """What was said to a query; `failed` where nothing was."""
+        """The recorded answer to a query; `failed` if there is none."""
         ...
 
     def source(self) -> Mapping[str, Any]:
-        """What the recording is, for the manifest."""
+        """The identity of the recording, for the manifest."""
         ...
 
 
@@ -54,7 +54,7 @@ class FileRecording:
                 raise DataError(f"{path}:{line}", str(error)[:200], remedy) from None
             query = " ".join(read.query.split())
             if query in self._urls:
-                raise DataError(f"{path}:{line}", f"the query {query[:100]!r} is there twice", "keep one of them")
+                raise DataError(f"{path}:{line}", f"the query {query[:100]!r} occurs twice", "keep one of them")
             self._urls[query] = tuple(dict.fromkeys(read.urls))
 
     def answer(self, query: str, n: int) -> SearchResult:
@@ -137,7 +137,7 @@ class RecordedEngine:
 
     @classmethod
     def open(cls, config: RecordedConfig, top: int) -> RecordedEngine:
-        """Open the recording that the settings name. Raises ConfigError if there is none, or nobody can read it."""
+        """Open the recording that the settings name. Raises ConfigError if it does not exist or cannot be read."""
         if config.file is not None:
             return cls(FileRecording(Path(config.file)))
         if config.store is None or config.engine is None:
@@ -149,7 +149,7 @@ class RecordedEngine:
         return cls(StoreRecording(Path(config.store), config.engine, read, top))
 
     def search(self, query: str, n: int) -> SearchResult:
-        """What was said to the query."""
+        """The recorded answer to the query."""
         return self._recording.answer(" ".join(query.split()), n)
 
     def serving(self) -> AbstractContextManager[HostMap]:
@@ -157,5 +157,5 @@ class RecordedEngine:
         return nullcontext({})
 
     def source(self) -> Mapping[str, Any]:
-        """What the recording is."""
+        """The identity of the recording."""
         return self._recording.source()

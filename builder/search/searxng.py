@@ -32,7 +32,7 @@ def _told(backend: Any) -> str:
 
 
 def _why_empty(backends: list[Any]) -> PageRead:
-    """No results while backends were down or refused is no "no results": it says nothing about the question."""
+    """The state of an empty response; it is not `none` if backends were down or refused, so nothing was searched."""
     told = "; ".join(_told(backend) for backend in backends[:5])
     low = told.lower()
     if any(mark in low for mark in _LIMITED):
@@ -79,5 +79,5 @@ class Searxng:
         return SearchRequest(url=url, params=params, headers={"Accept": "application/json"})
 
     def read(self, raw: RawResponse) -> PageRead:
-        """What a response says."""
+        """Read a response."""
         return read_searxng(raw)

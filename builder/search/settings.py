@@ -18,7 +18,7 @@ Language = Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")]
 
 NO_ENGINE = "none"
 _OFFLINE_ENGINES = frozenset({"folder", "zim", "crag", NO_ENGINE})
-"""Engines that need no network at all, neither for searching nor for fetching what they found. `recorded` is not one:
+"""Engines that need no network at all, neither for searching nor for fetching their hits. `recorded` is not one:
 the pages that it lists are fetched from the web of today."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -38,17 +38,17 @@ def _check_base_url(url: str) -> None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise RecordError("base_url", f"{url[:200]!r} is no address: {error}") from None
+        raise RecordError("base_url", f"{url[:200]!r} is not an address: {error}") from None
     if parts.scheme not in ("https", "http") or not host:
         raise RecordError("base_url", f"{url[:200]!r} does not start with https:// or http:// and a host")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        # It stands in the manifest for everybody to read.
+        # It is in the manifest, which is public.
         raise RecordError("base_url", "may not hold a user name, a query or a fragment")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebEngineConfig:
-    """What every engine of the real web has: how long one answer may take, and how patiently it is asked.
+    """Settings of every web engine: how long one answer may take, and how patiently the engine is asked.
 
     `retries`: how often a limited engine is waited for (a question); each wait is what it asks for, or 30, 60, 120 …
     seconds, and never more than `max_wait_s`.
@@ -73,7 +73,7 @@ class FolderConfig:
     warcs: tuple[str, ...] = ()
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"hosts": dict(self.hosts)}
 
 
@@ -85,7 +85,7 @@ class ZimConfig:
     hosts: Mapping[str, str] = field(default_factory=dict)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"hosts": dict(self.hosts)}
 
 
@@ -101,7 +101,7 @@ class GoogleConfig(WebEngineConfig):
         _check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"base_url": self.base_url, "language": self.language}
 
 
@@ -121,7 +121,7 @@ class SearxngConfig(WebEngineConfig):
         _check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         lists = {"categories": list(self.categories), "backends": list(self.backends)}
         return {"base_url": self.base_url, "language": self.language} | lists
 
@@ -143,7 +143,7 @@ class BraveConfig(WebEngineConfig):
             raise RecordError("base_url", "the key may travel over https:// only")
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {
             "base_url": self.base_url,
             "country": self.country,
@@ -166,7 +166,7 @@ class WikipediaConfig(WebEngineConfig):
         _check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found."""
+        """The settings that change the results."""
         return {"base_url": self.base_url, "match": self.match}
 
 
@@ -183,12 +183,12 @@ class RecordedConfig:
 
     def __post_init__(self) -> None:
         if self.file is not None and (self.store is not None or self.engine is not None):
-            raise RecordError("file", "stands beside store and engine; give the file, or store and engine")
+            raise RecordError("file", "cannot be combined with store and engine; give the file, or store and engine")
         if (self.store is None) != (self.engine is None):
             raise RecordError("store", "store and engine belong together; give both")
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found; what the recording holds is hashed in the engine's source."""
+        """The settings that change the results; the recording's content is hashed in the engine's source."""
         return {"engine": self.engine}
 
 
@@ -199,7 +199,7 @@ class CragConfig:
     files: tuple[str, ...] = ()
 
     def of_results(self) -> dict[str, Any]:
-        """The settings that change what is found: none; the files are hashed in the engine's source."""
+        """The settings that change the results: none; the files are hashed in the engine's source."""
         return {}
 
 
@@ -228,13 +228,13 @@ class SearchConfig:
         given = self.engines or tuple(part.strip() for part in self.engine.split(","))
         name = ",".join(given)
         if self.engines and self.engine not in ("folder", name):
-            raise RecordError("engines", f"stands beside engine = {self.engine!r}; give one of the two")
+            raise RecordError("engines", f"cannot be combined with engine = {self.engine!r}; give one of the two")
         if any("," in part or not part for part in given):
-            raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} is no list of engines")
+            raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} is not a list of engines")
         if len(set(given)) < len(given):
             raise RecordError("engines" if self.engines else "engine", f"{name[:200]!r} names an engine twice")
         if NO_ENGINE in given and len(given) > 1:
-            raise RecordError("engine", f"{NO_ENGINE!r} stands alone: it asks no engine")
+            raise RecordError("engine", f"{NO_ENGINE!r} cannot be combined with others: it asks no engine")
         object.__setattr__(self, "engine", name)  # one name of the chain, however it was given
 
     @property
@@ -243,7 +243,7 @@ class SearchConfig:
         return engines_of(self.engine)
 
     def of_results(self) -> dict[str, Any]:
-        """The engines' settings that change what is found: flat for one engine, by engine for a chain."""
+        """The engines' settings that change the results: flat for one engine, by engine for a chain."""
         chosen = {name: getattr(self, name).of_results() for name in self.chain if name in _SECTIONS}
         if len(self.chain) == 1:
             return dict(chosen.get(self.chain[0], {}))

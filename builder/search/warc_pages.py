@@ -1,4 +1,4 @@
-"""WARC files as web sites: which URLs they hold a response for, what it says, and how it is answered again."""
+"""WARC files as web sites: the URLs that they hold a response for, its content, and how it is served again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def warc_files(paths: Sequence[str]) -> list[Path]:
     for path in map(Path, paths):
         files = [file for file in path.rglob("*") if file.name.endswith(SUFFIXES)] if path.is_dir() else [path]
         if not files or not all(file.is_file() for file in files):
-            raise ConfigError(path, "is no WARC file, and no folder with some", "name .warc or .warc.gz files")
+            raise ConfigError(path, "is neither a WARC file nor a folder of such files", "name .warc or .warc.gz files")
         found.update(dict.fromkeys(files))
     return sorted(found, key=lambda file: (file.name, str(file)))
 
@@ -100,7 +100,7 @@ class WarcPages:
                 for record in records:
                     offset = records.get_record_offset()  # reads past the record's body
                     if getattr(record.raw_stream, "limit", 0) > 0:
-                        say(f"{path.name}: the record at byte {offset} is torn, and left out")
+                        say(f"{path.name}: the record at byte {offset} is incomplete, and left out")
                         continue
                     yield record, offset
             except (ArchiveLoadFailed, EOFError, OSError, ValueError, TypeError, zlib.error) as error:
@@ -108,7 +108,7 @@ class WarcPages:
                     raise ConfigError(
                         path, f"cannot be read as WARC: {str(error)[:200]}", "see `warcio check`"
                     ) from None
-                # The tail of a crawl that was broken off; what was read of it stays good.
+                # The tail of a crawl that was cut off; the records before it are valid.
                 say(f"{path.name}: not read beyond the record at byte {offset}: {type(error).__name__}")
 
     def _read(self, name: str, path: Path) -> Iterator[tuple[str, RecordPlace]]:

@@ -13,7 +13,7 @@ from builder.search.settings import WikipediaConfig
 from builder.search_results import RawResponse
 
 MAX_CHARACTERS = 300
-"""What CirrusSearch takes of a query."""
+"""The longest query that CirrusSearch accepts."""
 _BUSY = ("ratelimited", "maxlag", "cirrussearch-too-busy-error", "actionthrottledtext", "readonly")
 _BLOCKED = ("blocked", "autoblocked", "permissiondenied", "readapidenied", "globalblocking-ipblocked")
 
@@ -101,5 +101,5 @@ class Wikipedia:
         return SearchRequest(url=self._config.base_url, params=params, headers={"Accept": "application/json"})
 
     def read(self, raw: RawResponse) -> PageRead:
-        """What a response says."""
+        """Read a response."""
         return read_wikipedia(raw)

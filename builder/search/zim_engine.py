@@ -53,7 +53,7 @@ class ZimSite:
 
     @classmethod
     def open(cls, path: Path, host: str) -> ZimSite:
-        """Raises ConfigError if the file is no ZIM file, or has no full-text index."""
+        """Open a ZIM file. Raises ConfigError if it is not a ZIM file, or has no full-text index."""
         try:
             from libzim.reader import Archive
             from libzim.search import Searcher
@@ -64,7 +64,7 @@ class ZimSite:
         try:
             archive = Archive(path)
         except RuntimeError as error:
-            raise ConfigError(path, f"cannot be read as a ZIM file: {str(error)[:200]}", "download it anew") from None
+            raise ConfigError(path, f"cannot be read as a ZIM file: {str(error)[:200]}", "download it again") from None
         if not archive.has_fulltext_index:
             what = "has no full-text index, so it cannot be searched"
             raise ConfigError(path, what, "take an edition with one (their names do not say `nopic` or `mini` only)")
@@ -108,7 +108,7 @@ class ZimSite:
         return Archived(content_type=item.mimetype or "application/octet-stream", body=bytes(item.content))
 
     def source(self) -> dict[str, str]:
-        """What identifies the file: its own id and checksum, and what it says about itself."""
+        """The file's identity: its own id, checksum and metadata."""
         told = {"uuid": str(self._archive.uuid)}
         if self._archive.has_checksum:
             told["checksum"] = str(self._archive.checksum)
@@ -119,7 +119,7 @@ class ZimSite:
 
 
 def host_of_file(path: Path, hosts: Mapping[str, str]) -> str:
-    """A ZIM file's host name: what the settings say for its name, or its name made a host's, under `.zim`."""
+    """A ZIM file's host name: the one that the settings give, or one made from its file name, under `.zim`."""
     if path.name in hosts:
         return checked_host(hosts[path.name], path, "[search.zim.hosts]")
     stem = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50].strip("-")
@@ -136,7 +136,7 @@ class ZimEngine:
 
     @classmethod
     def open(cls, config: ZimConfig) -> ZimEngine:
-        """Open the files that the settings name. Raises ConfigError for what cannot be searched or served."""
+        """Open the files that the settings name. Raises ConfigError for a file that cannot be searched or served."""
         if not config.files:
             raise ConfigError("engine zim", "has no ZIM file", "name some under [search.zim] files")
         sites: dict[str, Path] = {}
@@ -147,7 +147,7 @@ class ZimEngine:
             sites[host] = path
         stray = sorted(set(config.hosts) - {path.name for path in sites.values()})
         if stray:
-            raise ConfigError("engine zim", f"[search.zim.hosts] names {stray[0]}, which is none of its files")
+            raise ConfigError("engine zim", f"[search.zim.hosts] names {stray[0]}, which is not one of its files")
         return cls([ZimSite.open(path, host) for host, path in sites.items()])
 
     def search(self, query: str, n: int) -> SearchResult:
@@ -167,5 +167,5 @@ class ZimEngine:
             yield {site.host: ("127.0.0.1", port) for site in self._sites}
 
     def source(self) -> Mapping[str, Any]:
-        """The files by host: their ids, checksums and what they say about themselves."""
+        """The files by host: their ids, checksums and metadata."""
         return {"archives": {site.host: site.source() for site in self._sites}}

@@ -48,7 +48,7 @@ class Route:
         for name in ("redirect", "content_type"):
             value = getattr(self, name)
             if value is not None and not (value and value.isprintable()):
-                raise RecordError(name, "is empty or holds characters that cannot stand in a header")
+                raise RecordError(name, "is empty or holds characters that a header cannot hold")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,11 +74,11 @@ class Site:
                 yield f"http://{self.host}/{quote(place, safe='/=&~:+,;@', errors='surrogateescape')}", path
 
     def url(self, path: str) -> str:
-        """The URL of a path as site.toml writes it: percent signs and a query stay what they are."""
+        """The URL of a path as site.toml writes it: percent signs and a query are not changed."""
         return f"http://{self.host}{quote(path, safe='/?=&%~:+,;@')}"
 
     def sha256(self) -> str:
-        """A hash over every file's name and bytes: what the site was when it was searched."""
+        """A hash over every file's name and bytes: it identifies the site that was searched."""
         digest = hashlib.sha256()
         files = (path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink())
         for name, path in sorted((path.relative_to(self.folder).as_posix(), path) for path in files):
@@ -113,7 +113,7 @@ def is_host_name(host: str) -> bool:
 def checked_host(host: str, place: object, setting: str) -> str:
     """The host name in lower case. Raises ConfigError with the setting to change if it is not one."""
     if not is_host_name(host.lower()):
-        raise ConfigError(place, f"{host[:80]!r} is no host name", f"name one under {setting}")
+        raise ConfigError(place, f"{host[:80]!r} is not a host name", f"name one under {setting}")
     return host.lower()
 
 
@@ -124,7 +124,7 @@ def _routes_of(folder: Path) -> dict[str, Route]:
     routes: dict[str, Route] = {}
     for route in read_toml(path, _SiteFile).route:
         if route.path in routes:
-            raise ConfigError(path, f"the route {route.path} is there twice", "keep one of them")
+            raise ConfigError(path, f"the route {route.path} is defined twice", "keep one of them")
         routes[route.path] = route
     return routes
 
@@ -160,7 +160,7 @@ def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
     """Every folder under `root` as a site, sorted by host.
 
     Raises ConfigError if there is none, two share a host, or a folder holds sites instead of being one.
-    The host is, in this order: what `hosts` says for the folder's name, the folder's CNAME file, the folder's name.
+    The host is, in this order: the one in `hosts` for the folder's name, the folder's CNAME file, the folder's name.
     """
     if not root.is_dir():
         raise ConfigError(root, "no such folder of web sites", "give one with --sites")
@@ -170,11 +170,11 @@ def read_sites(root: Path, hosts: Mapping[str, str]) -> list[Site]:
         site = Site(host=_host_of(folder, hosts), folder=folder, routes=_routes_of(folder))
         if site.host in sites:
             other = sites[site.host].folder.name
-            raise ConfigError(folder, f"has the host name {site.host} of {other}", "name another one")
+            raise ConfigError(folder, f"has the host name {site.host} of {other}", "choose another one")
         sites[site.host] = site
     stray = sorted(set(hosts) - {site.folder.name for site in sites.values()})
     if stray:
-        raise ConfigError(root, f"[search.folder.hosts] names {stray[0]}, which is no folder here")
+        raise ConfigError(root, f"[search.folder.hosts] names {stray[0]}, which is not a folder here")
     if not sites:
-        raise ConfigError(root, "holds no folder, so no web site", "put each site into a folder of its own")
+        raise ConfigError(root, "holds no folder, so no web site", "put each site into its own folder")
     return [sites[host] for host in sorted(sites)]

@@ -147,7 +147,7 @@ async def _start(by_host: Mapping[str, Handle]) -> tuple[web.AppRunner, int]:
 
 async def _stop(runner: web.AppRunner) -> None:
     await runner.cleanup()
-    # Answers that nobody waits for any more (slow routes) must not outlive the loop.
+    # Answers that no client waits for any more (slow routes) must not outlive the loop.
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in left:
         task.cancel()

@@ -18,14 +18,14 @@ def _records(warc: WarcFile, start: int = 0) -> Iterator[Record]:
 
 
 def refuse_lost_index(folder: Path, warc: WarcFile, what: str) -> None:
-    """Raise DataError if an index that is not there has had rows: a new one would hide what was crawled."""
+    """Raise DataError if a missing index has had rows: a new one would hide the crawled data."""
     kinds = set()
     for record in _records(warc):
         if record.kind == "metadata":
             raise lost_index(folder, what)
         kinds.add(record.kind)
     if kinds == {"response"}:
-        remedy = "bring back the file from a copy, or build with --fresh"
+        remedy = "restore the file from a copy, or build with --fresh"
         raise DataError(folder / INDEX_FILE, f"{what}, and {WARC_FILE} is of a version that kept no rows", remedy)
 
 
@@ -53,7 +53,7 @@ def refuse_disagreement(folder: Path, warc: WarcFile, state: WarcState, *, is_ol
         refuse_other_store(folder, warc, state.id)
     if warc.end < state.bytes:
         what = f"holds {warc.end:,} of the {state.bytes:,} bytes that its index knows"
-        raise DataError(folder / WARC_FILE, what, "bring back the whole file, or build with --resume")
+        raise DataError(folder / WARC_FILE, what, "restore the whole file, or build with --resume")
     if is_old:
         return
     found = (record for record in _records(warc, state.bytes) if record.kind == "metadata")

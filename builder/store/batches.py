@@ -1,6 +1,6 @@
 """A batch: the rows that one commit brings to the index, as a metadata record of the WARC file.
 
-The index is what comes out when all batches are read in order, so it can always be made again.
+Reading all batches in order gives the index, so it can always be made again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FetchLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Batch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a metadata record of the store holds."""
+    """The content of a metadata record of the store."""
 
     format: int
     searches: list[SearchLine]

@@ -1,4 +1,4 @@
-"""The crawl store, open for its one writer: what was acknowledged is on the disk, in the order that makes it whole.
+"""The crawl store, open for its one writer: acknowledged data is on the disk, in an order that survives a kill.
 
 A response is appended to the WARC file. A commit appends a batch, the record of its rows, syncs the file, and then
 commits the rows to the index (SQLite, WAL, synchronous FULL). So a kill, a full disk or a power cut leaves at worst
@@ -69,14 +69,14 @@ __all__ = (
 BATCH = 32
 """Rows per fsync and commit: a kill costs at most these, and they are asked for again."""
 BATCH_S = 1.0
-"""A commit is due after so long all the same: what comes slowly (a paid search) is committed one by one."""
+"""A commit is due after so many seconds in any case: slow results (a paid search) are committed one by one."""
 
 
 class CrawlStore(StoreReader):
     """The store in a folder, open for one writer; its methods may be called from several threads.
 
     `round` is the round of the crawl that rows are written for: 0, and one more with every refresh. After a failed
-    write nothing more is written: what a failed fsync left in memory only would look as if it were on the disk.
+    write nothing more is written: data that a failed fsync left only in memory would look as if it were on the disk.
 
     Opening it brings index and WARC file together (builder.store.repair). It forgets rows whose page is gone, so that
     the page is fetched again. `new_store` names a store that is made here.
@@ -149,7 +149,7 @@ class CrawlStore(StoreReader):
             self.close()
 
     def close(self) -> None:
-        """Write what is pending and let go of the store."""
+        """Write pending data and release the store."""
         try:
             if not self._is_broken:
                 self.flush()
@@ -173,7 +173,7 @@ class CrawlStore(StoreReader):
                 raise index_fault(self._index_path, error) from None
 
     def search(self, question_id: str, engine: str) -> Search | None:
-        """What an engine said to a question, committed or not; None if it was not asked."""
+        """An engine's answer to a question, committed or not; None if it was not asked."""
         with self._turn:
             pending = self._searches.get((question_id, engine))
             return pending[0] if pending is not None else self._search(question_id, engine)
@@ -207,7 +207,7 @@ class CrawlStore(StoreReader):
     def add_fetch(self, got: Fetched) -> str:
         """Append a kept response to the WARC file and queue its row; return the outcome of the row.
 
-        In a refresh an unchanged page keeps its row and its time, and what fails for the moment keeps its old copy.
+        In a refresh an unchanged page keeps its row and its time, and a page that fails for now keeps its old copy.
         """
         digest = hashlib.sha256(got.body).hexdigest() if got.outcome == "kept" else None
         with self._writing():
@@ -224,7 +224,7 @@ class CrawlStore(StoreReader):
         return self._warc.append(record), len(record)
 
     def _orphan(self, got: Fetched, digest: str) -> tuple[int, int] | None:
-        """Where the same response is already, of a build that was killed before its commit."""
+        """The place of the same response in the file, written by a build that was killed before its commit."""
         place = self._orphans.pop(response_id(got.url, digest, self.round), None)
         if place is None:
             return None

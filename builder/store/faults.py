@@ -1,4 +1,4 @@
-"""What is wrong with a store's files, as one error: the file, the fault, and what to do about it."""
+"""Faults of a store's files as one error: the file, the fault, and what to do about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edu_rag.errors import DataError
 
-MAKE_ROOM = "make room and run the same command again to resume"
+MAKE_ROOM = "free some disk space and run the same command again to resume"
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _CHECK = "check the disk and the permissions, then run the same command again to resume"
 _WAIT = "wait for the process that uses it"
@@ -45,6 +45,6 @@ def index_fault(path: Path, error: Exception) -> DataError:
 
 
 def file_fault(path: Path, error: OSError, verb: str) -> DataError:
-    """The error for what the system said to reading or writing a file; `verb` is `read` or `written`."""
+    """The error for the system's error on reading or writing a file; `verb` is `read` or `written`."""
     remedy = MAKE_ROOM if error.errno in _NO_ROOM else _CHECK
     return DataError(error.filename or path, f"cannot be {verb}: {error.strerror or error}", remedy)

@@ -1,4 +1,4 @@
-"""Making index rows from the records of a WARC file: all of them, or those behind what an index knows."""
+"""Make index rows from the records of a WARC file: from all of them, or from those that an index lacks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DANGLING = (
 
 @dataclass(slots=True)
 class FoldCounts:
-    """What a fold found: batches taken, and rows whose record is gone."""
+    """The counts of a fold: batches taken, and rows whose record is gone."""
 
     batches: int = 0
     responses: int = 0

@@ -42,7 +42,7 @@ _STEPS = (
         "ALTER TABLE fetches ADD COLUMN round INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE fetches ADD COLUMN checked_at TEXT NOT NULL DEFAULT ''",
         "UPDATE fetches SET checked_at = fetched_at",
-        # How far the WARC file is whole: moves in the transaction that commits the rows of what lies before it.
+        # The end of the WARC file's intact part: it moves in the transaction that commits the rows before it.
         "CREATE TABLE warc (bytes INTEGER NOT NULL)",
         "INSERT INTO warc SELECT coalesce(max(warc_offset + length), 0) FROM fetches",
     ),
@@ -60,11 +60,11 @@ _STEPS = (
         "CREATE TABLE orphans (record_id TEXT PRIMARY KEY, warc_offset INTEGER NOT NULL, length INTEGER NOT NULL)",
     ),
 )
-"""What each schema version adds to the one before; a store of version 1 has no version number."""
+"""The changes of each schema version; a store of version 1 has no version number."""
 VERSION = len(_STEPS)
 
 SEARCH_COLUMNS = "question_id, engine, query, state, reason, hits, searched_at, round"
-"""What describes a search; its packed responses are in `raw`, which has its own checksum (zlib's)."""
+"""The columns of a search; its packed responses are in `raw`, which has its own checksum (zlib's)."""
 FETCH_COLUMNS = (
     "url, outcome, status, n_redirects, final_url, warc_offset, length, digest, fetched_at, detail,"
     " etag, last_modified, signals, attempts, round, checked_at"
@@ -73,7 +73,7 @@ FETCH_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One row of `searches`: what an engine said to one question, and in which round of the crawl."""
+    """One row of `searches`: an engine's answer to one question, and the round of the crawl."""
 
     question_id: str
     query: str
@@ -214,7 +214,7 @@ def checked(row: Sequence[Any]) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarcState:
-    """What the index knows of the WARC file: it is whole up to `bytes`, and `last` is the offset of its last batch.
+    """The index's knowledge of the WARC file: it is whole up to `bytes`, and `last` is the offset of its last batch.
 
     -1: no row of the index is in the WARC file. `id` is the store's id, empty if the index does not know it yet.
     """

@@ -22,7 +22,7 @@ from edu_rag.errors import DataError
 
 WARC_FILE, INDEX_FILE, LOCK_FILE, LOG_FILE = "responses.warc.gz", "index.sqlite3", "lock", "build.log.jsonl"
 JOURNALS = ("-wal", "-journal")
-"""Endings of the files in which SQLite keeps what is not in the database yet."""
+"""Endings of the files in which SQLite keeps data that is not in the database yet."""
 
 
 def lost_index(folder: Path, what: str) -> DataError:
@@ -82,7 +82,7 @@ class ReadIndex:
             raise
 
     def _quiet(self) -> sqlite3.Connection:
-        """The index while nobody writes it."""
+        """Open the index while no writer has it open."""
         has_journal = any(_size(self._path, ending) for ending in JOURNALS)
         connection = self._copied() if has_journal else _connect(self._path, "mode=ro&immutable=1")
         try:

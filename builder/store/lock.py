@@ -50,7 +50,7 @@ def _is_held(lock: IO[str], path: Path) -> bool:
 
 
 def _old(folder: Path) -> Path:
-    """Where a store that is being forgotten waits for its end."""
+    """The temporary name of a store that is being deleted."""
     return folder.with_name(f".{folder.name}.old")
 
 
@@ -79,13 +79,13 @@ def _holds_something_else(folder: Path) -> bool:
 def locked(folder: Path) -> IO[str]:
     """Hold a store's folder, made where it is missing, until the file is closed. Raises DataError if it cannot."""
     if _holds_something_else(folder):
-        raise DataError(folder, "exists and is not a crawl store", "name another --out, or move it away")
+        raise DataError(folder, "exists and is not a crawl store", "choose another --out, or move it away")
     try:
         _make(folder)
         lock = (folder / LOCK_FILE).open("w")
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise DataError(folder, what, "check its permissions, or name another folder") from None
+        raise DataError(folder, what, "check its permissions, or choose another folder") from None
     if not _is_held(lock, folder / LOCK_FILE):
         lock.close()
         raise DataError(folder, "another process is using this crawl store", "wait for it to end")
@@ -93,10 +93,10 @@ def locked(folder: Path) -> IO[str]:
 
 
 def forget_store(folder: Path) -> None:
-    """Delete a crawl store, readable or not, but for its take-down list: what an owner asked for outlives a crawl.
+    """Delete a crawl store, readable or not, except its take-down list: an owner's request outlives a crawl.
 
-    It is moved away first: what a kill leaves of it can never be taken for a store. Raises DataError if it is none,
-    in use, or cannot be deleted.
+    The store is renamed first, so that remains of a killed deletion are never mistaken for a store. Raises DataError
+    if it is not a store, is in use, or cannot be deleted.
     """
     try:
         bring_back_takedowns(folder)  # of a deletion that was killed

@@ -35,7 +35,7 @@ __all__ = ("INDEX_FILE", "LOCK_FILE", "LOG_FILE", "WARC_FILE", "StoreReader")
 
 T = TypeVar("T")
 DAMAGE = (sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, OverflowError, MemoryError)
-"""What reading a damaged index raises: SQLite (MemoryError: a length that cannot be), or the decoding of a value."""
+"""Errors of reading a damaged index: SQLite's (MemoryError: an impossible length), or those of decoding a value."""
 CHUNK_ROWS = 500
 NO_STORE_REMEDY = "give the folder DATASET.crawl that `edu-rag build` wrote"
 
@@ -66,7 +66,7 @@ class StoreReader:
         opened = reading(self._index_path, lambda: ReadIndex(self.folder))
         try:
             self._index, self._opened = opened.connection, opened
-            # What a build writes now was checked by it, and its files agree again only when it ends.
+            # A running build has checked the store, and its files agree again only when it ends.
             if not opened.is_live and not trusting:
                 reading(self._index_path, lambda: self._verify(opened.is_old))
         except BaseException:
@@ -92,7 +92,7 @@ class StoreReader:
         self._opened.close()
 
     def _settle(self) -> None:
-        """Bring to the index what is not there yet; a reader has nothing to bring."""
+        """Add missing rows to the index; a reader has none to add."""
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         with self._turn:
@@ -130,7 +130,7 @@ class StoreReader:
         return (search for rows in chunks for search in self._records(search_of, rows))
 
     def search(self, question_id: str, engine: str) -> Search | None:
-        """What an engine said to a question; None if it was not asked."""
+        """An engine's answer to a question; None if it was not asked."""
         return self._search(question_id, engine)
 
     def _search(self, question_id: str, engine: str) -> Search | None:
@@ -165,7 +165,7 @@ class StoreReader:
         return (fetch for rows in chunks for fetch in self._records(fetch_of, rows))
 
     def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
-        """Body and HTTP charset of a kept fetch. Raises DataError if the record is not what the row says."""
+        """Body and HTTP charset of a kept fetch. Raises DataError if the record does not match the row."""
         if fetch.offset is None or fetch.length is None:
             raise DataError(self.folder, f"{fetch.url} has no stored response")
         path = self.folder / WARC_FILE
@@ -191,7 +191,7 @@ def open_warc(folder: Path) -> WarcFile:
     try:
         return WarcFile(folder / WARC_FILE, writable=False)
     except FileNotFoundError:
-        raise DataError(folder / WARC_FILE, "is missing", "bring it back, or build with --resume") from None
+        raise DataError(folder / WARC_FILE, "is missing", "restore it, or build with --resume") from None
     except OSError as error:
         raise file_fault(folder / WARC_FILE, error, "read") from None
 

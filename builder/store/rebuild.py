@@ -35,7 +35,7 @@ from edu_rag.progress import say
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What came of it: rows by kind, pages whose record is damaged, and stretches of the file that are not records."""
+    """The result: rows by kind, pages whose record is damaged, and stretches of the file that are not records."""
 
     searches: int = 0
     fetches: int = 0
@@ -62,7 +62,7 @@ class Rebuilt:
 
 
 def rebuild_index(folder: Path) -> Rebuilt:
-    """Make the index from the WARC file, keep the old one under another name, and return what was found.
+    """Make the index from the WARC file, keep the old one under another name, and return the counts.
 
     The new index is written under a temporary name, synced and renamed. The WARC file does not change. Raises DataError
     if there is no WARC file, if it is of a version that kept no rows, if the index holds rows that it does not hold, or
@@ -129,7 +129,7 @@ def _refuse_unwritten_rows(folder: Path) -> None:
             verify_pages(index)
             verify_rows(index)
             what = f"knows {state.bytes:,} bytes of {WARC_FILE}, and the file is shorter"
-            remedy = f"bring back the whole file; or {remedy.removeprefix('run ')}"
+            remedy = f"restore the whole file; or {remedy.removeprefix('run ')}"
     # An index that cannot be read has nothing to lose.
     if what:
         raise DataError(path, what, remedy)
@@ -175,7 +175,7 @@ def _filled(index: sqlite3.Connection, warc: WarcFile) -> Rebuilt:
         fold.finish()
         if fold.counts.responses and not fold.store_id:
             what = "is of a version that kept no searches and fetches in it"
-            remedy = f"bring back {INDEX_FILE} from a copy, or build with --fresh"
+            remedy = f"restore {INDEX_FILE} from a copy, or build with --fresh"
             raise DataError(warc.path, what, remedy)
         counts = n_rows(index)
         write_state(index, WarcState(bytes=fold.end, last=fold.last, id=fold.store_id, **counts))

@@ -1,8 +1,8 @@
-"""Opening a store for writing: index and WARC file are brought together, and nothing that is whole is taken away.
+"""Open a store for writing: index and WARC file are brought into agreement, and nothing intact is removed.
 
-The WARC file is the truth. Batches that the index does not know are brought into it. Rows that the WARC file does not
-hold (of an earlier version, or because the file was cut) are written to it. Rows whose page is gone are forgotten, so
-that the page is fetched again. What is damaged at the end of the file is moved to a separate file.
+The WARC file is the truth. Batches that the index lacks are added to it. Rows that the WARC file lacks
+(of an earlier version, or because the file was cut) are written to it. Rows whose page is gone are dropped, so
+that the page is fetched again. Damaged data at the end of the file is moved to a separate file.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ NewStore = Callable[[], tuple[str, datetime]]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a writer needs to know: the store's id, and responses without a row, by record id: offset and length."""
+    """The facts that a writer needs: the store's id, and responses without a row, by record id: offset and length."""
 
     store_id: str
     orphans: dict[str, tuple[int, int]]
 
 
 def keep_damaged(warc: WarcFile, end: int) -> Path:
-    """Move what is behind a byte to a new file, synced before the WARC file is cut; return its path."""
+    """Move the bytes after `end` to a new file, synced before the WARC file is cut; return its path."""
     name, number = f"responses.damaged-{end}", 1
     while (path := warc.path.with_name(f"{name}-{number}")).exists():
         number += 1
@@ -147,19 +147,19 @@ class Repair:
         return end
 
     def _take(self, fold: Fold, start: int) -> None:
-        """Take the records behind `start`; move what is damaged at the end away."""
+        """Take the records behind `start`; move damaged data at the end away."""
         end = start
         for item in scan(self._warc, start):
             if isinstance(item, Record):
                 fold.take(item)
                 end = item.end
             elif item.end < self._warc.end:
-                say(f"{self._warc.path}: {_told(item)}: they stay where they are")
+                say(f"{self._warc.path}: {_told(item)}: they are left in place")
         fold.finish()
         if end < self._warc.end:
             n = self._warc.end - end
             path = keep_damaged(self._warc, end)
-            say(f"{self._warc.path}: the last {n:,} bytes are no whole record: moved to {path}")
+            say(f"{self._warc.path}: the last {n:,} bytes are not a whole record: moved to {path}")
 
     def _begin(self, fold: Fold, new_store: NewStore) -> None:
         """Give the store its id, in a record that a new WARC file begins with."""
@@ -224,7 +224,7 @@ class Repair:
         ).fetchall()
         if rows and sum(self._has_page(*row) for row in rows) * 2 < len(rows):
             what = f"does not fit {WARC_FILE}: its pages are not where it says"
-            remedy = "bring back the two files from one copy, or build with --fresh"
+            remedy = "restore the two files from one copy, or build with --fresh"
             raise DataError(self._folder / INDEX_FILE, what, remedy)
 
     def _settle(self, fold: Fold) -> None:
@@ -234,7 +234,7 @@ class Repair:
     def _tell(self, fold: Fold, n_taken: int) -> None:
         n_gone = self._n_forgotten + fold.counts.gone
         if n_gone:
-            say(f"{self._warc.path}: {n_gone:,} pages are not there any more, and are fetched again")
+            say(f"{self._warc.path}: {n_gone:,} pages are missing, and will be fetched again")
         if n_taken:
             say(f"{self._folder / INDEX_FILE}: brought up to date with {n_taken:,} records of {WARC_FILE}")
 

@@ -1,4 +1,4 @@
-"""What a fetch does to the row of its URL: a first answer, a second try, or a refresh of what was there."""
+"""Update the row of a URL after a fetch: a first answer, a second try, or a refresh of an earlier answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_due(row: Fetch | None, crawl_round: int, max_attempts: int = MAX_ATTEMPTS
 
 
 def validators_for(row: Fetch | None) -> Validators | None:
-    """What a refresh asks a conditional request with; None if there is no copy that an answer could confirm."""
+    """The validators for a refresh's conditional request; None if there is no copy that an answer could confirm."""
     if row is None or row.outcome != "kept" or not (row.etag or row.last_modified):
         return None
     return Validators(etag=row.etag, last_modified=row.last_modified, final_url=row.final_url)
@@ -59,7 +59,7 @@ def _is_unchanged(before: Fetch | None, got: Fetched, digest: str | None) -> boo
 
 
 def _signals_now(before: Fetch, got: Fetched) -> tuple[str, ...]:
-    # A 304 brings headers but no page: what the page itself reserves still holds.
+    # A 304 brings headers but no page: the page's own reservations still apply.
     return tuple(sorted({*before.signals, *got.signals})) if got.not_modified else got.signals
 
 

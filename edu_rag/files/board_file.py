@@ -34,7 +34,7 @@ _PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
 }
 _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "hub": (_REPOSITORY, "OWNER/NAME"),
-    # A branch or a tag can be moved by whoever has the repository; a commit cannot.
+    # A branch or a tag can be moved by the repository's owner; a commit cannot.
     "revision": (_COMMIT, "a full commit of 40 hexadecimal digits"),
 }
 
@@ -119,7 +119,7 @@ class BoardFile:
         if not named:
             raise RecordError("datasets", "names no dataset", "a board has at least one")
         if twice:
-            raise RecordError("datasets", f"{twice[0]} stands there twice", "keep one")
+            raise RecordError("datasets", f"{twice[0]} is listed twice", "keep one")
 
 
 def read_board_file(path: Path) -> BoardFile:

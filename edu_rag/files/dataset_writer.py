@@ -161,7 +161,7 @@ def refuse_foreign(folder: Path) -> None:
     """Raise DataError if a dataset written here would replace something else than a dataset folder."""
     is_ours = (folder / manifests.FILE_NAME).is_file()
     if folder.exists() and not is_ours and not (folder.is_dir() and not any(folder.iterdir())):
-        raise DataError(folder, "exists and is no dataset folder", "name another --out, or empty it")
+        raise DataError(folder, "exists and is not a dataset folder", "choose another --out, or empty it")
 
 
 def write_dataset(
@@ -190,7 +190,7 @@ def write_dataset(
     try:
         temporary.mkdir(parents=True)
     except OSError as error:
-        raise DataError(folder, f"cannot be written: {error.strerror}", "name another --out") from None
+        raise DataError(folder, f"cannot be written: {error.strerror}", "choose another --out") from None
     files: dict[str, FileEntry] = {}
     contents: dict[str, str] = {}
     for config in CONFIGS:

@@ -1,4 +1,4 @@
-"""Which dataset a folder holds: the hash of its rows, made again from the tables and held against the manifest."""
+"""Identify the dataset in a folder: the hash of its rows, computed from the tables and compared with the manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from edu_rag.files.manifest import FILE_NAME, Manifest, check_files, manifest_sh
 from edu_rag.files.table_rows import CONFIGS, REMEDY, TELLS_GOLD, stored_rows
 
 ROWS_RULE = "rows-v1"
-"""How rows are hashed: part of what the cache is asked for, so that another rule never meets an older one's entries."""
+"""How rows are hashed: part of the cache's key, so that another rule never gets an older one's entries."""
 
 
 def row_line(row: Mapping[str, Any]) -> bytes:
@@ -61,7 +61,7 @@ def _may_be_absent(table: str, manifest: Manifest) -> bool:
 def row_faults(folder: Path, manifest: Manifest, skipped: Iterable[str] = ()) -> Iterator[DataError]:
     """Differences between the rows and the content hash. The files are assumed to be those that the manifest lists.
 
-    Tables in `skipped` (`config/split`) are not read: what is wrong with their files is known.
+    Tables in `skipped` (`config/split`) are not read: the faults of their files are known.
     """
     path = folder / FILE_NAME
     if content_sha256(manifest.contents) != manifest.content_sha256:
@@ -115,7 +115,7 @@ def verify(folder: Path, manifest: Manifest) -> None:
 
 
 def verified(folder: Path) -> Manifest:
-    """The manifest of a dataset folder whose seal, files and rows are what it says. Raises DataError."""
+    """The manifest of a dataset folder whose seal, files and rows match it. Raises DataError."""
     manifest = read_manifest(folder)
     verify(folder, manifest)
     return manifest

@@ -71,7 +71,7 @@ def parse_json(raw: bytes) -> Any:
         )
     except json.JSONDecodeError as error:
         raise _FaultError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}") from None
-    if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are no UTF-8
+    if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are not UTF-8
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:

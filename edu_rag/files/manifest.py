@@ -1,4 +1,4 @@
-"""The manifest of a dataset folder: what is in it, from what it was made, and the hashes that prove it."""
+"""The manifest of a dataset folder: its content, its sources, and the hashes that prove it."""
 
 from __future__ import annotations
 
@@ -82,19 +82,19 @@ def file_sha256(path: Path) -> str:
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """The one file that says what a manifest says: indented JSON, its seal at the end."""
+    """The only file content for a manifest's values: indented JSON, its seal at the end."""
     values = to_plain(manifest)
     sealed = {**values, SEAL: hashlib.sha256(msgspec.json.encode(values)).hexdigest()}
     return msgspec.json.format(msgspec.json.encode(sealed), indent=2) + b"\n"
 
 
 def manifest_sha256(manifest: Manifest) -> str:
-    """SHA-256 of the manifest's file, which fixes every byte of the dataset: what `board.toml` pins."""
+    """SHA-256 of the manifest's file, which fixes every byte of the dataset; `board.toml` pins it."""
     return hashlib.sha256(manifest_bytes(manifest)).hexdigest()
 
 
 def read_suspect(folder: Path) -> tuple[Manifest, list[DataError]]:
-    """The manifest of a dataset folder, and what is wrong with its seal or its bytes.
+    """The manifest of a dataset folder, and the faults of its seal or its bytes.
 
     Raises DataError when there is none, it breaks an invariant, or it was never sealed.
     """
@@ -123,7 +123,7 @@ def _seal_faults(path: Path, values: Any, seal: Any, wanted: bytes) -> list[Data
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a dataset folder. Raises DataError when there is none or it is not what was sealed."""
+    """The manifest of a dataset folder. Raises DataError when there is none or it was changed after sealing."""
     manifest, faults = read_suspect(folder)
     for fault in faults:
         raise fault
@@ -141,7 +141,7 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def check_tables(folder: Path, manifest: Manifest) -> None:
-    """As check_files, of the tables alone: what is made from them may be missing or changed."""
+    """As check_files, for the tables only: files made from them may be missing or changed."""
     _check_entries(folder, {name: entry for name, entry in manifest.files.items() if name.endswith(".parquet")})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_DEPTH = 32
-"""Far above any record of ours, far below what exhausts the parser's stack."""
+"""Far deeper than any record of ours, far less than exhausts the parser's stack."""
 _BRACKETS = b'"[]{}'
 _REST = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 _STRING = re.compile(rb'"[^"]*"?')
@@ -15,7 +15,7 @@ _STRING = re.compile(rb'"[^"]*"?')
 def _outside_strings(text: str) -> bytes:
     """The brackets outside of strings, in order."""
     # A walk over single characters took a second for a line of 4 MB; these calls run in C. A backslash outside of
-    # strings is taken for an escape too: there the parser ends, so what is behind it does not matter.
+    # strings is taken for an escape too: there the parser ends, so the rest does not matter.
     raw = text.encode("utf-8", "surrogatepass").replace(b"\\\\", b"").replace(b'\\"', b"")
     return _STRING.sub(b"", raw.translate(None, _REST))
 

@@ -1,4 +1,4 @@
-"""The jinja2 environment of our pages: everything is escaped, and what a page cannot hold is replaced."""
+"""The jinja2 environment of our pages: everything is escaped, and characters that a page cannot hold are replaced."""
 
 from __future__ import annotations
 

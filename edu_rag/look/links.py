@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Plain ASCII without quotes, brackets, backslashes or blanks: what a browser would have to repair is no link here.
+# Plain ASCII without quotes, brackets, backslashes or blanks: what a browser would have to repair is not a link.
 _WEB = re.compile(r"https?://[A-Za-z0-9.-]+(:\d{1,5})?(/[A-Za-z0-9._~:/?#@!$&()*+,;=%-]*)?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+\Z")
 MAX_LINK = 500

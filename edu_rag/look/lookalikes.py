@@ -1,4 +1,4 @@
-"""Names of teams and systems that look alike, so that a reader may confuse them."""
+"""Find names of teams and systems that look so similar that a reader may confuse them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def name_key(name: str) -> str:
 
 
 def _is_seen(char: str) -> bool:
-    # Cf: zero-width and bidirectional; M: accents, and marks that hide in them; Cn, Co, Cs: what no font has.
+    # Cf: zero-width and bidirectional; M: accents, and marks that hide in them; Cn, Co, Cs: characters of no font.
     return unicodedata.category(char)[0] not in "CM" and char not in _BLANKS
 
 
@@ -127,7 +127,7 @@ def _one_edit(a: str, b: str) -> bool:
 
 
 def resembles(a: str, b: str) -> bool:
-    """Whether two names that are not the same may be taken for one another. Symmetric; no name resembles itself."""
+    """Whether two different names may be mistaken for one another. Symmetric; no name resembles itself."""
     if name_key(a) == name_key(b):
         return False
     ours, theirs = skeletons(a), skeletons(b)
@@ -136,7 +136,7 @@ def resembles(a: str, b: str) -> bool:
     numbers = _digits(a), _digits(b)
     if all(numbers) and numbers[0] != numbers[1]:
         return False  # GPT-4 and GPT-5, team 10 and team 11: a number that differs is meant
-    same = numbers[0] == numbers[1]  # else a digit may stand for a letter (author5), but not behind a name (llama2)
+    same = numbers[0] == numbers[1]  # else a digit may replace a letter (author5), but not behind a name (llama2)
     return any(_one_edit(x, y) and (same or len(x) == len(y)) for x in ours for y in theirs)
 
 
@@ -145,7 +145,7 @@ def _digits(name: str) -> str:
 
 
 def _places(name: str) -> Iterator[str]:
-    """Where a name is filed: names that resemble one another share a place at least."""
+    """The index keys of a name: names that resemble one another share at least one."""
     for skeleton in skeletons(name):
         yield skeleton
         for at in range(len(skeleton) if len(skeleton) >= MIN_TYPO else 0):

@@ -45,12 +45,12 @@ def svg_of(
     layout: Literal["constrained"] | None = None,
     title: str | None = None,
 ) -> bytes:
-    """One figure: `paint` gets it empty. The bytes depend on what is painted, never on a person's own settings."""
+    """One figure: `paint` gets it empty. The bytes depend on the painting alone, never on a user's settings."""
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    # A person's own matplotlibrc must not move a byte. What it says of the screen is no matter of ours.
+    # A user's matplotlibrc must not change a byte. Its screen settings do not matter here.
     own: dict[Any, Any] = {key: value for key, value in mpl.rcParamsDefault.items() if not key.startswith("backend")}
     with mpl.rc_context(own | dict(settings)), warnings.catch_warnings():
         # The browser has the letters of a name that matplotlib's font lacks.

@@ -1,20 +1,20 @@
-"""Declared texts and numbers as people see them: clipped, without what could harm a page, a terminal or a cell."""
+"""Declared texts and numbers for display: clipped, and harmless to a page, a terminal or a table cell."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
 
-# An unclosed isolate (U+2066..2068) swallows the end of its <bdi>, and turns round what stands after it.
+# An unclosed isolate (U+2066..2068) swallows the end of its <bdi>, and reverses the text after it.
 # Nor may a page or a feed hold Unicode's noncharacters: the last two of each plane, and 32 more.
 _NO_CHARACTERS = "\ufdd0-\ufdef" + "".join(f"{chr(top - 1)}{chr(top)}" for top in range(0xFFFF, 0x110000, 0x10000))
 _NOT_IN_HTML = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069{_NO_CHARACTERS}]")
 JOINERS = "\u200c\u200d"
-"""Not printable by themselves, but Persian words and many emoji fall apart without them."""
+"""Not printable by themselves, but Persian words and many emoji need them."""
 
 
 def plain(value: object) -> object:
-    """Replace what a page cannot hold in a text: control characters and their like, bidi overrides.
+    """Replace characters that a page cannot hold: control characters and their like, bidi overrides.
 
     Markup made by us and values other than texts pass through.
     """
@@ -41,7 +41,7 @@ def quoted(text: str, length: int) -> str:
 
 
 def signed(value: float) -> str:
-    """A score with three decimals and a true minus sign; what rounds to zero carries no sign."""
+    """A score with three decimals and a true minus sign; a value that rounds to zero carries no sign."""
     text = f"{value:.3f}"
     return text.replace("-", "−") if float(text) else "0.000"
 

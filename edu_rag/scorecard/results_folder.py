@@ -17,7 +17,7 @@ MAX_BYTES = 16_000_000
 
 
 def place_of(card: ScoreCard) -> Path:
-    """Where a scorecard's folder is among results: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG`."""
+    """The place of a scorecard's folder among results: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG`."""
     return Path(card.asked.release.folder, card.asked.table, card.system.slug)
 
 
@@ -31,7 +31,7 @@ def read_card(path: Path) -> ScoreCard:
 
 
 def predictions_of(path: Path, card: ScoreCard) -> Path | None:
-    """The predictions next to a scorecard; None without a file. Raises DataError if they are not what was scored."""
+    """The predictions next to a scorecard; None without a file. Raises DataError if they are not the scored ones."""
     predictions = path.with_name(PREDICTIONS)
     if predictions.is_symlink():
         raise DataError(predictions, "is a symbolic link", "put the file itself there")

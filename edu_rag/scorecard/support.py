@@ -1,4 +1,4 @@
-"""What the dataset offers for each question: pages and evidence; and how much of it a system cited."""
+"""The pages and evidence that a dataset has for each question, and how much of them a system cited."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _with_pages(dataset: Dataset, split: str) -> frozenset[str]:
 
 
 def _leaked(dataset: Dataset, split: str) -> frozenset[str] | None:
-    # An empty table is no file, so the manifest's counts say whether leaks were looked for at all.
+    # An empty table has no file, so the manifest's counts show whether leaks were looked for at all.
     if "leaks" not in dataset.manifest.sources:
         return None
     return frozenset(question_id for (question_id,) in _columns(dataset, "leaks", split, ("question_id",)))

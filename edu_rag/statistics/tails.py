@@ -1,4 +1,4 @@
-"""The tail of a sum of fair signs, for tables of thousands of pairs: what the convolution says, many times faster."""
+"""The tail of a sum of fair signs, for tables of thousands of pairs: the convolution's values, many times faster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORT = 96
 LARGEST = 128
 """Sizes beyond are left to the convolution, whose tables stay small."""
 LONGEST = 1 << 14
-"""Most frequencies of a Fourier sum; what needs more is left to the convolution."""
+"""Most frequencies of a Fourier sum; longer sums are left to the convolution."""
 _REACH = 9.5
 """Standard deviations on either side of the tilted mean; by Hoeffding (1963) less than 1e-19 is outside."""
 _FADED = 92.0

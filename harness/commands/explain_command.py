@@ -1,4 +1,4 @@
-"""`edu-rag explain`: one question of one system, or what a system lost its points to."""
+"""`edu-rag explain`: one question of one system, or the questions that a system lost points on."""
 
 from __future__ import annotations
 

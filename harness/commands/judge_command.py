@@ -1,4 +1,4 @@
-"""`edu-rag judge`: judges of free text, held against people."""
+"""`edu-rag judge`: compare judges of free text with people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of a submission's life share: options, opening a dataset, printing."""
+"""Shared by the commands of a submission's life: options, opening a dataset, printing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None 
 
 
 def reruns_option(command: F) -> F:
-    """`--reruns FILE`: who vouches for predictions."""
+    """`--reruns FILE`: the maintainers' records of verified predictions."""
     return click.option(
         "--reruns",
         type=PATH,
@@ -104,7 +104,7 @@ def vouched_of(reruns: Path | None, results: Path, *, own_machine: bool) -> Vouc
     from harness.trust.rerun_log import OWN_MACHINE, reruns_beside, vouched_by
 
     if own_machine and reruns is not None:
-        raise click.UsageError("--own-machine believes the run records themselves: leave --reruns out.")
+        raise click.UsageError("--own-machine trusts the run records themselves: leave --reruns out.")
     if own_machine:
         return OWN_MACHINE
     return vouched_by(reruns or reruns_beside(results))
@@ -124,7 +124,7 @@ def typed_command() -> str:
     context = click.get_current_context()
     names = [context.command.name or ""]
     above = context.parent
-    while above is not None and above.parent is not None:  # the root itself is what "edu-rag" stands for
+    while above is not None and above.parent is not None:  # "edu-rag" is the root itself
         names.insert(0, above.command.name or "")
         above = above.parent
     words = ["edu-rag", *names]
@@ -175,7 +175,7 @@ def open_pinned(folders: Sequence[Path], board_file: Path | None, results: Path 
 
 
 def sample_name(n_sample: int | None, seed: int) -> str | None:
-    """What files and boards call the sample; None for the whole split."""
+    """The name of a sample in files and on boards; None for the whole split."""
     return None if n_sample is None else Sample(n_sample, seed).name
 
 

@@ -1,4 +1,4 @@
-"""`edu-rag power`: how many questions does a difference need, and what can so many questions find?"""
+"""`edu-rag power`: how many questions does a difference need, and which difference can n questions find?"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Number(click.FloatRange):
         """The number. Fails for one out of range, and for `nan`."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail(f"{value!r} is no number.", param, ctx)
+            self.fail(f"{value!r} is not a number.", param, ctx)
         return number
 
 

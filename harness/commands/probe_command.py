@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner) -> Path:
-    """The predictions that probes are held against; if there are none, the system is run first.
+    """The predictions that probes are compared with; if there are none, the system is run first.
 
     Raises SubmissionError if they were made by another version of the system.
     """

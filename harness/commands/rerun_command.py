@@ -1,4 +1,4 @@
-"""`edu-rag rerun`: a submitted system run again, and held against its predictions."""
+"""`edu-rag rerun`: run a submitted system again, and compare the answers with its predictions."""
 
 from __future__ import annotations
 
@@ -121,4 +121,4 @@ def _keep(reruns: Path | None, line: Rerun) -> None:
         return
     path = reruns or BESIDE_THE_BOARD / FILE_NAME
     write_rerun(path, line)
-    say(f"{path}: {'vouches for' if line.own else 'says so of'} {line.slug} on {line.dataset}")
+    say(f"{path}: {'vouches for' if line.own else 'records the re-run of'} {line.slug} on {line.dataset}")

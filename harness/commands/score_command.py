@@ -110,7 +110,7 @@ def score(
         _score_all(path or Path("submissions"), opened, results, grading, vouched, as_json=as_json)
         return
     if reruns is not None or own_machine:
-        raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is believed anyway.")
+        raise click.UsageError("--reruns and --own-machine go with --all: one file's run record is trusted anyway.")
     if path is None:
         raise click.UsageError("Missing argument 'FILE-OR-SUBMISSION'.")
     if len(datasets) > 1:
@@ -164,7 +164,7 @@ def _score_one(
 
 
 class _One:
-    """What is scored and what is shown of it: the child that reads the predictions gets this."""
+    """The predictions to score and the parts to show; passed to the child that reads the predictions."""
 
     def __init__(self, dataset: Dataset, split: str, sample: str | None, path: Path, *, with_verdicts: bool) -> None:
         self._dataset, self._split, self._sample, self._path = dataset, split, sample, path

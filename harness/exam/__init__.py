@@ -1,1 +1,1 @@
-"""What is asked of a system and what is right: a split, or a sample of it, with what the pages support."""
+"""The questions that a system gets and their gold: a split or a sample of it, with the pages' support."""

@@ -1,4 +1,4 @@
-"""An exam: the questions of a split or of a sample of it, their gold, and fingerprints of what is asked."""
+"""An exam: the questions of a split or of a sample of it, their gold, and fingerprints of both."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from edu_rag.scorecard.support import Support, read_support
 
 
 class Exam(NamedTuple):
-    """What a split asks and what is right: questions in order of id, gold by id, and what the pages support.
+    """A split's questions in order of id, their gold by id, and the support that the pages offer.
 
-    `known` are the ids of the whole split, `prints` the fingerprints of what is asked.
+    `known` are the ids of the whole split, `prints` the fingerprints of the questions.
     """
 
     dataset: str
@@ -54,10 +54,11 @@ def without_pages(exam: Exam) -> Exam:
 
 
 def fingerprints(exam: Exam) -> dict[str, str]:
-    """SHA-256 of what is asked, by part, over JSON with sorted keys: two results with the same ones may be compared.
+    """SHA-256 of the exam, by part, over JSON with sorted keys: two results with the same ones may be compared.
 
-    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags and what the pages
-    offer: all that only slices, retrieval and attribution depend on).
+    `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags, pages and
+    evidence:
+    everything that only slices, retrieval and attribution depend on).
     """
     ids = [question.question_id for question in exam.questions]
     offered = [_listed(value) for value in exam.support]

@@ -1,4 +1,4 @@
-"""Passages in their context: what was cited and what is evidence, marked inside a bounded piece of a page's text."""
+"""Passages in their context: citations and evidence, marked inside a bounded piece of a page's text."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Window(NamedTuple):
 
 
 class Excerpt(NamedTuple):
-    """One page's text around the marked spans: windows of pieces.
+    """A page's text around the marked spans: windows of pieces.
 
-    `page` is None if the dataset has no such page; `n_outside` counts cited spans that leave the page's text.
+    `page` is None if the dataset lacks it; `n_outside` counts cited spans that reach beyond the page's text.
     """
 
     page_id: str

@@ -25,10 +25,10 @@ MAX_CITED = 100
 
 
 class Marked(NamedTuple):
-    """A passage with what is marked in it: spans of evidence (in the page's offsets), and whether it holds a leak.
+    """A passage with its marks: spans of evidence (in the page's offsets), and whether it holds a leak.
 
-    `rank` is its place among the cited, from 1, or None if it is evidence that was not cited; `page` is None if
-    the dataset has no such page, `text` where the passage leaves it.
+    `rank` is its place among the cited, from 1, or None for evidence that was not cited; `page` is None if the
+    dataset lacks it, `text` is None if the passage reaches beyond the page.
     """
 
     rank: int | None
@@ -66,7 +66,7 @@ class Explanation:
 
     @property
     def passages(self) -> Sequence[Passage]:
-        """What the system cited, in its order."""
+        """The passages that the system cited, in its order."""
         return self.prediction.passages if self.prediction else ()
 
     @property

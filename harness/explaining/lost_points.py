@@ -1,4 +1,4 @@
-"""Where a system's points went: its questions by the cause for which they were lost."""
+"""A system's lost points: its questions by the cause of the loss."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MAX_ANSWER = 80
 
 
 class Lost(NamedTuple):
-    """A question without a right answer, its verdict, and why: one of harness.scoring.attribution.CAUSES.
+    """A question without a right answer, its verdict, and the cause: one of harness.scoring.attribution.CAUSES.
 
-    `answer` is what the system answered; None if it gave none.
+    `answer` is the system's answer; None if it gave none.
     """
 
     question: Question
@@ -104,7 +104,7 @@ def losses_lines(losses: LostPoints) -> Iterator[str]:
 
 
 def lost_lines(found: Sequence[Lost], limit: int | None) -> Iterator[str]:
-    """One line a question: id, outcome, the beginning of its text; below it what was said where the form failed."""
+    """One line a question: id, outcome, the beginning of its text; below it the answer if its form was at fault."""
     shown = found if limit is None else found[:limit]
     for lost in shown:
         yield f"{lost.question.question_id}  {lost.verdict.outcome:11}  {clip(lost.question.text, MAX_TEXT)}"

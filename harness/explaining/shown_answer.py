@@ -14,11 +14,11 @@ from harness.reading.answers import read_answer
 from harness.scoring.attribution import attribute
 
 LIMITS = ExcerptLimits(pages=3, characters=900, context=90)
-"""What a page about many questions shows of each answer."""
+"""The limits for each answer on a page about many questions."""
 
 
 class AnswerSources(NamedTuple):
-    """What answers are held against: pages by id, evidence, and the leaks of each question."""
+    """The data that answers are compared with: pages by id, evidence, and the leaks of each question."""
 
     pages: Mapping[str, WebPage]
     support: Support
@@ -37,14 +37,14 @@ class ShownAnswer(NamedTuple):
 
     @property
     def passages(self) -> Sequence[Passage]:
-        """What the system cited."""
+        """The passages that the system cited."""
         return self.prediction.passages if self.prediction else ()
 
 
 def read_sources(
     dataset: Dataset, split: str, support: Support, question_ids: Collection[str], cited: Iterable[Passage]
 ) -> AnswerSources:
-    """Read what the telling of these questions needs, and no other page: a large split has a gigabyte of them."""
+    """Read the pages and labels of these questions, and no others: a large split has a gigabyte of pages."""
     leaks: dict[str, list[Leak]] = {}
     for leak in dataset.records("leaks", split, Leak):
         if leak.question_id in question_ids:

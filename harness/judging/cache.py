@@ -33,7 +33,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
     answer: str
 
     def is_of(self, question: str, gold: Sequence[str], answer: str) -> bool:
-        """Whether what a reader of the file sees is what the key stands for: a line cannot show another answer."""
+        """Whether the texts that a reader of the file sees belong to the key: a line cannot show another answer."""
         return (self.question, self.gold, self.answer) == (question, list(gold), answer)
 
 
@@ -48,7 +48,7 @@ def _rows(path: Path) -> dict[str, _Row]:
         try:
             row = msgspec.convert(parse_json(line), _Row)
         except (ValueError, msgspec.ValidationError) as error:
-            raise DataError(f"{path}:{number}", f"is no judgement: {str(error)[:200]}", "remove the line") from None
+            raise DataError(f"{path}:{number}", f"is not a judgement: {str(error)[:200]}", "remove the line") from None
         if row.outcome not in JUDGED:
             raise DataError(f"{path}:{number}", f"unknown outcome {row.outcome[:40]!r}", "remove the line")
         rows[row.key] = row
@@ -56,7 +56,7 @@ def _rows(path: Path) -> dict[str, _Row]:
 
 
 class CachedJudge:
-    """A judge whose grades are kept in a file. What is unjudged is not kept, so that it is asked for again."""
+    """A judge whose grades are kept in a file. Unjudged answers are not kept, so that they are judged again."""
 
     def __init__(self, judge: FreeTextJudge, path: Path) -> None:
         self._judge, self._path = judge, path
@@ -97,5 +97,5 @@ def _mend(path: Path) -> None:
         begin = data.rfind(b"\n") + 1
         rest = data[begin : begin + len(_BEGIN)]
         if rest and not _BEGIN.startswith(rest):
-            raise DataError(path, "is no file of judgements: its last line has no end", "name another --judge-cache")
+            raise DataError(path, "is not a file of judgements: its last line is cut", "use another --judge-cache")
         stream.truncate(begin)

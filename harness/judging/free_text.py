@@ -1,4 +1,4 @@
-"""Free text held against its accepted texts: the rules that need no judge (`free-text-v1`), and what a judge is."""
+"""Grade free text against accepted texts: the rules that need no judge (`free-text-v1`), and a judge's interface."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _CLAUSE = re.compile(r"[.,;:!?](?= |$)| - |\bbut\b")
 _APOLOGY = re.compile(r"(?:i'm |i am )?(?:very |so )?sorry|unfortunately|i apologi[sz]e")
 _OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 _NO_VALUE = frozenset({"nan", "null"})
-"""What a lost value looks like, in a gold as in an answer: it is never an accepted text."""
+"""Texts that mean a lost value, in a gold or an answer; they are never accepted texts."""
 
 
 class Grade(NamedTuple):
-    """What a judge says of one answer, why, and which judge spoke; `unjudged` is not an outcome, and blocks a
-    scorecard.
+    """A judge's outcome for one answer, its reason, and which judge gave it.
+
+    `unjudged` is not an outcome; no scorecard is written while there is one.
     """
 
     outcome: Literal["correct", "incorrect", "abstained", "unparseable", "unjudged"]
@@ -40,11 +41,11 @@ class FreeTextJudge(Protocol):
     """A judge: decides whether a free-text answer is right."""
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """The grade of an answer to a question, held against the accepted texts. Never raises for what they hold."""
+        """Grade an answer to a question against the accepted texts. Never raises because of their content."""
         ...
 
     def facts(self) -> Mapping[str, Any]:
-        """What must be known to grade the same way again, in plain values, without addresses or keys."""
+        """The facts needed to grade the same way again, in plain values, without addresses or keys."""
         ...
 
 
@@ -163,12 +164,12 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
 
 
 class Rules:
-    """The rules as a judge: they grade what is exact, and leave the rest."""
+    """The rules as a judge: they grade exact cases, and leave the rest."""
 
     name = "rules"
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """What `free-text-v1` says; the question does not matter to it."""
+        """Grade by `free-text-v1`; the question does not matter to it."""
         return grade_by_rules(gold, answer)
 
     def facts(self) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""How a split is graded: which rules, which judge of free text, and what the scorecard says of both."""
+"""The grading of a split: its rules, its judge of free text, and their names on the scorecard."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def open_grading(rules: str, judge: str, cache: Path | None = None) -> Grading:
 
 
 class Tally:
-    """A judge that counts which judge spoke and what was said."""
+    """A judge that counts the outcomes of each judge."""
 
     def __init__(self, judge: FreeTextJudge) -> None:
         self._judge = judge
@@ -85,7 +85,7 @@ def grade_all(
 
 
 def answers_rule_of(questions: Sequence[Question], grading: Grading) -> str:
-    """What a scorecard and its board table call the rules: results under different ones never share a table."""
+    """The name of the rules on scorecards and boards: results under different rules never share a table."""
     kinds = {question.kind for question in questions}
     if grading.rules != EDU_RAG:
         return f"{crag_compat.RULE}{_by(grading.judge)}"

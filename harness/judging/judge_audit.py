@@ -1,4 +1,4 @@
-"""A judge held against human verdicts: agreement, Cohen's kappa with its interval, precision and recall of `correct`.
+"""A judge compared with people: agreement, Cohen's kappa with its interval, precision and recall of `correct`.
 
 Human verdicts are JSON lines: `question`, `gold` (texts), `answer`, `system` (several joined by `+`), `human` (true,
 false, or null where people called the question improper: left out), `set`.
@@ -51,8 +51,8 @@ class JudgedPair(NamedTuple):
 class Agreement:
     """A judge against people on n answers, each either correct or not.
 
-    `both`: both say correct; `judge_only`: the judge alone; `human_only`: people alone; `neither`. Rates are None if
-    their denominator is 0. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
+    `both`: both say correct; `judge_only`: only the judge; `human_only`: only people; `neither`. A rate whose
+    denominator is 0 is None. `kappa_interval`: 95 %, bootstrap over questions; None if kappa is undefined.
     """
 
     n: int
@@ -109,7 +109,7 @@ class AuditGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAudit:
-    """What an audit found; a page or a table shows it.
+    """The findings of an audit, for a page or a table.
 
     `facts`: the judge's own (`FreeTextJudge.facts`). `files`: name and SHA-256 of each file of human verdicts.
     `sample`: how many answers were drawn (None: all), with `seed`. `n_improper`: left out, since people called the
@@ -241,9 +241,9 @@ def audit(
     seed: int = 0,
     told: Callable[[Grade], None] = lambda grade: None,
 ) -> JudgeAudit:
-    """Grade the answers (or a seeded sample of them) and hold the grades against people's.
+    """Grade the answers (or a seeded sample of them) and compare the grades with people's.
 
-    `told` is called with each grade as it comes. Raises ConfigError for a sample larger than what there is.
+    `told` is called with each grade as it comes. Raises ConfigError for a sample larger than the number of answers.
     """
     everything = list(verdicts)
     proper = sorted((v for v in everything if v.human is not None), key=lambda v: _place(v, seed))

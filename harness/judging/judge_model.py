@@ -48,14 +48,14 @@ class JudgeSettings:
 
     def __post_init__(self) -> None:
         if not self.base_url:
-            return  # a scoring from kept grades alone asks nobody
+            return  # scoring from kept grades alone asks no server
         try:
             parts = urlsplit(self.base_url)
             host, _ = parts.hostname, parts.port
         except ValueError:
-            raise ConfigError("EDU_RAG_JUDGE_URL", f"{self.base_url[:100]!r} is no address") from None
+            raise ConfigError("EDU_RAG_JUDGE_URL", f"{self.base_url[:100]!r} is not an address") from None
         if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc:
-            what = f"{self.base_url[:100]!r} is no plain http:// or https:// address"
+            what = f"{self.base_url[:100]!r} is not a plain http:// or https:// address"
             raise ConfigError("EDU_RAG_JUDGE_URL", what, "give one such as http://127.0.0.1:8000/v1")
         if self.key and parts.scheme != "https" and host not in _LOOPBACK:
             raise ConfigError("EDU_RAG_JUDGE_URL", "a key may travel over https:// only", "use https://")
@@ -80,7 +80,7 @@ def _whole(name: str, default: int, most: int, environment: Mapping[str, str]) -
     """A whole number from 1 to `most` out of the environment. Raises ConfigError."""
     text = environment.get(f"EDU_RAG_JUDGE_{name}") or str(default)
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= most):
-        raise ConfigError(f"EDU_RAG_JUDGE_{name}", f"{text[:40]!r} is no whole number", f"give 1 to {most:,}")
+        raise ConfigError(f"EDU_RAG_JUDGE_{name}", f"{text[:40]!r} is not a whole number", f"give 1 to {most:,}")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""What a model judge is asked and how its reply is read: untrusted text neutralised, the last verdict line wins."""
+"""A model judge's prompt, and the reading of its reply: untrusted text is neutralised, the last verdict line wins."""
 
 from __future__ import annotations
 

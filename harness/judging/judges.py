@@ -1,4 +1,4 @@
-"""The judges of free text by name, and a chain of them: the first that can tell speaks."""
+"""The judges of free text by name, and a chain of them: the first that reaches a verdict decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One question's verdict: what was predicted, held against the gold answer, is one of five outcomes."""
+"""One question's verdict: the prediction, compared with the gold answer, gives one of five outcomes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _of_choice(question: Question, gold: Gold, answer: str) -> Verdict:
 
 
 def of_free_text(question: Question, gold: Gold, answer: str, free_text: FreeTextJudge) -> Verdict:
-    """What a judge of free text makes of an answer. Raises UnjudgedError if it cannot tell."""
+    """Judge an answer with a judge of free text. Raises UnjudgedError if it reaches no verdict."""
     grade = free_text.grade(question.text, gold.texts, answer)
     if grade.outcome == "unjudged":
         raise UnjudgedError([Unjudged(question.question_id, grade.reason)], [], 1)

@@ -44,7 +44,7 @@ _LEAP_YEAR = 2000
 
 
 class Quantity(NamedTuple):
-    """What a text says as a whole: a number with its unit (currency, percent or none), or a date's known parts."""
+    """A whole text read as a number with its unit (currency, percent or none), or as a date's known parts."""
 
     kind: str
     parts: tuple[object, ...]

@@ -52,7 +52,7 @@ class CauseRow(NamedTuple):
 
 
 class FlipGroup(NamedTuple):
-    """One group of flips: how many, what they are worth, some in full, some listed, the rest counted."""
+    """One group of flips: their number and their points, some in full, some listed, the rest counted."""
 
     group: Group
     n: int
@@ -63,7 +63,7 @@ class FlipGroup(NamedTuple):
 
 
 def _names(comparison: Comparison) -> list[str]:
-    """What the two are called: their slugs; a scorecard of a stranger may hold anything there."""
+    """The names of the two systems: their slugs, since a stranger's scorecard may contain any text as its name."""
     return [str(plain(clip(label, MAX_NAME))) for label in labels_of([comparison.first, comparison.second])]
 
 
@@ -171,8 +171,10 @@ def compare_page(
     *,
     everything: bool = False,
 ) -> str:
-    """The page of a comparison. With a dataset and both predictions at hand the page shows flips in full, a bounded
-    number of them without `everything`; with scorecards alone, it shows what they contain.
+    """The page of a comparison.
+
+    With a dataset and both predictions at hand the page shows flips in full, a bounded number of them without
+    `everything`; with scorecards alone, it shows their figures.
     """
     names = _names(comparison)
     flips = parting.flips_of(comparison.first.outcomes, comparison.second.outcomes)

@@ -1,4 +1,4 @@
-"""What the figures of a scorecard are called on a page, and in which order."""
+"""Labels of a scorecard's figures on a page, and their order."""
 
 from __future__ import annotations
 

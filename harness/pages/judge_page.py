@@ -17,7 +17,7 @@ def band(kappa: float) -> str:
 
 
 def group_name(group: AuditGroup) -> str:
-    """What a group of answers is called."""
+    """The name of a group of answers."""
     return "all answers" if group.attribute == "all" else f"{group.attribute} {clip(group.value, 80) or '(no name)'}"
 
 

@@ -1,4 +1,4 @@
-"""What a predictions file answers: a split as it is, or as a probe asked it: fewer questions, permuted choices."""
+"""The questions that a predictions file answers: a split, or a probe's version of it (fewer, or permuted choices)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 def read_answered(exam: Exam, target: Target) -> Answered:
     """Read the questions of a predictions file; the run record next to it says whether a probe asked them.
 
-    A probe's exam holds only what it asked, its choices in the order in which it gave them. Raises DataError,
+    A probe's exam holds only the probe's questions, with choices in the probe's order. Raises DataError,
     SubmissionError or BudgetError.
     """
     predictions = predictions_within(target.path, exam.known)

@@ -39,8 +39,8 @@ class Permuted(NamedTuple):
 def may_permute(question: Question) -> bool:
     """Whether the order of a question's choices means nothing.
 
-    It does in true/false questions (a convention), where a choice speaks of others (`all of the above`, `both a and
-    c`), where two choices read the same, and where a choice's text is itself a label of the question.
+    It has a meaning in true/false questions (a convention), if a choice refers to others (`all of the above`, `both
+    a and c`), if two choices read the same, and if a choice's text is itself a label of the question.
     """
     if question.kind in ("true_false", "free_text") or any(flag in _UNFIT_FLAGS for flag in question.flags):
         return False
@@ -54,7 +54,7 @@ def permute(question: Question, seed: int) -> Permuted:
     """The question under a permutation drawn evenly from all, the one that changes nothing included: its choices in
     the order of `draw(seed, "permuted", question_id, label)`.
 
-    Drawing from all is what makes the position of every choice uniform, so that a system's positions can be tested.
+    Because all are drawn from, the position of every choice is uniform, and a system's positions can be tested.
     """
     order = sorted(question.choices, key=lambda label: draw(seed, "permuted", question.question_id, label))
     choices = {new: question.choices[old] for new, old in zip(LABELS, order, strict=False)}

@@ -1,4 +1,4 @@
-"""The probes that are next to a predictions file: which belong to it, and what they answered."""
+"""The probes next to a predictions file: the ones that belong to it, and their answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | N
     if record.draws != DRAWS:
         return f"drawn by {record.draws or 'no'} rules, not {DRAWS}"
     if main is None:
-        return "beside predictions without a run record"
+        return "next to predictions without a run record"
     if not same_system(record, main):
         return "made by another version of the system"
     if record.predictions_sha256 != file_sha256(path):
@@ -72,7 +72,7 @@ class _Beside(NamedTuple):
     stale: str
 
     def covers(self, other: _Beside) -> bool:
-        """Whether this one says, as of now, what the other one said of as many questions or fewer."""
+        """Whether this probe replaces the other: the same kind, up to date, on as many questions or more."""
         kinds = {REPEAT if one.probe.startswith(REPEAT) else one.probe for one in (self, other)}
         return len(kinds) == 1 and not self.stale and self.n_asked >= other.n_asked
 
@@ -141,7 +141,7 @@ def _fit(probe: str, question: Question) -> bool:
 
 
 def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
-    """What each probe next to a predictions file answered, by its name in files (`repeat-1`); empty if none was run.
+    """The answers of each probe next to a predictions file, by its name in files (`repeat-1`); empty without any.
 
     Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
     read.

@@ -1,4 +1,4 @@
-"""What probes are called, on the command line, in files and on scorecards."""
+"""Names of probes on the command line, in files and on scorecards."""
 
 from __future__ import annotations
 

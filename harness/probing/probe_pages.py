@@ -21,10 +21,10 @@ MAX_SPANS = 10_000
 
 
 class ProbeSource(NamedTuple):
-    """What probes are made from: all questions of a split, their pages, and which pages tell of them.
+    """The input of probes: all questions of a split, their pages, and the pages that give a question away.
 
     `telling`: ids of the pages that hold a question's evidence, or the question itself, wherever they were found.
-    A probe's draws depend on the whole split, so that a larger sample asks the same as a smaller one, and more.
+    A probe's draws depend on the whole split, so a larger sample asks everything that a smaller one does, and more.
     """
 
     questions: Sequence[Question]
@@ -39,7 +39,7 @@ class ProbeSource(NamedTuple):
 
 
 def source_of(dataset: Dataset, split: str) -> ProbeSource:
-    """Read what probes need. The gold table is never opened; evidence and leaks are."""
+    """Read the input of probes. The gold table is never opened; evidence and leaks are."""
     questions, hits, pages = dataset.questions(split), dataset.hits(split), dataset.pages(split)
     evidence = dataset.evidence(split)
     telling: dict[str, set[str]] = {question.question_id: set() for question in questions}
@@ -113,8 +113,8 @@ def other_pages(source: ProbeSource, seed: int) -> dict[str, Sequence[WebPage]]:
     """For each question with pages, the pages of another: a seeded derangement.
 
     Questions are put in the order of `draw(seed, "other-pages", question_id)`, and each gets the pages of the next;
-    where those hold one of its own pages, its evidence or itself, it changes with the first of the REACH questions
-    further on with which both are served. A question for which there is none is left out.
+    where those hold one of the question's pages, its evidence or the question itself, it swaps with the first of the
+    REACH following questions for which the swap works for both. A question without such a partner is left out.
     """
     ids = sorted((i for i, pages in source.pages.items() if pages), key=lambda i: draw(seed, "other-pages", i))
     donors = ids[1:] + ids[:1]

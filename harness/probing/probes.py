@@ -77,7 +77,7 @@ def probe_path(predictions: Path, probe: str) -> Path:
 
 
 def file_names(probing: Probing) -> list[tuple[str, str, int]]:
-    """What is run, in the order of PROBES: the probe, its name in files, and the number of the repeat."""
+    """The runs in the order of PROBES: the probe, its name in files, and the number of the repeat."""
     runs: list[tuple[str, str, int]] = []
     for name in PROBES:
         if name in probing.names:
@@ -119,17 +119,17 @@ def run_probes(submission: Submission, dataset: Dataset, probing: Probing, manne
     for name, file_name, number in file_names(probing):
         task = PROBES[name](source, manner.seed)(asked)
         if not task.questions:
-            say(f"probe {file_name}: no question of this split is fit for it")
+            say(f"probe {file_name}: no question of this split suits it")
             continue
         path = probe_path(main, file_name)
         of_probe = replace(record, probe=file_name, seed=manner.seed, draws=DRAWS)
         once_more = replace(manner, cache=None, seed=manner.seed + number) if number else manner
         paths.append(path)
         if number and not manner.fresh and _is_done(path, of_probe):
-            say(f"probe {file_name}: is there already; --fresh asks it again")
+            say(f"probe {file_name}: exists already; --fresh asks it again")
             continue
         try:
             run_task(submission, task, path, of_probe, once_more)
-        except NothingAnsweredError as error:  # what a system may do without pages, and a result
+        except NothingAnsweredError as error:  # a system may fail without pages: that is a result too
             say(str(error))
     return paths

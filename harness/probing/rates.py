@@ -1,4 +1,4 @@
-"""What a probe says beyond its counts: position bias under permuted choices, stability of repeated runs. Pure."""
+"""Rates of a probe beyond its counts: position bias under permuted choices, stability of repeated runs. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoring probes: what became of the score when the pages, the choices or nothing at all was changed."""
+"""Score probes: how the score changes without pages, with other pages, or with shuffled choices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _letters(questions: Sequence[Question], gold: Mapping[str, Gold], prediction
 
 
 def _reading(question: Question, prediction: Prediction | None) -> str:
-    """What an answer reads as: a label, `abstained`, `unparseable` or `failed`."""
+    """The reading of an answer: a label, `abstained`, `unparseable` or `failed`."""
     if prediction is None or prediction.status != "ok":
         return "failed"
     if prediction.answer is None:
@@ -47,7 +47,7 @@ def _counts(letters: str) -> Counts:
 
 
 def _compared(answered: ProbeAnswers, letters: str) -> dict[str, Any]:
-    """What every probe has: counts, rates with the score's interval, and the difference to the main run."""
+    """The figures of every probe: counts, rates with the score's interval, and the difference to the main run."""
     from edu_rag.statistics import paired, rate_intervals
 
     lessons = [question.lesson for question in answered.questions]
@@ -154,7 +154,7 @@ def _repeated(runs: Sequence[ProbeAnswers]) -> dict[str, Any]:
 
 
 def probes_of(predictions_path: Path, exam: Exam) -> dict[str, Any]:
-    """What the probes next to a predictions file say, by name in the order of NAMES; empty if none was run.
+    """The figures of the probes next to a predictions file, by name in the order of NAMES; empty if none was run.
 
     Of several samples of one probe, the one with most of the exam's questions counts. Raises DataError for a probe's
     file that cannot be read.
@@ -181,7 +181,7 @@ def _percent(share: float, interval: Sequence[float]) -> str:
 
 
 def _meant(consistency: float | None) -> str:
-    """What a p of places is worth next to the share of questions whose order changed and whose choice did not."""
+    """How to read a p of places, given the share of questions whose order changed and whose choice did not."""
     if consistency is None:
         return ""
     if consistency == 1:
@@ -190,7 +190,7 @@ def _meant(consistency: float | None) -> str:
 
 
 def _own_lines(name: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """What only this probe says."""
+    """The lines that only this probe has."""
     supported = values.get("supported")
     if supported:
         scores = f"score {100 * supported['score']:+.1f} %, in the main run {100 * supported['main_score']:+.1f} %"

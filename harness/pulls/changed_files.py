@@ -28,7 +28,7 @@ _ALONE = "leave it out: a pull request changes one folder of submissions/ and no
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a pull request changes, where it may. `files` are names within the checkout, sorted."""
+    """The changes of an allowed pull request. `files` are names within the checkout, sorted."""
 
     slug: str
     kind: ChangeKind
@@ -37,7 +37,8 @@ class Change:
 
 
 def judge(base: Path, head: Path, author: str | None) -> Change:
-    """What a pull request changes, if it may. `base` and `head` are checkouts, read as data; `author` is a login.
+    """Return a pull request's changes if they are allowed. `base` and `head` are checkouts, read as data; `author` a
+    login.
 
     Raises FaultsError that names each refused file, at most 20 of a kind; nothing of `head` is run, imported or
     followed. See docs/submit.md for the rules.
@@ -97,7 +98,7 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
     """A submission's settings. Raises EduRagError; a link or a pipe is not read."""
     name = f"{FOLDER}/{slug}/{FILE_NAME}"
     if start_of(place(root, name), 1) is None:
-        raise SubmissionError(name, "is no file that can be read", "put the file there")
+        raise SubmissionError(name, "is not a readable file", "put the file there")
     try:
         return read_toml(root / name, SubmissionFile, max_bytes=MAX_SETTINGS_BYTES)
     except EduRagError as error:
@@ -111,9 +112,9 @@ def _settings(root: Path, slug: str) -> SubmissionFile:
 def _parted(
     base: Path, old: frozenset[str], found: Sequence[TreeDifference], author: str | None
 ) -> tuple[str | None, list[TreeDifference], list[TreeDifference]]:
-    """Which submission a pull request is about, what it changes there, and what it changes elsewhere.
+    """The submission that a pull request is about, its changes there, and its changes elsewhere.
 
-    It is the one that is new, else the one that is the author's, else the first that it names.
+    It is the new submission, else the author's, else the first that it names.
     """
     slugs = sorted({slug for one in found if (slug := _slug_in(one.name)) is not None})
     mine = [slug for slug in slugs if slug in old and is_among(author, accounts_of(base, slug))]
@@ -128,7 +129,7 @@ def _foreign_fault(one: TreeDifference, slug: str | None, old: frozenset[str]) -
         return Fault(f"outside {one.how}", one.name, f"{one.what}, outside of one submission's folder", _ALONE)
     if other in old:
         return Fault("another", one.name, f"{one.what}, in the folder of another submission", _ALONE)
-    return Fault("second", one.name, f"{one.what}, beside {slug}", "open one pull request for each submission")
+    return Fault("second", one.name, f"{one.what}, in addition to {slug}", "open one pull request for each submission")
 
 
 def _above_limits(fault: EduRagError) -> EduRagError:
@@ -139,7 +140,7 @@ def _above_limits(fault: EduRagError) -> EduRagError:
 
 
 class _Pull:
-    """What a pull request does to one submission's folder."""
+    """The changes of a pull request to one submission's folder."""
 
     def __init__(
         self, base: Path, head: Path, author: str | None, slug: str, own: list[TreeDifference], *, is_new: bool
@@ -154,11 +155,11 @@ class _Pull:
     def _tree_faults(self) -> list[SubmissionError]:
         folder = self.head / FOLDER / self.slug
         if any(path.is_symlink() or not path.is_dir() for path in (folder.parent, folder)):
-            return []  # which is a difference, and named as one; what a link leads to is not ours to tell
+            return []  # which is a difference, and named as one; the target of a link must not be revealed
         return told(plain_faults(folder, handed_in=True), self.prefix)
 
     def new_faults(self) -> list[EduRagError]:
-        """What is wrong with a new submission's name and tree; what it says is for `check` to judge."""
+        """Faults of a new submission's name and tree; `check` judges its content."""
         fault = slug_fault(self.slug, sorted(_taken(self.base)))
         named = [] if fault is None else [SubmissionError(f"{FOLDER}/{shown(self.slug)}", fault.what, fault.remedy)]
         return [*named, *self._tree_faults(), *self._born_withdrawn()]
@@ -189,12 +190,12 @@ class _Pull:
         ]
 
     def _stranger(self) -> tuple[str, str] | None:
-        """Why the author may not change this submission: what and remedy."""
+        """The reason why the author may not change this submission, with the remedy; None if the author may."""
         accounts = accounts_of(self.base, self.slug)
         if not accounts:
             return "the submission names no accounts that may change it", "ask a maintainer to add yours to `accounts`"
         if not self.author:
-            return "nobody knows who changes it", "say whose pull request it is (--author LOGIN)"
+            return "the author is unknown", "say whose pull request it is (--author LOGIN)"
         if not is_among(self.author, accounts):
             what = f"{shown(self.author)} is not among the accounts that may change it"
             return what, "let one of its `accounts` open the pull request, or hand in a submission of your own"
@@ -210,11 +211,11 @@ class _Pull:
             return Fault("old result", one.name, one.what, remedy)
         if name.startswith("predictions/"):
             remedy = "call it predictions/<dataset>-<version>/<split>[-<sample>].jsonl, with its .run.json"
-            return Fault("stray", one.name, "is added, and is no predictions file", remedy)
+            return Fault("stray", one.name, "is added, but is not a predictions file", remedy)
         if name == FILE_NAME:
             return Fault("settings", one.name, f"{one.what} together with other files", "withdraw, or add a run, alone")
         remedy = "a system that changed is a new submission: hand it in under a new name"
-        return Fault("own code", one.name, f"{one.what}, and what was scored stays as it was", remedy)
+        return Fault("own code", one.name, f"{one.what}, but scored files must not change", remedy)
 
     def _pairs(self) -> Iterator[EduRagError]:
         """Records without new predictions: a record added to an old file would tell another story about it."""
@@ -231,7 +232,7 @@ class _Pull:
             yield error
             return
         if settings.withdrawn:
-            yield SubmissionError(f"{FOLDER}/{self.slug}", "was withdrawn", "hand it in anew, under a new name")
+            yield SubmissionError(f"{FOLDER}/{self.slug}", "was withdrawn", "hand it in again under a new name")
 
     def _again(self) -> Iterator[EduRagError]:
         """New predictions for a sample that the whole split's file serves: they would take its result's place."""
@@ -250,10 +251,10 @@ class _Pull:
         except EduRagError as error:
             return [_above_limits(fault) for fault in each_fault(error)]
         if replace(new, withdrawn=old.withdrawn) != old:
-            remedy = "change nothing there but `withdrawn`; what was scored stays as it was"
+            remedy = "change nothing there but `withdrawn`; scored files must not change"
             return [SubmissionError(where, "its settings are changed", remedy)]
         if old.withdrawn:
-            return [SubmissionError(where, "was withdrawn before, which stays", "hand it in anew, under a new name")]
+            return [SubmissionError(where, "was withdrawn before, which stays", "hand it in again under a new name")]
         layout = layout_fault(self.base, self.head, where)
         if layout is None and not new.withdrawn.strip():
             layout = SubmissionError(where, "does not say why it is withdrawn", WITHDRAW)

@@ -1,4 +1,4 @@
-"""What is taken from a stranger's tree: one submission's plain files, as data, into a folder of ours."""
+"""Copy one submission's plain files, as data, from an untrusted tree into a folder of ours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def take(head: Path, slug: str, into: Path) -> Path:
     n_bytes = 0
     for folder in (source.parent, source):
         if not stat.S_ISDIR(folder.lstat().st_mode):
-            raise SubmissionError(folder.relative_to(head), "is no plain folder", "put the folder itself there")
+            raise SubmissionError(folder.relative_to(head), "is not a plain folder", "put the folder itself there")
     target.mkdir(parents=True)
     for n_files, path in enumerate(_plain_files(source), 1):
         inside = path.relative_to(source)
@@ -50,7 +50,9 @@ def _plain_files(folder: Path) -> Iterator[Path]:
             if stat.S_ISREG(mode):
                 yield path
             elif not stat.S_ISDIR(mode):
-                raise SubmissionError(path.relative_to(folder.parent), "is no plain file", "put the file itself there")
+                raise SubmissionError(
+                    path.relative_to(folder.parent), "is not a plain file", "put the file itself there"
+                )
 
 
 def _copy(source: Path, target: Path, left: int) -> int:
@@ -60,7 +62,9 @@ def _copy(source: Path, target: Path, left: int) -> int:
     with os.fdopen(handle, "rb") as reader:
         facts = os.fstat(reader.fileno())
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > left:
-            raise SubmissionError(source.name, "is no plain file, or too large", f"{MAX_BYTES:,} bytes are the limit")
+            raise SubmissionError(
+                source.name, "is not a plain file, or too large", f"{MAX_BYTES:,} bytes are the limit"
+            )
         with target.open("xb") as writer:
             n = 0
             while (chunk := reader.read(_CHUNK)) and n <= left:

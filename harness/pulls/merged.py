@@ -51,7 +51,7 @@ def scored_now(base: Path, table: PullTable, exam: Exam, cards: Sequence[ScoreCa
             target = Target(path, submission.facts, folder=submission.folder)
             card = score_within(exam, target, card_of, scored_at=scored_at, vouched=NOBODY)
             found.append(card)
-        except EduRagError:  # the job on main tells it again
+        except EduRagError:  # the job on main reports it again
             continue
     return Merged(found, _left_out(n_left))
 

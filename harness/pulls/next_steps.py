@@ -1,4 +1,4 @@
-"""The end of a report: what its team does next, and what happens then."""
+"""The end of a report: the team's next step, and what happens then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from harness.pulls.review_records import Review
 
 ARTIFACT = "predictions"
-"""What CI calls the files that a team adds to its pull request; .github/workflows/submission.yml uploads them."""
+"""CI's name for the files that a team adds to its pull request; .github/workflows/submission.yml uploads them."""
 MAX_ROWS = 50
 
 
@@ -20,8 +20,8 @@ def next_lines(review: Review) -> Iterator[str]:
     if not review.accepted:
         yield from ("### What happens next", "")
         yield (
-            "Nothing was merged or kept, and no score is told before everything is mended. On your own machine "
-            "`edu-rag pr` says the same, and `edu-rag check` what concerns the submission alone."
+            "Nothing was merged or kept, and no score is reported until everything is fixed. On your own machine "
+            "`edu-rag pr` reports the same, and `edu-rag check` the faults of the submission itself."
         )
     elif review.change is not None and review.change.kind == "withdrawal":
         yield from _withdrawal(review)
@@ -54,7 +54,7 @@ def _withdrawal(review: Review) -> Iterator[str]:
     yield ""
     yield (
         "Scores and ranks stay as they are, of this system and of all others: what was measured stays on record. The "
-        "files stay too. No run can be added after that, and the withdrawal cannot be taken back: a mended system is "
+        "files stay too. No run can be added after that, and the withdrawal cannot be taken back: a fixed system is "
         "a new submission, under a new name. Nothing was run or scored for this report."
     )
 
@@ -65,8 +65,8 @@ def _to_commit(review: Review) -> Iterator[str]:
         return
     yield from ("### One step is left: commit the predictions", "")
     yield (
-        "The job that makes the board runs nothing, so it shows a system only with its predictions, and those that "
-        "were made here are not part of the pull request yet."
+        "The job that makes the board runs no systems, so it shows a system only if its predictions are merged; those "
+        "that were made here are not part of the pull request yet."
     )
     yield ""
     if not review.kept:

@@ -18,7 +18,7 @@ from harness.comparing.same import require_same
 RESULTS = Path("leaderboard") / "results"
 MAX_CARDS = 5_000
 MAX_EARLIER = 10
-"""Earlier entries of a team that a new one is held against."""
+"""How many earlier entries of a team a new one is compared with."""
 ALPHA = 0.05
 
 
@@ -50,7 +50,7 @@ class Standing:
 
 
 def read_results(base: Path) -> tuple[list[ScoreCard], list[str]]:
-    """The scorecards of the base, in order of their places, and what is wrong with those that cannot be read."""
+    """The scorecards of the base, in order of their places, and the faults of those that cannot be read."""
     stored = ResultsFolder(base / RESULTS, most=MAX_CARDS)
     faults = [f"{path.relative_to(base)}: {found[0].what}" for path, found in stored.faults.items()]
     return list(stored.cards.values()), faults
@@ -78,7 +78,7 @@ def _best(cards: Sequence[ScoreCard]) -> ScoreCard | None:
 
 
 def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) -> Iterator[tuple[str, ScoreCard]]:
-    """The results that a new one is held against, with the reason; none twice."""
+    """The results that a new one is compared with, each once, with the reason."""
     own = [card for card in table if name_key(card.system.team) == name_key(baselines_team)]
     others = {slug: card for card in own if (slug := card.system.slug) != mine.system.slug}
     reading = _best([card for card in others.values() if not card.system.blind])
@@ -94,7 +94,7 @@ def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) 
         if card.system.slug not in seen
         and (card.system.slug == mine.system.slug or name_key(card.system.team) == name_key(mine.system.team))
     ]
-    # Each test makes the others' bar higher, so a team of many entries is held against its newest ones.
+    # Each test makes the others' bar higher, so a team of many entries is compared with its newest ones.
     newest = sorted(theirs, key=lambda card: (card.scored_at, card.system.slug), reverse=True)[:MAX_EARLIER]
     for card in newest:
         yield "previous entry of the team", card

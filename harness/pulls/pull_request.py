@@ -28,9 +28,10 @@ from harness.submission.folder import Submission, open_submission
 
 
 class _Base(NamedTuple):
-    """What is known from the base.
+    """The base of a pull request.
 
-    The tables at hand, what the board asks of each dataset, the baselines' team, all results, and what cannot be read.
+    The tables at hand, the board's questions by dataset, the baselines' team, all results, and files that cannot be
+    read.
     """
 
     tables: list[PullTable]

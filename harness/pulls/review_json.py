@@ -1,4 +1,4 @@
-"""A review as JSON-ready values: what the report says, for machines. No question, no gold, no outcome of a question."""
+"""A review as JSON-ready values: the report for machines. No question, no gold, no outcome of a question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HIDDEN_PLACES = 2
 
 
 def review_values(review: Review) -> dict[str, Any]:
-    """The whole review. `accepted` is the verdict, `faults` why it is refused, `tables` what was scored."""
+    """The whole review. `accepted` is the verdict, `faults` the reasons of a refusal, `tables` the scored tables."""
     return {
         "accepted": review.accepted,
         "change": None if review.change is None else to_plain(review.change),

@@ -1,4 +1,4 @@
-"""A pull request, and what came of it."""
+"""A pull request, and the result of its review."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.pulls.tables import PullTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """A pull request: the trees before and after, who opened it, what it is scored on, and how its system is run.
+    """A pull request: the trees before and after, its author, the tables to score on, and how to run its system.
 
     `keep` is a folder for the predictions that are made here; None keeps none.
     """
@@ -44,7 +44,7 @@ class TableResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What came of a pull request. Refused where there are faults. `sandbox` says why its system was not run.
+    """The result of reviewing a pull request. Refused if it has faults. `sandbox` says why its system was not run.
 
     `kept`: the files that its team should add to the pull request, with their paths in a checkout. `rows`: the board's
     tables that a withdrawn system has a row in.

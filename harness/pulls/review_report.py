@@ -1,9 +1,9 @@
-"""The report on a pull request, which its team reads: Markdown, at most 60 kB, no question and no gold in it.
+"""The report on a pull request, which its team reads: Markdown, at most 60 kB, without questions or gold.
 
-What a stranger could learn by many requests: on a hidden split every number is an answer to a question about gold, so
+Many requests could leak gold: on a hidden split every number is an answer to a question about gold, so
 rates are whole percents there, and no slice, cause, retrieval figure or numeric difference is reported. That slows
-guessing down; it does not end it. Operators: count a team's requests, and do not let a team submit one change at a
-time.
+guessing down; it does not prevent it. Operators: count a team's requests, and do not let a team submit one change
+at a time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_FAULTS = 60
 MAX_WARNINGS = 100
 _CHANGES = {
     "new": "a new submission",
-    "new run": "a new run of a submission that is there",
+    "new run": "a new run of an existing submission",
     "withdrawal": "the withdrawal of a submission",
 }
 
@@ -44,7 +44,7 @@ def _verdict(review: Review) -> Iterator[str]:
         yield ""
         things = "1 thing has" if n == 1 else f"{n:,} things have"
         yield (
-            f"This pull request cannot be merged as it is: {things} to be mended. The table says where, what, and how. "
+            f"This pull request cannot be merged as it is: {things} to be fixed. The table says where, what, and how. "
             "Push to the same branch, and this check runs again."
         )
     elif review.change is not None:
@@ -52,7 +52,7 @@ def _verdict(review: Review) -> Iterator[str]:
         yield "## Accepted"
         yield ""
         what = _CHANGES[review.change.kind]
-        yield f"{code(review.change.slug)}{team}: {what}. Nothing stands in the way of a merge; a maintainer decides."
+        yield f"{code(review.change.slug)}{team}: {what}. It can be merged; a maintainer decides."
         if was_made_here(review):
             yield from ("", "**One step is left for its team: the predictions are to be committed**, as told below.")
         if not review.results and review.change.kind != "withdrawal":
@@ -61,7 +61,7 @@ def _verdict(review: Review) -> Iterator[str]:
             yield from ("", f"The board holds {review.n_runs_of_team:,} earlier result(s) of this team.")
     n_warnings = len(review.warnings) + sum(len(result.warnings) for result in review.results)
     if n_warnings:
-        yield from ("", f"**{n_warnings:,} warning(s)** for the maintainers stand below.")
+        yield from ("", f"**{n_warnings:,} warning(s)** for the maintainers are listed below.")
     yield ""
 
 
@@ -95,7 +95,7 @@ def _declared(review: Review) -> Iterator[str]:
         ("name", said.name),
         ("licence", said.licence),
         ("models", "; ".join(said.models)),
-        ("knowledge besides the pages", said.outside_knowledge),
+        ("knowledge in addition to the pages", said.outside_knowledge),
         ("overlap with TQA", said.tqa_overlap),
         ("blind", "yes" if said.blind else "no"),
         ("runnable", "yes" if said.runnable else "no"),
@@ -115,7 +115,7 @@ def _sandbox(review: Review) -> Iterator[str]:
 
 
 def _caps(caps: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What was in force, by name; sizes as people read them."""
+    """The caps in force, by name, with readable sizes."""
     for name, value in sorted(caps.items()):
         if name.endswith("_bytes") and isinstance(value, int):
             yield f"{name.removesuffix('_bytes')}, at most", f"{value / 2**20:,.0f} MiB"

@@ -1,4 +1,4 @@
-"""Warnings for the maintainer before merging: copied answers, look-alike names, broken runs, odd citations."""
+"""Warnings for the maintainer before merging: copied answers, confusable names, broken runs, odd citations."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _settings(base: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _submissions(base: Path) -> Iterator[Submission]:
-    """The submissions of the base, in order of slug; what cannot be read is left out."""
+    """The submissions of the base, in order of slug; unreadable ones are left out."""
     folder = base / "submissions"
     for path in sorted(folder.iterdir())[:_MAX_SUBMISSIONS] if folder.is_dir() else ():
         if is_slug(path.name):
@@ -87,12 +87,12 @@ def runs_of_team(team: str, cards: Sequence[ScoreCard]) -> int:
 
 
 def readings(exam: Exam, predictions: Mapping[str, Prediction]) -> list[str]:
-    """What each prediction of an exam comes to, in the order of the exam's questions."""
+    """The reading of each prediction of an exam, in the order of the exam's questions."""
     return [said(question, predictions.get(question.question_id)) for question in exam.questions]
 
 
 def _is_given(question: Question, answer: str) -> bool:
-    """Whether what was said is an answer, of which two that are the same say something."""
+    """Whether the text is a real answer, so that two equal ones mean something."""
     return answer not in _NO_ANSWER and not (question.choices and answer.startswith(("'", '"')))
 
 

@@ -39,10 +39,10 @@ class OutOfTimeError(SubmissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxedRun:
-    """What the sandbox was asked: `n` questions under `caps`; of a re-run, how many answers were the same as submitted.
+    """A run in the sandbox: `n` questions under `caps`; of a re-run, how many answers were the same as submitted.
 
-    `is_rerun`: the predictions that are scored were submitted, and these answers only tell whether the system gives
-    them; `seed` is that of their sample. `said`: why not a single one was answered.
+    `is_rerun`: the scored predictions were submitted, and these answers only show whether the system reproduces
+    them; `seed` is that of their sample. `said`: why not a single question was answered.
     """
 
     n: int
@@ -60,11 +60,13 @@ def _drawn() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """On what terms strangers' systems are run.
+    """The terms on which untrusted systems are run.
 
-    `choice`: where there is a sandbox (auto), or else the request is refused (always), or never. `n_again`: questions
-    of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together; one more question is
-    the most by which they exceed it. `ends_at` is when they are over, by `monotonic`. `new_seed` gives each re-run's.
+    `choice`: run if there is a sandbox (auto), refuse the request without one (always), or do not run (never).
+    `n_again`:
+    questions of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together; they exceed
+    it
+    by one question at most. `ends_at` is the end of that time, by `monotonic`. `new_seed` gives each re-run's seed.
     """
 
     choice: RunChoice = "auto"
@@ -88,7 +90,7 @@ class Terms:
         def new_id() -> str:
             # Called before each question: the one place where a run can end without a question half asked.
             if self.monotonic() > self.ends_at:
-                what = f"the {self.budget_s:,.0f} s are over that a request may take, before {n:,} questions were asked"
+                what = f"the {self.budget_s:,.0f} s that a request may take were over before {n:,} questions were asked"
                 raise OutOfTimeError("the run", what, "make it faster, or hand in its predictions")
             return self.new_id()
 

@@ -1,4 +1,4 @@
-"""From a checked submission to its results: predictions found or made in the sandbox, scored, held against others."""
+"""From a checked submission to its results: predictions submitted or made in the sandbox, scored, and compared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_LEFT = 5
 
 @dataclass(slots=True, kw_only=True)
 class Scoring:
-    """The work on one submission. What is found on the way: `faults`, `warnings`, files `kept`, why it was not run."""
+    """The work on one submission. Collected on the way: `faults`, `warnings`, files `kept`, why it was not run."""
 
     request: ReviewRequest
     submission: Submission
@@ -78,7 +78,7 @@ class Scoring:
                 yield table
 
     def _handed_in(self, table: PullTable, path: Path) -> _Source:
-        """Predictions that were submitted, and what a re-run of some of them says."""
+        """Predictions that were submitted, and the result of re-running some of them."""
         exam, terms = table.exam(), self.request.terms
         if not self.submission.settings.command or terms.choice == "never" or not terms.n_again or self.sandbox:
             return _Source(exam, path, None, ())
@@ -88,7 +88,7 @@ class Scoring:
         except SandboxError as error:
             self._no_sandbox(error)
         except EduRagError as error:
-            return _Source(exam, path, None, (f"the re-run did not end well: {error}",))
+            return _Source(exam, path, None, (f"the re-run failed: {error}",))
         return _Source(exam, path, None, ())
 
     def _made_here(self, table: PullTable) -> TableResult | None:
@@ -153,7 +153,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Predictions to score: the exam, the file, what the sandbox was asked, and what is odd about them."""
+    """Predictions to score: the exam, the file, the sandboxed run, and remarks."""
 
     exam: Exam
     path: Path
@@ -162,7 +162,7 @@ class _Source:
 
 
 def _reported(exam: Exam, lengths: Mapping[str, int], scored: Scored) -> tuple[ScoreCard, Sequence[str], Sequence[str]]:
-    """What the report needs of scored predictions: the scorecard, odd citations, and how each answer reads."""
+    """The report's view of scored predictions: the scorecard, odd citations, and each answer's reading."""
     return scored.card, list(of_citations(scored.predictions, lengths)), readings(exam, scored.predictions)
 
 

@@ -60,7 +60,7 @@ def table_lines(result: TableResult) -> Iterator[str]:
     yield from _outcomes(card.counts, hidden)
     yield from _comparisons(result.standing, card.counts.n, hidden)
     if hidden:
-        yield from ("The gold answers of this split are hidden, so nothing more is told of it.", "")
+        yield from ("The gold answers of this split are hidden, so no more is reported.", "")
         return
     yield from _causes(card)
     yield from _slices(card)
@@ -75,7 +75,7 @@ def _place(result: TableResult) -> str:
 
 
 def _made(result: TableResult) -> Iterator[str]:
-    """Where the predictions come from, and what a re-run said."""
+    """The origin of the predictions, and the result of a re-run."""
     asked: SandboxedRun | None = result.asked
     if asked is None:
         yield "The predictions were handed in; nobody has run the system again."
@@ -108,7 +108,7 @@ def _comparisons(standing: Standing, n: int, hidden: bool) -> Iterator[str]:
         many = f"p by Holm over the {len(standing.against)} tests, intervals for each alone"
         yield f"Paired sign-flip tests on the same {n:,} questions; {many}."
     else:
-        yield "There is nothing on the board yet that it could be held against on these questions."
+        yield "The board has no result yet to compare it with on these questions."
     yield ""
     for reason in standing.left_out[:MAX_LISTED]:
         yield f"- not compared: {code(reason)}"
@@ -131,7 +131,7 @@ def _p(value: float) -> str:
 
 
 def _said(one: Against) -> str:
-    """What a test says, in words: `better` and `worse` only where it is established."""
+    """The result of a test in words: `better` and `worse` only for an established difference."""
     slug = cell(one.comparison.second.system.slug)
     if one.established:
         return f"established: it scores {'higher' if one.comparison.difference.difference > 0 else 'lower'} than {slug}"

@@ -59,16 +59,16 @@ def tables_of(datasets: Sequence[Dataset], board: BoardFile | None) -> list[Pull
 
 
 class Asks(NamedTuple):
-    """What the board asks of a dataset: the names of its tables, and the newest version it has."""
+    """The board's requirements for a dataset: the names of its tables, and the newest version."""
 
     names: Sequence[str]
     newest: Version
 
 
 def asks_of(tables: Sequence[PullTable], board: BoardFile | None) -> dict[str, Asks]:
-    """What the board asks of each dataset, by the dataset's name, in all its versions.
+    """The board's requirements for each dataset, by the dataset's name, in all its versions.
 
-    Of datasets that are not at hand too: what is merged for them is scored later, on a maintainer's machine.
+    Datasets that are not at hand are included: merged predictions for them are scored later, on a maintainer's machine.
     """
     found = [(t.dataset.manifest.release, t.name) for t in tables]
     for entry in () if board is None else board.datasets:

@@ -1,4 +1,4 @@
-"""Two checkouts held against each other as data: what was added, changed or removed, bounded in names and bytes."""
+"""Compare two checkouts as data: added, changed and removed files, bounded in names and bytes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TreeDifference:
 
 
 def is_untracked(entry: TreeEntry) -> bool:
-    """What our own tools leave in a base, by .gitignore: git does not hold it, so no pull request can remove it."""
+    """Whether our own tools leave this in a base: git ignores it (.gitignore), so no pull request can remove it."""
     if entry.last in _UNTRACKED or entry.last.endswith(_UNTRACKED_ENDS):
         return True
     if entry.name.startswith("submissions/"):
@@ -102,7 +102,7 @@ def _same_bytes(base: Path, head: Path, entry: TreeEntry) -> bool:
 
 
 def _changed(base: Path, head: Path, old: TreeEntry, new: TreeEntry) -> str | None:
-    """How one name differs between the trees; None if it does not. Folders differ by what they hold."""
+    """The difference of one name between the trees; None if it does not differ. Folders differ by their content."""
     if old.kind != new.kind:
         return f"was {_A[old.kind]} and is now {_A[new.kind]}"
     if new.kind == "file":
@@ -149,7 +149,7 @@ class _Sides:
         self.left: list[tuple[str, bool, bool]] = [("", True, True)]
 
     def step(self) -> Iterator[TreeDifference]:
-        """What differs within the next folder."""
+        """Yield the differences within the next folder."""
         folder, in_base, in_head = self.left.pop()
         old = _by_name(self.base, folder if in_base else None, is_base=True)
         try:
@@ -172,7 +172,7 @@ class _Sides:
             if not any(is_folder):
                 continue
             if name.count("/") >= MAX_DEPTH:
-                yield _whole(name, f"lies deeper than {MAX_DEPTH} folders", in_base=sides[0] is not None)
+                yield _whole(name, f"is deeper than {MAX_DEPTH} folders", in_base=sides[0] is not None)
                 continue
             below.append((name, is_folder[0], is_folder[1]))
         self.left += reversed(below)
@@ -184,10 +184,10 @@ def _whole(folder: str, what: str, *, in_base: bool) -> TreeDifference:
 
 
 def differences(base: Path, head: Path) -> tuple[list[TreeDifference], bool]:
-    """What differs between two checkouts in order of name, and whether that is all; at most MAX_CHANGES.
+    """Compare two checkouts: the differences in order of name, at most MAX_CHANGES, and whether they are complete.
 
-    Nothing is run or imported and no link is followed; files of one size are read, in parts, where both trees have
-    them. Raises SubmissionError if one of the trees is not a folder that can be read.
+    Nothing is run or imported and no link is followed; files of equal size are read, in parts, if both trees have
+    them. Raises SubmissionError if one of the trees is not a readable folder.
     """
     for root in (base, head):
         try:

@@ -16,13 +16,13 @@ _ALONE = f"change nothing else there; {WITHDRAW}"
 
 
 def layout_fault(base: Path, head: Path, name: str) -> SubmissionError | None:
-    """What changed in a submission's settings file that a reader of its values cannot see; None if nothing did.
+    """Find a change in a submission's settings file that a reader of its values cannot see; None if there is none.
 
-    Comments, layout and permissions are the team's words on what was scored: only the line that withdraws is new.
+    Comments, layout and permissions are the team's words on the scored system: only the line that withdraws may be new.
     """
     old, new = (start_of(place(root, name), MAX_SETTINGS_BYTES + 1) for root in (base, head))
     if old is None or new is None:
-        return SubmissionError(name, "is no file that can be read", "put the file there")
+        return SubmissionError(name, "is not a readable file", "put the file there")
     was, now = (os.lstat(place(root, name)).st_mode & stat.S_IXUSR for root in (base, head))
     if was != now:
         what = "is made executable" if now else "is no longer executable"

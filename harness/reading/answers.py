@@ -94,7 +94,7 @@ def _last_decides(lines: list[str], claims: list[Reading | None], choices: Mappi
 
 
 def _by_lines(lines: list[str], choices: Mapping[str, str]) -> Reading:
-    """What several lines say together; a wrapper on a separate line is removed."""
+    """Read several lines together; a wrapper on a separate line is removed."""
     lines = [inner for line in lines for inner in unwrap(line) if fold_writing(inner)] or lines
     claims = [claimed(line, choices) for line in lines]
     explicit = [i for i, claim in enumerate(claims) if claim and EXPLICIT.match(fold_writing(lines[i]))]

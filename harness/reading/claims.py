@@ -1,4 +1,4 @@
-"""What one line claims under the rules `answers-v1`: a label in its dress, a choice's text, both, or nothing."""
+"""Read the claim of one line under the rules `answers-v1`: a decorated label, a choice's text, both, or nothing."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
 
 
 def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """A text and what is said of it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
+    """A text with a remark about it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
     for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
         if match is not None:
             own = by_text(match["text"], choices, STRICT + LOOSE) or by_truth(match["text"], choices)
@@ -121,7 +121,7 @@ def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None
 
 
 def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
-    """What one line claims, or None if it is prose that is neither a label nor a choice's text."""
+    """The claim of one line, or None for prose that is neither a label nor a choice's text."""
     written = fold_writing(line)
     stripped = _without_lead(written)
     for text in dict.fromkeys((written, stripped)):

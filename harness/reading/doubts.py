@@ -1,4 +1,4 @@
-"""What takes a choice back: abstentions, hedges, retractions, and another choice named as the answer."""
+"""Phrases that take a choice back: abstentions, hedges, retractions, and another choice named as the answer."""
 
 from __future__ import annotations
 

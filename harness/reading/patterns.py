@@ -43,7 +43,7 @@ NEXT_QUESTION = re.compile(
 )
 SENTENCE = re.compile(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}[A-Z])")
 
-# Leads: what may stand before a label or a choice's text.
+# Leads: text that may precede a label or a choice's text.
 _BEFORE = (
     r"(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?"
     r"(?:(?:so|thus|therefore|hence|finally),? )?"

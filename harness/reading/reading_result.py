@@ -1,4 +1,4 @@
-"""What reading an answer yields: a choice with its label, an abstention, or neither; and why, in words."""
+"""The result of reading an answer: a choice with its label, an abstention, or neither; and why, in words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 
 class Reading(NamedTuple):
-    """What an answer says: a `choice` with its label, `abstained`, or `unparseable`; and why, in words."""
+    """The reading of an answer: a `choice` with its label, `abstained`, or `unparseable`; and why, in words."""
 
     kind: Literal["choice", "abstained", "unparseable"]
     label: str | None

@@ -1,4 +1,4 @@
-"""Taking an answer out of what systems wrap it in: thoughts, code fences, tags, JSON, TeX, end marks, a run-on."""
+"""Unwrap an answer: thoughts, code fences, tags, JSON, TeX, end marks, a run-on."""
 
 from __future__ import annotations
 

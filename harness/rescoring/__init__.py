@@ -1,1 +1,1 @@
-"""All results scored again: what moved and why, whether every number can be made again, systems run again."""
+"""Score all results again, verify that every number can be reproduced, and run systems again."""

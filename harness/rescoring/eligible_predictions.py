@@ -49,9 +49,9 @@ def best_for(
 
 
 def target_of(submission: Submission, made: PlacedPredictions, dataset: Dataset) -> Target:
-    """What to score, and for which dataset it was made where that is another. Raises EduRagError."""
+    """The predictions to score, with the dataset they were made on if that is another one. Raises EduRagError."""
     if behind_link(made.path, submission.folder):
-        raise SubmissionError(made.path, "is or lies behind a link", "put the file itself there")
+        raise SubmissionError(made.path, "is a link or inside a linked folder", "put the file itself there")
     if not made.path.is_file():
         raise SubmissionError(made.path, "is not a regular file", "put the predictions themselves there")
     record = read_run_record(made.path)
@@ -61,7 +61,7 @@ def target_of(submission: Submission, made: PlacedPredictions, dataset: Dataset)
     elif _release_of(record) == said:
         made_on = "" if record.dataset == dataset.id else record.dataset
     else:  # the place decides what may be scored, and the record could else name a newer version
-        what = f"lies under {said}, but its run record names {record.dataset[:80]}"
+        what = f"is under {said}, but its run record names {record.dataset[:80]}"
         raise SubmissionError(made.path, what, "put it where it belongs, or run the system again")
     return Target(made.path, submission.facts, made_on, submission.folder)
 

@@ -1,4 +1,4 @@
-"""What is to be scored: every submission's predictions, each with its dataset, its table and its result's place."""
+"""The scoring work: every submission's predictions, each with its dataset, its table and its result's place."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ class OpenExams:
 
 
 def submissions_in(folder: Path, faults: list[EduRagError]) -> list[Submission]:
-    """The submissions of a folder, in order; what is wrong with the others goes to `faults`. Raises ConfigError."""
+    """The submissions of a folder, in order; the faults of unreadable ones go to `faults`. Raises ConfigError."""
     if not folder.is_dir():
         raise ConfigError(folder, "is not a folder", "give the folder that holds the submissions")
     if (folder / SUBMISSION_FILE).is_file():
-        raise ConfigError(folder, "is one submission", "give the folder that it lies in, or score it without --all")
+        raise ConfigError(folder, "is one submission", "give the folder that contains it, or score it without --all")
     found: list[Submission] = []
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith("."):
@@ -115,9 +115,9 @@ class ScoringPlan(NamedTuple):
 def plans(
     submissions: Sequence[Submission], datasets: Sequence[Dataset], exams: OpenExams, results: Results
 ) -> list[ScoringPlan]:
-    """What there is to score. A system that answered the whole split is in the tables of its samples too.
+    """List the scoring work. A system that answered the whole split is in the tables of its samples too.
 
-    Raises ConfigError if two of the datasets have one name and version.
+    Raises ConfigError if two of the datasets have the same name and version.
     """
     versions = [str(dataset.manifest.release) for dataset in datasets]
     if len(set(versions)) < len(versions):
@@ -145,7 +145,7 @@ def _can_be(dataset: Dataset, table: tuple[str, str], exams: OpenExams) -> bool:
 def _chosen(
     dataset: Dataset, submission: Submission, exams: OpenExams
 ) -> tuple[list[PlacedPredictions], tuple[EduRagError, ...]]:
-    """The predictions to score on a dataset; or what is wrong."""
+    """The predictions to score on a dataset, or their faults."""
     try:
         same = lambda made: exams.same_questions(dataset, made)  # noqa: E731
         return list(best_for(dataset, predictions_of(submission), same)), ()

@@ -1,4 +1,4 @@
-"""A submitted system run again by maintainers, and what it says now held against the predictions that came with it."""
+"""Run a submitted system again, as a maintainer, and compare its answers with the submitted predictions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A re-run: its line for reruns.jsonl, and of each question answered otherwise its id, what was said, and now."""
+    """A re-run: its line for reruns.jsonl, and for each differing question its id, the old and the new answer."""
 
     line: Rerun
     different: tuple[tuple[str, str, str], ...]
@@ -86,7 +86,7 @@ def run_again(
 
 
 def _copied(folder: Path, scratch: Path) -> Path:
-    """A copy of a submission without its predictions: what was submitted must not show to the system."""
+    """A copy of a submission without its predictions: the system must not see the submitted answers."""
     copy = scratch / folder.name
     left_out = shutil.ignore_patterns("__pycache__")
 
@@ -100,7 +100,7 @@ def _copied(folder: Path, scratch: Path) -> Path:
 
 
 def said(question: Question, prediction: Prediction | None) -> str:
-    """What an answer comes to: a label by `answers-v1`, `abstained`, `failed`; of other answers their own text."""
+    """Normalise an answer: a label by `answers-v1`, `abstained` or `failed`; other answers as their text."""
     if prediction is None or prediction.status != "ok":
         return FAILED
     if prediction.answer is None:
@@ -117,7 +117,7 @@ def is_same(question: Question, before: Prediction | None, after: Prediction | N
 
 
 def _read(path: Path, known: Collection[str], questions: Sequence[Question]) -> tuple[list[str], Mapping[str, Any]]:
-    """What the answers of a predictions file come to, in the order of the questions, and how long they took."""
+    """Read a predictions file: its normalised answers in the order of the questions, and how long they took."""
     predictions = read_predictions(path, known)
     readings = [said(question, predictions.get(question.question_id)) for question in questions]
     return readings, cost_of(predictions.values(), measured=True).get("latency_s", {})
@@ -142,13 +142,13 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
     """
     record = read_run_record(target.path)
     if record is None:
-        raise SubmissionError(target.path, "has no run record beside it", "run the system with `edu-rag run`")
+        raise SubmissionError(target.path, "has no run record next to it", "run the system with `edu-rag run`")
     now = "" if target.folder is None else system_sha256(target.folder)
     faults = {
-        "is of other predictions": record.predictions_sha256 != file_sha256(target.path),
+        "belongs to other predictions": record.predictions_sha256 != file_sha256(target.path),
         f"is on {record.dataset}, the dataset is {dataset.id}": record.dataset != dataset.id,
-        "is of other files of the system": record.system_sha256 != now,
-        "is of a probe": record.probe is not None,
+        "belongs to other files of the system": record.system_sha256 != now,
+        "belongs to a probe": record.probe is not None,
     }
     found = [what for what, holds in faults.items() if holds]
     if found:
@@ -157,7 +157,7 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
 
 
 def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) -> dict[str, Any]:
-    """What `edu-rag rerun --json` prints."""
+    """The output of `edu-rag rerun --json`."""
     from edu_rag.files.typed import to_plain
 
     names = ("question_id", "handed_in", "now")
@@ -167,7 +167,7 @@ def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) ->
 
 
 def rerun_lines(compared: Compared, limit: int = 10) -> Iterator[str]:
-    """What a re-run came to, for a terminal."""
+    """The result of a re-run, for a terminal."""
     line, (low, high) = compared.line, compared.interval
     share = f"{100 * line.n_same / line.n:.2f} %   95 % interval {100 * low:.2f} … {100 * high:.2f} %"
     asked = f"{line.split}, {line.sample}" if line.sample else line.split

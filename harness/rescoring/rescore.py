@@ -27,13 +27,13 @@ GONE = "its predictions are gone"
 
 
 def _mend_copy(copy: Path, card: ScoreCard, predictions: Path) -> None:
-    """Write the copy of the predictions again where it is gone or is not what was scored; the scorecard stays."""
+    """Write the copy of the predictions again if it is missing or differs from the scored ones; the scorecard stays."""
     if not copy.is_file() or copy.is_symlink() or file_sha256(copy) != card.predictions_sha256:
         write_file(copy, predictions.read_bytes())
 
 
 class _Work:
-    """What is done while all is scored again."""
+    """The state while everything is scored again."""
 
     def __init__(
         self, results: Results, exams: OpenExams, scored_at: datetime, grading: Grading | None, vouched: Vouched
@@ -88,7 +88,7 @@ def rescore(
     grading: Grading | None = None,
     vouched: Vouched = NOBODY,
 ) -> Rescoring:
-    """Score every submission's predictions for these datasets again and write what differs under `results`.
+    """Score every submission's predictions for these datasets again and write changed results under `results`.
 
     A result that is the same keeps its bytes and its time. A faulty file loses only its own result and is reported in
     `faults`. Results of other datasets and versions stay as they are. Raises ConfigError if there is no folder of
@@ -107,7 +107,7 @@ def rescore(
             faults += found
             stage.add("faulty" if found else "done" if len(work.done) > n_before else "no predictions for it")
     if work.unvouched:
-        say(f"{len(work.unvouched):,} submission(s) with run records or probes that nobody vouches for: not believed")
+        say(f"{len(work.unvouched):,} submission(s) with run records or probes that nobody vouches for: ignored")
     faults += [fault for path, found in there.faults.items() if path not in work.done for fault in found]
     return Rescoring(
         datasets=tuple(dataset.id for dataset in datasets),
@@ -120,7 +120,7 @@ def rescore(
 
 
 def _score_plan(work: _Work, plan: ScoringPlan) -> list[EduRagError]:
-    """Score all that a submission has for a dataset; return what is wrong with it."""
+    """Score all predictions that a submission has for a dataset; return their faults."""
     faults = list(plan.faults)
     for job in plan.jobs:
         try:
@@ -142,7 +142,7 @@ def _kept(there: Results, datasets: Sequence[Dataset], work: _Work) -> Iterator[
 
 
 def why_kept(card: ScoreCard, datasets: Sequence[Dataset]) -> str:
-    """Why a result cannot be made again from what was given."""
+    """The reason why a result cannot be made again from the given datasets."""
     name, version = card.dataset_id.release
     given = [one.manifest.release.version for one in datasets if one.manifest.name == name]
     if version in given:

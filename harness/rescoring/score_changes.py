@@ -1,4 +1,4 @@
-"""What scoring everything again has moved, and why: the record of it, as data and as lines."""
+"""The changes that scoring everything again has made, and their reasons, as data and as lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BESIDE = frozenset({"system files changed", "re-run changed", "caps changed", "
 class ScoreChange:
     """A result that is new or differs from the one before; `question_ids` are those whose outcome changed.
 
-    `before` and `question_ids` are None if there was no result, or where it was on other questions.
+    `before` and `question_ids` are None if there was no earlier result, or if it was on other questions.
     """
 
     system: str
@@ -50,7 +50,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescoring:
-    """What scoring again found. `n_unchanged` results are the same to the last byte.
+    """The result of scoring again. `n_unchanged` results are the same to the last byte.
 
     `renewed` were written again, but only fields next to the score differ: the source of trust, and the caps.
     """
@@ -107,7 +107,7 @@ def _flipped(before: ScoreCard, after: ScoreCard, exam: Exam) -> tuple[str, ...]
 
 
 def move_of(before: ScoreCard | None, after: ScoreCard, exam: Exam) -> ScoreChange | None:
-    """What changed between two results of one system; None if nothing did."""
+    """The change between two results of one system; None if nothing changed."""
     causes = (NEW,) if before is None else causes_of(before, after)
     if not causes:
         return None
@@ -129,7 +129,7 @@ def beside_the_score(move: ScoreChange) -> bool:
 
 
 def rescoring_values(rescoring: Rescoring) -> dict[str, Any]:
-    """What rescoring.json holds."""
+    """The content of rescoring.json."""
     from edu_rag.files.typed import to_plain
 
     lists = {
@@ -140,7 +140,7 @@ def rescoring_values(rescoring: Rescoring) -> dict[str, Any]:
 
 
 def rescoring_lines(rescoring: Rescoring, limit: int = 10) -> Iterator[str]:
-    """What moved and why, for a terminal; at most `limit` question ids a result."""
+    """The changes and their reasons, for a terminal; at most `limit` question ids a result."""
     for move in rescoring.moves:
         asked = f"{move.split}, {move.sample}" if move.sample else move.split
         was = "" if move.before is None else f"{100 * move.before:+.2f} % -> "
@@ -148,18 +148,18 @@ def rescoring_lines(rescoring: Rescoring, limit: int = 10) -> Iterator[str]:
         if move.question_ids:
             more = f" … and {len(move.question_ids) - limit:,} more" if len(move.question_ids) > limit else ""
             yield f"  {len(move.question_ids):,} outcome(s) changed: {', '.join(move.question_ids[:limit])}{more}"
-    renewed = f"{len(rescoring.renewed):,} with the same score told anew, " if rescoring.renewed else ""
+    renewed = f"{len(rescoring.renewed):,} with the same score written again, " if rescoring.renewed else ""
     n_moved, n_kept = len(rescoring.moves), len(rescoring.kept)
     yield f"{n_moved:,} result(s) moved, {renewed}{rescoring.n_unchanged:,} unchanged, {n_kept:,} kept"
     causes = Counter(cause for move in rescoring.renewed for cause in move.causes)
     for cause, n in sorted(causes.items()):
-        yield f"  told anew: {cause}: {n:,}"
+        yield f"  written again:  {cause}: {n:,}"
     for kept in rescoring.kept:
         yield f"  kept {kept.scorecard} ({kept.dataset}): {kept.why}"
 
 
 def write_record(path: Path, rescoring: Rescoring) -> bool:
-    """Write rescoring.json; it stays as it is where nothing moved since and what is kept or faulty is the same."""
+    """Write rescoring.json; it is left as it is if nothing moved since and the kept and faulty results are the same."""
     from edu_rag.files.jsonl import read_json, write_json
 
     values = rescoring_values(rescoring)
@@ -167,7 +167,7 @@ def write_record(path: Path, rescoring: Rescoring) -> bool:
         try:
             last = read_json(path)
         except EduRagError:
-            last = None  # it is ours to write: half a file is no reason to stop
+            last = None  # this command writes the file: half a file is no reason to stop
         if isinstance(last, dict) and all(last.get(name) == values[name] for name in ("datasets", "kept", "faults")):
             return False
     write_json(path, values)

@@ -46,7 +46,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of one file: of a scorecard, `harness` names the version that made it where that is another one."""
+    """The finding for one file; for a scorecard, `harness` names the version that made it if that is another one."""
 
     file: str
     status: Status
@@ -56,7 +56,7 @@ class Finding:
 
 
 def differences(stored: Any, remade: Any, field: str = "") -> Iterator[Difference]:
-    """Where two JSON values differ, object by object; lists are compared whole."""
+    """The differences of two JSON values, object by object; lists are compared whole."""
     if isinstance(stored, dict) and isinstance(remade, dict):
         for name in sorted(stored.keys() | remade.keys()):
             path = f"{field}.{name}" if field else name
@@ -108,7 +108,7 @@ class _Remaking:
 
 
 def _of_copy(path: Path, card: ScoreCard) -> Iterator[Difference]:
-    """Whether the copy of the predictions next to a scorecard is of what was scored; it need not be there."""
+    """Check that the copy of the predictions next to a scorecard is the scored one; it may be missing."""
     copy = path.with_name(PREDICTIONS)
     if copy.is_file() and (found := file_sha256(copy)) != card.predictions_sha256:
         yield Difference(PREDICTIONS, found, card.predictions_sha256)
@@ -124,8 +124,8 @@ def verify(
 ) -> tuple[list[Finding], list[EduRagError]]:
     """Make every scorecard of a results folder again from the submissions' predictions; nothing is written.
 
-    Returns what became of each, in order of their files, and the faults of submissions that cannot be opened. Raises
-    ConfigError where there is no folder of submissions, or two of the datasets have one name and version.
+    Returns a finding for each, in order of their files, and the faults of submissions that cannot be opened. Raises
+    ConfigError if there is no folder of submissions, or if two of the datasets have the same name and version.
     """
     faults: list[EduRagError] = []
     stored = Results(results)
@@ -172,7 +172,7 @@ def _not_there(remaking: _Remaking, jobs: Mapping[Path, ScoringJob], stored: Res
 
 
 def verification_values(found: Iterable[Finding], faults: Iterable[EduRagError] = ()) -> dict[str, Any]:
-    """What `edu-rag verify --json` prints."""
+    """The output of `edu-rag verify --json`."""
     listed = list(found)
     return {
         "format": FORMAT,
@@ -188,7 +188,7 @@ def _plain(one: Finding) -> dict[str, Any]:
 
 
 def verification_lines(found: Iterable[Finding], limit: int = 5) -> Iterator[str]:
-    """What was found, for a terminal: each file that is not the same, then the sums."""
+    """The findings, for a terminal: each file that differs, then the totals."""
     listed = list(found)
     for one in listed:
         if one.status in BAD:

@@ -1,4 +1,4 @@
-"""A site held against the scorecards that it shows: its files against their hashes, its numbers against the counts."""
+"""Compare a site with the scorecards that it shows: its files with their hashes, its numbers with the counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SITE_FILE, BOARD_FILE = "site.json", "board.json"
 
 
 def verify_site(site: Path, results: Path) -> list[Finding]:
-    """What became of a site's files: those that site.json lists, its scorecards, and each row of its board.
+    """Verify a site's files: those that site.json lists, its scorecards, and each row of its board.
 
     The scorecards themselves are verified by `harness.rescoring.verify`. Raises DataError if there is no site.
     """
@@ -91,7 +91,7 @@ def _row(site: Path, row: Mapping[str, Any]) -> Iterator[Finding]:
         return
     try:
         known = _row_of(read_scorecard(path))
-    except EduRagError:  # told where the scorecard is looked at
+    except EduRagError:  # reported with the scorecard
         return
     found = tuple(differences({name: row.get(name) for name in known}, known))
     if found:
@@ -99,7 +99,7 @@ def _row(site: Path, row: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _row_of(card: ScoreCard) -> dict[str, Any]:
-    """What a board's row says that a scorecard holds or that its counts give; ranks hang on the whole table."""
+    """The part of a board's row that a scorecard determines; ranks depend on the whole table."""
     low, high = card.intervals.get("score", (None, None))
     rerun = card.rerun
     return {

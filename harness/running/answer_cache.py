@@ -41,7 +41,7 @@ def cache_path(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def key_of(system: Sequence[str], limits: Limits, question: Question, pages: Sequence[WebPage]) -> str:
-    """What an answer is kept under: the system, the limits, and the very line that it gets, without its id."""
+    """The key of a cached answer: the system, the limits, and the exact line that it gets, without its id."""
     digest = hashlib.sha256(to_line([*system, to_plain(limits)]))
     digest.update(question_line(question, pages, ""))
     return digest.hexdigest()
@@ -110,13 +110,13 @@ class AnswerCache:
         except (sqlite3.OperationalError, OSError) as error:  # locked, no room, no permission
             say(f"{self.path}: the cache of answers is not used: {error}")
         except sqlite3.DatabaseError as error:  # no such file any more
-            say(f"{self.path}: the cache of answers is broken and is begun anew: {error}")
+            say(f"{self.path}: the cache of answers is damaged and is started again: {error}")
             for part in (self.path, Path(f"{self.path}-journal")):  # a journal left behind would be played into the new
                 part.unlink(missing_ok=True)
 
 
 def _prediction(question_id: str, key: str, kept: bytes | None) -> Prediction | None:
-    """A kept line as the prediction of a question; None if it is not what was kept under this key."""
+    """A kept line as the prediction of a question; None if the line does not belong to this key."""
     if not isinstance(kept, bytes) or kept != _signed(key, kept[16:]):
         return None
     try:

@@ -21,7 +21,7 @@ from harness.running.system_log import SystemLog
 from harness.sandbox.system_process import Launcher, Process
 
 MAX_OUTPUT_BYTES = 1_000_000
-"""What a system may write for one question."""
+"""The most a system may write for one question."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
 _OURS = ("EDU_RAG_JUDGE_", CPU_VARIABLE)
@@ -30,7 +30,7 @@ _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 """HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
 _LOOKED_AT, _SHOWN = 1_000, 80
-"""Bytes of a faulty line in which ids are looked for, and of which a fault quotes so many."""
+"""The bytes of a faulty line that are searched for ids, and the bytes of it that a fault quotes."""
 _QUIET_S, _SETTLE_S = 0.05, 0.25
 """A system is silent that says nothing for so long, and is given so long to fall silent."""
 _OF_CAPS: Mapping[int, str] = {
@@ -39,7 +39,7 @@ _OF_CAPS: Mapping[int, str] = {
     signal.SIGSYS: " (a call that the sandbox does not know)",
 }
 _REFUSED = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory|ENOMEM")
-"""What programs say that were refused memory: no kernel counts that."""
+"""Messages of programs whose memory request was refused: no kernel counts refusals."""
 _LOOK_S = 0.25
 """How often the CPU time of a question is looked at."""
 
@@ -75,9 +75,9 @@ def _is_kept(name: str) -> bool:
 
 
 def child_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
-    """What a system gets of our environment: what programs need to start, and the names that the caller passes on.
+    """The part of our environment that a system gets: variables that programs need to start, and `passed` ones.
 
-    Credentials are not among it unless passed by name; edu_rag stays importable.
+    Credentials are included only if passed by name; edu_rag stays importable.
     """
     kept = {name: value for name, value in environment.items() if name in passed or _is_kept(name)}
     package_home = Path(__file__).resolve().parents[2]
@@ -87,7 +87,7 @@ def child_environment(environment: Mapping[str, str], passed: Collection[str] = 
 
 
 def _told(code: int) -> str:
-    """An exit code in words; some signals come of a cap, and their names tell of which."""
+    """An exit code in words; the names of some signals tell which cap was reached."""
     return f"signal {-code}{_OF_CAPS.get(-code, '')}" if code < 0 else f"exit code {code}"
 
 
@@ -170,11 +170,11 @@ class ChildSystem:
         return bool(self._process.memory_cap() and _REFUSED.search(words))
 
     def memory_cap(self) -> str:
-        """The verdict on what takes more memory than it may have, however it ends of that."""
+        """The reason given for a process that took more memory than its cap, however it ended."""
         return self._process.memory_cap()
 
     def last_words(self, question_id: str) -> str:
-        """What it said last on stderr, once it has ended: one line that may be published, or nothing."""
+        """Its last line on stderr, once it has ended, fit to be published; or nothing."""
         return fit_to_print(self._log.last_words(), question_id, self._masked, Path.home())
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
@@ -211,7 +211,7 @@ class ChildSystem:
                             raise FaultError("output_cap", f"wrote over {MAX_OUTPUT_BYTES:,} bytes", ended=True)
 
     def settles(self) -> bool:
-        """Whether it falls silent soon; what it says until then is thrown away, for it answers nothing."""
+        """Whether it falls silent soon; its output until then answers nothing and is thrown away."""
         deadline, n_read = time.monotonic() + _SETTLE_S, len(self._buffer)
         self._buffer = b""
         with selectors.DefaultSelector() as selector:
@@ -254,8 +254,9 @@ class ChildSystem:
         return FaultError(status, "; ".join(filter(None, [reason, self._process.caps_hit()])), ended=True)
 
     def _require_memory(self) -> None:
-        """Raise FaultError if one of its processes was killed at the memory cap, though others may go on: else it
-        depends on chance what becomes of it.
+        """Raise FaultError if one of its processes was killed at the memory cap, even if others go on.
+
+        Otherwise the outcome would depend on chance.
         """
         if self._process.is_out_of_memory():
             raise self._fault("crash", "")

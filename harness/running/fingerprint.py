@@ -39,7 +39,7 @@ def _own_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _content_sha256(name: str, path: Path) -> str:
     """SHA-256 of a file; of settings without the line that withdraws, which makes no other system of it."""
-    if path.is_symlink():  # where it leads may be anything on this machine
+    if path.is_symlink():  # its target may be anything on this machine
         return hashlib.sha256(b"link " + os.fsencode(path.readlink())).hexdigest()
     if name != SETTINGS:
         return file_sha256(path)
@@ -58,7 +58,8 @@ def file_marks(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def settings_sha256(given: Mapping[str, str], passed: Collection[str] = ()) -> str:
-    """SHA-256 over what may steer a system in the environment that it is `given`: EDU_RAG_*, HF_*, CUDA_* and `passed`.
+    """SHA-256 over settings that may steer a system in the environment that it is `given`: EDU_RAG_*, HF_*, CUDA_* and
+    `passed`.
 
     Of a credential only the name counts: it steers nothing, and its hash would be published with the run's record.
     """
@@ -67,7 +68,7 @@ def settings_sha256(given: Mapping[str, str], passed: Collection[str] = ()) -> s
 
 
 def _installed(search_path: Sequence[str]) -> list[str]:
-    """Names with versions of what is installed: the names of the folders that installers leave, so nothing is read."""
+    """Names with versions of installed packages, from the names of the installers' folders: no file is read."""
     folders = (Path(place) for place in search_path if place)
     return sorted({path.name for folder in folders if folder.is_dir() for path in folder.glob("*.dist-info")})
 

@@ -1,4 +1,4 @@
-"""What to do about a fault, by the words of the system's own error: those that everybody meets first in the sandbox."""
+"""Hints for the errors that systems commonly meet first in the sandbox, found by the words of the error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BOXED: tuple[tuple[str, str], ...] = (
 
 
 def hint_for(reason: str, *, boxed: bool) -> str:
-    """What to do about a fault that reads so, or nothing; `boxed`: it ran in the sandbox."""
+    """A hint for a fault with this text, or nothing; `boxed`: it ran in the sandbox."""
     for pattern, remedy in (*_ANYWHERE, *(_BOXED if boxed else ())):
         if re.search(pattern, reason):
             return remedy

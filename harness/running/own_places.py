@@ -1,4 +1,4 @@
-"""Where a run writes: in a stranger's folder a link may wait there that leads to a file of ours."""
+"""Check the places that a run writes to: in a stranger's folder, a link may lead to one of our files."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
         if odd is None and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
             odd = path
         if odd is not None:
-            what = "is no plain file or folder, and the run would write there"
+            what = "is not a plain file or folder, and the run would write there"
             raise SubmissionError(odd, what, "remove it: a link could lead to any file of yours")

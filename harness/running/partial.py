@@ -23,8 +23,8 @@ class Partial:
     """Answers kept as they come in `<file>.partial`: a first line that names the run, then one prediction a line.
 
     The file is only ever appended to and cut at its end, so that no kill can lose an answer that was kept; it is
-    locked while a run writes it. Raises SubmissionError if another run does. Where `run["limits"]` have changed,
-    answers stay and faults are asked again: more time may be what they wanted.
+    locked while a run writes it. Raises SubmissionError if another run does. If `run["limits"]` have changed,
+    answers stay and faults are asked again: they may only have needed more time.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Partial:
                 values = parse_json(line)
                 if number == 0:
                     if not isinstance(values, dict) or {**values, "limits": None} != {**run, "limits": None}:
-                        say(f"{self.path}: is of another system or dataset, starting anew")
+                        say(f"{self.path}: belongs to another system or dataset: starting again")
                         return 0
                     are_same_limits = values.get("limits") == run.get("limits")
-                if not line.endswith(b"\n"):  # torn, even where what is there happens to be JSON
+                if not line.endswith(b"\n"):  # torn, even if the rest happens to be JSON
                     break
                 if number:
                     prediction = to_record(values, Prediction)

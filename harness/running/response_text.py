@@ -1,4 +1,6 @@
-"""What a system said, fit for its predictions: without the ids of this run, so that the next run has the same bytes."""
+"""Prepare a system's response for its predictions: ids of this run are removed, so that the next run has the same
+bytes.
+"""
 
 from __future__ import annotations
 

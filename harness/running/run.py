@@ -47,7 +47,7 @@ _SAID = (
     "status",
 )
 _SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
-"""What must agree for an interrupted run to go on."""
+"""The fields that must agree before an interrupted run is continued."""
 
 
 _MAX_SHOWN = 3
@@ -60,7 +60,7 @@ class NothingAnsweredError(SubmissionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a system is asked.
+    """How to ask a system.
 
     `seed` is that of the asking order; `fresh` asks all again, even if an interrupted run or the cache holds answers;
     `limits` replace the submission's own; `passed` names variables of `environment` that the system gets in addition to
@@ -154,7 +154,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         )
         partial.remove()
     _tell_changes(submission.folder, record, marks)
-    kept = "" if written == path else f"{path} stays as it was, what failed stands in {written.name}"
+    kept = "" if written == path else f"{path} is unchanged; the failed run is in {written.name}"
     answered, boxed = [*cached.values(), *partial.done.values()], manner.caps is not None
     _tell(submission.folder, answered, len(never_asked), log, kept, boxed=boxed)
     return path
@@ -173,7 +173,7 @@ def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> 
         write_records(failed_path(path), rows)
         return failed_path(path)
     for of_an_older_run in (record_path(path), failed_path(path)):
-        of_an_older_run.unlink(missing_ok=True)  # it must not stand beside this run's predictions
+        of_an_older_run.unlink(missing_ok=True)  # it must not be next to this run's predictions
     write_records(path, rows)
     write_json(record_path(path), replace(record, predictions_sha256=file_sha256(path)))
     return path
@@ -182,7 +182,7 @@ def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> 
 def _holds_answers(predictions: Path) -> bool:
     try:
         values = [value for _, value in read_values(predictions)]
-    except DataError:  # somebody's work all the same
+    except DataError:  # still the result of work
         return True
     return any(not isinstance(value, dict) or value.get("status", "ok") == "ok" for value in values)
 
@@ -202,7 +202,7 @@ def _tell_changes(folder: Path, record: RunRecord, before: Mapping[str, tuple[in
 def _from_cache(
     task: Task, record: RunRecord, manner: Manner, partial: Partial, stack: ExitStack
 ) -> dict[str, Prediction]:
-    """The answers that earlier runs kept, by question id; what is asked now is kept when the stack is left."""
+    """The answers that earlier runs kept, by question id; new answers are kept when the stack is closed."""
     cache = manner.cache
     if cache is None:
         return {}
@@ -211,14 +211,14 @@ def _from_cache(
     ids = {question.question_id: question for question in task.questions}
     keys = {i: key_of(system, record.limits, question, task.pages.get(i, ())) for i, question in ids.items()}
     found = {} if manner.fresh else cache.get({i: key for i, key in keys.items() if i not in partial.done})
-    # What an interrupted sitting left may have been answered in other surroundings: only what is asked now is kept.
+    # Answers of an interrupted run may come from another environment: only answers given now are cached.
     resumed = frozenset(partial.done)
     stack.callback(lambda: cache.put(keys, found, [p for i, p in partial.done.items() if i not in resumed]))
     return found
 
 
 def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
-    """What starts the system: in the sandbox, or, where that was said, without. Raises SandboxError."""
+    """The launcher of the system: in the sandbox, or without one if the user chose so. Raises SandboxError."""
     given = child_environment(manner.environment, manner.passed)
     if manner.caps is None:
         return nullcontext(PlainLauncher(submission.folder, given))
@@ -237,7 +237,7 @@ def _ask(
     log: SystemLog,
     launcher: Launcher,
 ) -> list[Prediction]:
-    """Ask what is neither answered nor cached; return the predictions of those that were never asked."""
+    """Ask the questions that are neither answered nor cached; return the predictions of those that were never asked."""
     command = submission.settings.command
     cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
@@ -286,17 +286,17 @@ def _outcome(prediction: Prediction) -> str:
 def _why(prediction: Prediction, log: SystemLog) -> str:
     """Why a question failed: the fault, and the last line that the system wrote on stderr, if it says more."""
     reason, last = prediction.response or prediction.status, log.last_line()
-    # What a process that ended by itself said last is told already.
+    # The last words of a process that ended by itself are already reported.
     return reason[:600] if last in reason or prediction.status == "crash" else f"{reason[:300]}: {last[:300]}"
 
 
 def _tell(
     folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
 ) -> None:
-    """Say what failed and where the reasons are. Raises SubmissionError if nothing was answered.
+    """Report failures and the place of their reasons. Raises SubmissionError if nothing was answered.
 
-    `answered` ends with what was asked, in order of asking; `kept` says what was not replaced. An empty log is not
-    named.
+    `answered` ends with this run's questions, in order of asking; `kept` names a file that was not replaced. An empty
+    log is not named.
     """
     failed = [prediction for prediction in answered if prediction.status != "ok"]
     more = [f"the system's log is {log.path}"] if log.last_line() else []

@@ -20,7 +20,7 @@ from harness.submission.folder import Limits
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
 _TEXT_CAP = 20_000
-"""Characters of an answer, of what the model wrote and of a reason that are kept; scoring reads no longer answer."""
+"""The characters kept of an answer, of the model's text and of a reason; scoring does not read longer answers."""
 MAX_PASSAGES = 500
 _MAX_NAME = 200
 """Without these caps a few thousand answers of a megabyte each would take the harness all memory there is."""
@@ -54,7 +54,7 @@ def _short(prediction: Prediction) -> Prediction:
 def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
     """A reply as a prediction; latency is left out for the first answer of a process, which includes its start."""
     values = reply.values
-    if values.get("error") is not None:  # null is how many writers say that there is none
+    if values.get("error") is not None:  # many writers use null for "none"
         said = str(values["error"])[:_TEXT_CAP]
         return Prediction(question_id=question_id, answer=None, status="crash", response=said)
     ours = {"question_id": question_id, "answer": None, "latency_s": None if first else round(reply.latency_s, 6)}
@@ -70,7 +70,7 @@ def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
 
 
 def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_id: str, *, first: bool) -> str:
-    """The fault's reason; of a process that ended by itself, with what it said last on stderr."""
+    """The fault's reason; for a process that ended by itself, with its last line on stderr."""
     if fault.is_known:
         return reason
     if fault.status == "crash" and system is not None:
@@ -115,7 +115,7 @@ class Runner:
             return prediction_of(question.question_id, reply, first=first)
         except FaultError as fault:
             # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
-            # answered before is in step again only when started anew; a banner at the start is passed over.
+            # answered before is in step again only after a restart; a banner at the start is skipped.
             system = self._system
             if fault.ended or self._answered or not (system and system.settles()):
                 self._barren += not self._answered

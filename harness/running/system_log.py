@@ -1,4 +1,4 @@
-"""What a system writes on stderr, kept next to its predictions up to a size: the end is what explains a fault."""
+"""Keep a system's stderr next to its predictions, up to a size: the end is the part that explains a fault."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ class SystemLog:
         self._stream = path.open("a+b" if keep else "w+b", buffering=0)
 
     def open_pipe(self) -> int:
-        """A descriptor to write to, for a child; ours to close once the child has it. What comes is copied until
-        every writer has closed it, or has been ended.
+        """A descriptor for a child to write to; close ours once the child has it.
+
+        Output is copied until every writer has closed the pipe, or has been ended.
         """
         reader, writer = os.pipe()
         self._tail = bytearray()

@@ -1,4 +1,4 @@
-"""What a run asks: questions with the pages that go with each, and the line a system gets for one of them."""
+"""The task of a run: questions with their pages, and the line that a system gets for one of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _as_said(prediction: Prediction) -> Prediction:
 class Task(NamedTuple):
     """The questions of a run in order of id, and the pages of each, in rank order, by question id.
 
-    `back` turns what a system cited of pages that were changed for it into offsets of the dataset's pages.
+    `back` turns citations of pages that were changed for the system into offsets of the dataset's pages.
     """
 
     questions: Sequence[Question]

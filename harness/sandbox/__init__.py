@@ -1,1 +1,1 @@
-"""The sandbox that a stranger's system runs in: what it sees, what it may call, and the caps on what it uses."""
+"""The sandbox for untrusted systems: the files that they see, the calls that they may make, and the caps on them."""

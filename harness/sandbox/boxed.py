@@ -49,9 +49,9 @@ def subreaper() -> Iterator[None]:
 
 @contextmanager
 def small_pages() -> Iterator[None]:
-    """While entered, what is started gets small pages only, and so do its children.
+    """While entered, newly started processes and their children get small memory pages only.
 
-    With large ones a system fills 16 GB a second, and half as much again as its cap before anybody can look twice.
+    With large pages a system can fill 16 GB a second, and exceed its cap by half before the next check.
     """
     library = ctypes.CDLL(None, use_errno=True)
     before = library.prctl(_GET_SMALL_PAGES, 0, 0, 0, 0)
@@ -63,7 +63,7 @@ def small_pages() -> Iterator[None]:
 
 
 class BoxedProcess:
-    """A started chain of programs that becomes bubblewrap; its pipes, and how all below it is ended."""
+    """A started chain of programs that ends in bubblewrap: its pipes, and the means to end every process below it."""
 
     def __init__(
         self,
@@ -109,34 +109,34 @@ class BoxedProcess:
             for descriptor in (self.stdin.fileno(), self.stdout.fileno(), stderr_fd):
                 _give_to_nobody(descriptor)
             self._watch = None if cgroups is not None else MemoryWatch(self._members, caps.memory_bytes)
-        except BaseException:  # a signal, too: nobody holds this object yet, so nobody else would end the group
+        except BaseException:  # signals too: the caller does not have this object yet and cannot end the group
             self._end_group()
             self.close()
             raise
 
     def _begin(self) -> None:
-        """Let the chain go on once the guard watches its process group. Raises OSError if the guard is gone."""
+        """Release the chain once the guard watches its process group. Raises OSError if the guard is gone."""
         self._guard.watch(self._child.pid)
-        with contextlib.suppress(BrokenPipeError):  # it has ended already: that shows when it is asked
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, which the first question reports
             self.stdin.write(b"\n")
 
     def _end_group(self) -> None:
         """Kill bubblewrap and process 1, with which the kernel kills all the others, and reap them."""
-        # Process 1 is of this group, and nothing of the system is.
+        # Process 1 belongs to this group; no process of the system does.
         os.killpg(self._child.pid, signal.SIGKILL)
         self._guard.forget(self._child.pid)
         self._child.wait()
         self._reap_group()
 
     def wait(self, timeout: float) -> int:
-        """As in Process; bubblewrap reports a signal as 128 + its number. It is reaped at its end only."""
+        """As in Process; bubblewrap reports a signal as 128 + its number. The process is reaped only at its end."""
         if not self._is_over(timeout):
             raise subprocess.TimeoutExpired(self._child.args, timeout)
         code = self._code()
         return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _LAST_SIGNAL else code
 
     def _code(self) -> int:
-        """The exit code of what has ended, below zero for a signal."""
+        """The exit code of a process that has ended, below zero for a signal."""
         if self._child.returncode is not None:
             return self._child.returncode
         seen = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOWAIT)
@@ -145,7 +145,10 @@ class BoxedProcess:
         return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
     def _is_over(self, timeout: float) -> bool:
-        """Whether bubblewrap ends within this time. Popen.wait looks every 50 ms only, and a kill shall take less."""
+        """Return whether bubblewrap ends within `timeout` seconds.
+
+        Popen.wait checks only every 50 ms, which is too slow for a kill.
+        """
         if self._child.returncode is not None:
             return True
         descriptor = os.pidfd_open(self._child.pid)
@@ -182,7 +185,7 @@ class BoxedProcess:
                 self._cgroups.kill()
 
     def _kill_members(self) -> None:
-        """Kill process 1, where it is known; it may wait long for a turn among hundreds that spin: all are killed."""
+        """Kill every process if process 1 is known: killed alone, it may wait long among hundreds of busy ones."""
         if self._kill_first() is None:
             return
         deadline = time.monotonic() + _END_S
@@ -194,12 +197,12 @@ class BoxedProcess:
                 return
 
     def is_seen(self) -> bool:
-        """Whether its processes show from outside, so that their memory can be watched."""
+        """Whether its processes are visible from outside, so that their memory can be watched."""
         members = self._members()
         return members is not None and members.memory_at_most() > 0
 
     def _members(self) -> Members | None:
-        """What runs in it; None while it is being set up."""
+        """The processes in the sandbox; None while it is being set up."""
         with self._turn:
             first = self._first()
             if self._found is None and first is not None:
@@ -220,7 +223,7 @@ class BoxedProcess:
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(number)
             try:
-                # The number may be another's by now; what the descriptor holds can no longer change.
+                # The number may have been reused; the process behind the descriptor cannot change any more.
                 if _parent(number) in (self._child.pid, os.getpid()):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             finally:
@@ -228,7 +231,7 @@ class BoxedProcess:
         return number
 
     def _first(self) -> int | None:
-        """The number outside of process 1, or None until bubblewrap reports it."""
+        """The number of process 1 outside the sandbox, or None until bubblewrap reports it."""
         with self._turn:
             with contextlib.suppress(BlockingIOError):
                 while not _CHILD.search(self._said) and (chunk := os.read(self._info, 4_096)):
@@ -237,7 +240,7 @@ class BoxedProcess:
             return int(found[1]) if found else None
 
     def cpu_s(self) -> float | None:
-        """As in Process; by the cgroup, else over the processes that are there."""
+        """As in Process; read from the cgroup, otherwise summed over the living processes."""
         if self._cgroups is not None:
             return self._cgroups.cpu_s()
         members = self._members()
@@ -262,7 +265,7 @@ class BoxedProcess:
         return self._watch is not None and self._watch.was_reached
 
     def caps_hit(self) -> str:
-        """As in Process; without a cgroup only what the largest process took is known, once it has ended."""
+        """As in Process; without a cgroup, only the memory of the largest process is known, once it has ended."""
         _, refused = self._counts()
         hit = []
         if self.is_out_of_memory():
@@ -275,13 +278,16 @@ class BoxedProcess:
 
 
 def _give_to_nobody(descriptor: int) -> None:
-    """A program that opens /dev/stdout or /dev/stderr opens the pipe again. Never a file: that might be /dev/null."""
+    """Let user `nobody` reopen the pipe, for programs that open /dev/stdout or /dev/stderr.
+
+    Never done for a file, which might be /dev/null.
+    """
     if os.geteuid() == 0 and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.fchown(descriptor, NOBODY, NOBODY)
 
 
 def _peak_bytes() -> int:
-    """The memory of the largest process that ever was below us and has been waited for."""
+    """The peak memory, in bytes, of the largest descendant that has been waited for."""
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1_024
 
 

@@ -1,4 +1,4 @@
-"""Caps: what a system in the sandbox may use of the machine."""
+"""Caps on the resources that a system in the sandbox may use."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ GIB = 1 << 30
 _MEMORY_BYTES = 6 * GIB
 _N_PROCESSES = 64
 CPU_FACTOR = 4
-"""CPU seconds a question may take for each second of its time limit, where `Caps.cpu_s` says nothing."""
+"""CPU seconds that a question may take for each second of its time limit, unless `Caps.cpu_s` is set."""
 
 
 def _memory_bytes() -> int:
-    """6 GiB, or three quarters of a smaller machine."""
+    """6 GiB, or three quarters of the memory of a smaller machine."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(_MEMORY_BYTES, machine * 3 // 4)
 
 
 def _n_processes() -> int:
-    """64, or four for each core: libraries start threads by the core, and the more, the longer all take to die."""
+    """64, or four for each core: libraries start threads by the core, and more processes take longer to kill."""
     return max(_N_PROCESSES, 4 * (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
-    """What the processes of a system may use together; `file_bytes` and `n_files` hold for each file and process.
+    """Caps on all processes of a system together; `file_bytes` and `n_files` hold for each file and process.
 
     `cpu_s` is in CPU seconds a question; None is CPU_FACTOR times its time limit. Invariant: all are above zero.
     """

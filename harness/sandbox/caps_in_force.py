@@ -1,4 +1,4 @@
-"""What a run's record says of the sandbox: which caps were in force, by what means, and what they leave open."""
+"""The sandbox's caps as a run's record states them: which were in force, how they were enforced, and their gaps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wanted_caps(caps: Caps | None) -> dict[str, Any]:
 
 
 def facts_of(caps: Caps, cgroups: Cgroups | None, bwrap: str, *, is_watched: bool) -> dict[str, Any]:
-    """`wanted_caps`, with versions, means and gaps; `is_watched` counts only where there is no cgroup."""
+    """`wanted_caps`, with versions, means and gaps; `is_watched` matters only without a cgroup."""
     means = "rlimit" if cgroups is None else f"cgroup v{cgroups.version}"
     memory = "rlimit a process, watched as a whole" if is_watched else "rlimit a process"
     return {

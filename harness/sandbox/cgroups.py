@@ -1,4 +1,4 @@
-"""Cgroups for one run, where this machine lets us make them: memory and processes capped as a whole, CPU metered."""
+"""Cgroups for one run, where this machine allows them: memory and processes capped as a whole, CPU time metered."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from harness.sandbox.caps import Caps
 ROOT = Path("/sys/fs/cgroup")
 _PREFIX = "edu-rag-"
 _OWN_PROCESSES = 4
-"""The sandbox's own needs in addition to the system's processes: bubblewrap outside and inside, and what starts them.
-"""
+"""Processes that the sandbox needs in addition to the system's: bubblewrap outside and inside, and its starters."""
 _GONE_S = 2.0
 _SOCKETS_V1, _SOCKET_BYTES, _SOCKET_PART = "memory.kmem.tcp.limit_in_bytes", 64 << 20, 16
-"""Version 1 counts what TCP and UDP hold back by itself, so a part of the cap is theirs alone."""
+"""Version 1 counts the buffers of TCP and UDP separately, so a part of the cap is reserved for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +31,18 @@ class Cgroups:
 
     @property
     def counts_sockets(self) -> bool:
-        """Whether the cap holds for what TCP and UDP hold back; a kernel can be started so that it does not."""
+        """Whether the cap includes the buffers of TCP and UDP; a kernel can be booted without that."""
         if self.version == 1:
             return (self.folders["memory"] / _SOCKETS_V1).exists()
         return "nosocket" not in _text(Path("/proc/cmdline"))
 
     @property
     def joined(self) -> list[Path]:
-        """The files that a process writes its number to."""
+        """The files that a process writes its number to in order to join."""
         return [folder / "cgroup.procs" for folder in dict.fromkeys(self.folders.values())]
 
     def cpu_s(self) -> float:
-        """CPU seconds of all that ever ran in here."""
+        """CPU seconds of all processes that ever ran in the group."""
         if self.version == 1:
             return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) / 1e9
         return _counted(self.folders["cpuacct"] / "cpu.stat", "usage_usec") / 1e6
@@ -54,20 +53,20 @@ class Cgroups:
         return _counted(self.folders["memory"] / name, "oom_kill")
 
     def n_refused_forks(self) -> int:
-        """How many processes were not made at the cap of processes."""
+        """How many forks the kernel has refused at the cap of processes."""
         return _counted(self.folders["pids"] / "pids.events", "max")
 
     def share(self, *, dying: bool) -> None:
-        """Give these processes the CPU share of one program together; when they are to die, all that there is.
+        """Limit the group to the CPU share of one program; give it everything once its processes are being killed.
 
-        However many they are, the harness is woken up in time, and hundreds that were killed do not wait for a turn.
+        However many processes there are, the harness gets to run in time, and killed processes end quickly.
         """
         with contextlib.suppress(OSError, KeyError):
             name, normal, most = ("cpu.shares", 1024, 1 << 18) if self.version == 1 else ("cpu.weight", 100, 10_000)
             (self.folders["cpu"] / name).write_text(str(most if dying else normal))
 
     def kill(self) -> None:
-        """Kill what is left in here."""
+        """Kill the processes that are left in the group."""
         with contextlib.suppress(OSError):
             (self.folders["pids"] / "cgroup.kill").write_text("1")
         for path in self.joined:
@@ -76,7 +75,7 @@ class Cgroups:
                     os.kill(number, signal.SIGKILL)
 
     def remove(self) -> None:
-        """Kill what is left and remove the folders; the kernel takes a moment to let the dead go."""
+        """Kill what is left and remove the folders; the kernel needs a moment to release dead processes."""
         deadline = time.monotonic() + _GONE_S
         left = list(dict.fromkeys(self.folders.values()))
         while left and time.monotonic() < deadline:
@@ -91,7 +90,7 @@ class Cgroups:
 
 
 def _counted(path: Path, name: str) -> int:
-    """A number of a file of `name number` lines; 0 if it is not there."""
+    """A number from a file of `name number` lines; 0 if the file does not have it."""
     with contextlib.suppress(OSError, ValueError):
         for line in path.read_text().splitlines():
             first, _, value = line.partition(" ")
@@ -111,13 +110,13 @@ def _numbers(path: Path) -> list[int]:
 
 
 def _own_places(own: str) -> dict[str, str]:
-    """Where we are ourselves, by controller; '' is version 2."""
+    """The harness's own group by controller; '' is version 2."""
     rows = (line.split(":", 2) for line in own.splitlines())
     return {name: place for _, names, place in rows for name in names.split(",")}
 
 
 def _parents_v1(controller: str, own: Mapping[str, str], root: Path) -> Iterator[Path]:
-    """Below our own group first, so that what holds for us holds for the system too."""
+    """Below our own group first, so that our own limits hold for the system too."""
     base = root / controller
     if controller in own and base.is_dir():
         for place in dict.fromkeys((own[controller], "/")):
@@ -127,7 +126,7 @@ def _parents_v1(controller: str, own: Mapping[str, str], root: Path) -> Iterator
 
 
 def _make(parents: Iterator[Path], settings: Mapping[str, int | str]) -> Path | None:
-    """A folder with these settings below the first parent that takes it. Settings with '?' may be missing."""
+    """Make a folder with these settings below the first parent that accepts it. Settings with '?' may be missing."""
     for parent in parents:
         folder = parent / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
         try:
@@ -175,7 +174,7 @@ def _remove_all(folders: Mapping[str, Path]) -> None:
 
 
 def _parents_v2(own: str, root: Path) -> Iterator[Path]:
-    """The nearest group above us that delegates memory and pids. Our own holds processes, so it has no groups."""
+    """The nearest group above us that delegates memory and pids. Ours holds processes, so it cannot have subgroups."""
     folder = root / own.lstrip("/")
     for parent in (folder, *folder.parents):
         if parent != root and root not in parent.parents:
@@ -197,7 +196,7 @@ def _make_v2(caps: Caps, own: Mapping[str, str], root: Path) -> Cgroups | None:
 
 
 def make_cgroups(caps: Caps, *, root: Path = ROOT, own: str | None = None) -> Cgroups | None:
-    """Groups for a run, or None if this machine has none for us; `own` is the text of /proc/self/cgroup."""
+    """Make the groups for a run; None if this machine allows none. `own` is the text of /proc/self/cgroup."""
     if own is None:
         path = Path("/proc/self/cgroup")
         own = path.read_text() if path.is_file() else ""
@@ -211,7 +210,7 @@ def make_cgroups(caps: Caps, *, root: Path = ROOT, own: str | None = None) -> Cg
 
 
 def _can_join(made: Cgroups) -> bool:
-    """Whether a process can move itself into them: making a group is allowed more often than moving to it."""
+    """Whether a process can move itself into the groups: some machines allow making a group but not joining it."""
     script = " && ".join(f"echo $$ > '{path}'" for path in made.joined)
     done = subprocess.run(  # noqa: S603 - our own words
         ["/bin/sh", "-c", script], check=False, stdin=subprocess.DEVNULL, capture_output=True, close_fds=True

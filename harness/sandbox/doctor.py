@@ -1,4 +1,4 @@
-"""What this machine can enforce on a system, found out by starting a sandbox and looking from inside."""
+"""Report which protections this machine can enforce, by starting a sandbox and looking at it from inside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BY_CGROUP = "run as root, or as a user whom systemd has delegated a cgroup with
 
 
 class SandboxCheck(NamedTuple):
-    """One protection: whether it is in force here, by what, and what to do if it is not."""
+    """One protection: whether it is in force here, by which means, and the remedy if it is not."""
 
     name: str
     in_force: bool
@@ -36,7 +36,7 @@ class SandboxCheck(NamedTuple):
 
 
 def _seen(sandbox: Sandbox) -> Mapping[str, str]:
-    """What a shell inside says of itself, by name."""
+    """The values that a shell inside reports, by name."""
     with Path(os.devnull).open("wb") as errors:
         process = sandbox.start(["/bin/sh", "-c", _LOOK], errors.fileno())
         try:
@@ -81,7 +81,7 @@ def _caps(sandbox: Sandbox) -> Iterator[SandboxCheck]:
 
 
 def examine(caps: Caps, *, search_path: str | None = None) -> list[SandboxCheck]:
-    """Every protection of the sandbox on this machine; a single failed check where it cannot be started."""
+    """Check every protection of the sandbox on this machine; a single failed check if it cannot be started."""
     with tempfile.TemporaryDirectory(prefix="edu-rag-doctor-") as folder:
         try:
             with open_sandbox(Path(folder), {}, caps, search_path=search_path) as sandbox:

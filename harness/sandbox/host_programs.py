@@ -1,4 +1,4 @@
-"""The programs that the sandbox is made of, and why one of them may refuse to work here."""
+"""The programs that the sandbox is made of, and the reasons why one of them may not work on this machine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _SWITCHES = {
 
 
 def find_tools(search_path: str | None = None, *, platform: str = sys.platform) -> Mapping[str, str]:
-    """The programs by name with their full paths. Raises SandboxError naming what is missing and its package."""
+    """The full paths of the programs, by name. Raises SandboxError naming missing programs and their packages."""
     if not platform.startswith("linux"):
         what = f"works on Linux only, and this is {platform}"
         raise SandboxError("sandbox", what, "use a Linux machine or container, or give --unsafe-no-sandbox")
     wanted = _PACKAGES | (_PACKAGES_ROOT if os.geteuid() == 0 else {})
     said = os.environ.get("PATH", os.defpath) if search_path is None else search_path
-    # An empty part, or ".", is the folder that we stand in: perhaps the stranger's, with a `bwrap` of its own.
+    # An empty part, or ".", is the current folder: perhaps an untrusted one that contains a fake `bwrap`.
     safe = os.pathsep.join(part for part in said.split(os.pathsep) if part.startswith("/"))
     found = {name: shutil.which(name, path=safe) for name in wanted}
     missing = [name for name, path in found.items() if path is None]
@@ -46,7 +46,7 @@ def find_tools(search_path: str | None = None, *, platform: str = sys.platform) 
 
 
 def why_not(said: str) -> SandboxError:
-    """What to tell of a trial that failed, from what it said on stderr."""
+    """The error for a failed trial, from its text on stderr."""
     last = (said.strip().splitlines() or ["it said nothing"])[-1][:300]
     if "disable-userns" in said or "Unknown option" in said:
         what = f"this bubblewrap is older than 0.8.0: {last}"

@@ -1,4 +1,4 @@
-"""Starting a system in the sandbox: cgroups, then nobody, then an empty environment, then bubblewrap, then rlimits."""
+"""Start a system in the sandbox: cgroups, then user `nobody`, an empty environment, bubblewrap, and rlimits."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from harness.sandbox.system_process import Process, own_python
 
 _CPU_S = 86_400
 _NICE = 10
-"""The watcher must get the processor before the system does: otherwise the system fills memory before it is seen."""
+"""Lower priority than the watcher, which must run first: otherwise a system fills memory before it is noticed."""
 _LOCKED_BYTES = 8 << 20
 _N_SIGNALS = 1_024
-"""Signals that wait and timers: they count against a quota of the whole user outside, too."""
+"""Pending signals and timers: outside they count against a quota of the whole user, too."""
 _TRIAL_S = 30.0
 _AFTER_THE_GUARD = "read -r _"
-"""Nothing is done before the guard watches: an end of input says that the harness is gone."""
+"""Wait until the guard watches; the end of input means that the harness is gone."""
 _PIPES_ASIDE = 'exec "$@" 8<&0 9>&1 </dev/null >&2'
 _PIPES_BACK = 'exec "$@" <&8 >&9 8<&- 9>&-'
-"""Otherwise bubblewrap's own processes hold the system's pipes open, and a closed pipe is not noticed."""
+"""Otherwise bubblewrap's own processes would keep the system's pipes open, and a closed pipe would go unnoticed."""
 _LOOK = """
 test -x "$0" && test -r "$1" && grep -e ^CapEff: -e ^NoNewPrivs: -e ^Seccomp: /proc/self/status && { read _ || :; }
 """
 _SEEN = [b"CapEff:", b"0" * 16, b"NoNewPrivs:", b"1", b"Seccomp:", b"2"]
-"""The facts that the trial must see from inside, so that a program that only prints success is not believed."""
+"""The values that the trial must report from inside, so that a program that just prints "success" is not believed."""
 _SEEN_BYTES = 4_096
 _FIRST_FREE = 10
 _NO_DUMP_BYTES = 1
-"""At 0 the kernel still starts the machine's program for core dumps, as root; 1 is "never"."""
+"""At 0 the kernel still starts the machine's program for core dumps, as root; 1 means "never"."""
 _FIRST_TO_GO = "{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null || :"
-"""Where the machine runs out of memory, it kills this process first; a value set by root cannot be lowered."""
+"""When the machine runs out of memory, the kernel kills this process first; a value set by root cannot be lowered."""
 _LATE = 64
-"""Processes by which the rlimit is above the cap; the cgroup is exact."""
+"""How many processes the rlimit allows above the cap; the cgroup is exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
-    """What starts the processes of one run in the sandbox; `facts` go to the run's record."""
+    """Starts the processes of one run in the sandbox; `facts` go to the run's record."""
 
     tools: Mapping[str, str]
     runtime: Runtime
@@ -68,7 +68,7 @@ class Sandbox:
     facts: Mapping[str, Any]
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:
-        """Start a command in /app. Raises OSError if the machine has no room for it."""
+        """Start a command in /app. Raises OSError if the machine lacks the resources."""
         return self._start(own_python(command), self.runtime.environment, stderr_fd)
 
     def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int) -> BoxedProcess:
@@ -88,7 +88,7 @@ class Sandbox:
                 *(self.tools["env"], "-i"),
                 self.tools["bwrap"],
             ]
-            # A session of its own inside: process 1 stays in the group that the guard kills, and out of reach.
+            # A new session inside: process 1 stays in the group that the guard kills, and the system cannot reach it.
             inside = [*self._limits(), self.tools["setsid"], "/bin/sh", "-c", _PIPES_BACK, "system", *command]
             chain += ["--args", str(words_fd), "--", *inside]
             passed = (filter_fd, info_writer, words_fd)
@@ -99,14 +99,14 @@ class Sandbox:
                 raise
 
     def _staged(self) -> dict[Path, Path]:
-        """The place where root mounts folders that user nobody cannot reach, such as an environment below /root."""
+        """The places where root mounts folders that user `nobody` cannot reach, such as an environment below /root."""
         if os.geteuid() != 0:
             return {}
         sources = dict.fromkeys(mount.source for mount in self.runtime.mounts if not open_to_others(mount.source))
         return {source: self.stage.places / str(number) for number, source in enumerate(sources)}
 
     def _entry(self, staged: Mapping[Path, Path]) -> list[str]:
-        """Join the cgroups and mount what is staged, in a mount namespace that ends with the sandbox."""
+        """Join the cgroups and mount the staged folders, in a mount namespace that ends with the sandbox."""
         joined = self.cgroups.joined if self.cgroups else []
         joins = [_AFTER_THE_GUARD, *(f"echo $$ > {shlex.quote(str(path))}" for path in joined), _FIRST_TO_GO]
         for source, place in staged.items():
@@ -120,21 +120,21 @@ class Sandbox:
         return [*private, "/bin/sh", "-c", script, "sandbox"]
 
     def _no_dump(self) -> list[str]:
-        """Set outside, since the filter forbids changes inside."""
+        """Disable core dumps; done outside, since the filter forbids the change inside."""
         return [self.tools["prlimit"], f"--core={_at_most_ours('core', _NO_DUMP_BYTES)}", "--"]
 
     def _drop(self) -> list[str]:
-        """Become nobody before bubblewrap: started by root, it would still read root's own files."""
+        """Switch to user `nobody` before bubblewrap: started by root, it could still read root's own files."""
         if os.geteuid() != 0:
             return [self.tools["setpriv"], "--no-new-privs"]
         who = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--no-new-privs"]
         return [self.tools["setpriv"], *who]
 
     def _limits(self) -> list[str]:
-        """Rlimits, set inside: there the count of processes is the sandbox's own, outside it is all of the user's.
+        """Rlimits, set inside: there they count the sandbox's processes, outside they would count all of the user's.
 
-        Where a cgroup holds the caps it acts first, since it reports that it did; and address space is not limited
-        there, of which some runtimes reserve a thousand times what they use.
+        A cgroup that holds the caps acts first, since it reports that it did. With one, address space is not limited:
+        some runtimes reserve a thousand times what they use.
         """
         caps, late = self.caps, 0 if self.cgroups is None else _LATE
         limits = {
@@ -153,7 +153,7 @@ class Sandbox:
         return [self.tools["prlimit"], *said, "--"]
 
     def try_out(self) -> bool:
-        """Start a shell that looks at itself and for the interpreter; return whether its memory could be watched.
+        """Start a shell that checks itself and the interpreter; return whether its memory could be watched.
 
         Raises SandboxError with reason and remedy.
         """
@@ -171,14 +171,14 @@ class Sandbox:
                 process.end()
             said = errors.read(65_536).decode("utf-8", "replace")
         if code == 1 and not said:
-            said = f"nobody can read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
+            said = f"user nobody cannot read {sys.executable} or {HOME / 'edu_rag'}: make them readable for others"
         if code != 0 or seen.split() != _SEEN:
             raise why_not(said)
         return is_watched
 
 
 def _seen_of(process: BoxedProcess) -> tuple[int, bytes, bool]:
-    """The trial's exit code, what it saw, and whether it could be seen itself while it waited."""
+    """The trial's exit code, its report, and whether it was visible from outside while it waited."""
     try:
         ready, _, _ = select.select([process.stdout], [], [], _TRIAL_S)
         seen = process.stdout.read(_SEEN_BYTES) if ready else b""
@@ -190,13 +190,13 @@ def _seen_of(process: BoxedProcess) -> tuple[int, bytes, bool]:
 
 
 def _at_most_ours(name: str, value: int) -> int:
-    """A limit, or our own hard one where that is lower: it cannot be raised."""
+    """A limit, or our own hard limit if that is lower: it cannot be raised."""
     hard = resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}"))[1]
     return value if hard == resource.RLIM_INFINITY else min(value, hard)
 
 
 def _above(stack: ExitStack, descriptor: int) -> int:
-    """The same file under a number that the shells of the chain do not use, until the stack is left."""
+    """A duplicate of the descriptor under a number that the chain's shells do not use, until the stack is closed."""
     try:
         moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE)
     finally:
@@ -206,7 +206,7 @@ def _above(stack: ExitStack, descriptor: int) -> int:
 
 
 def _readable(stack: ExitStack, name: str, data: bytes) -> int:
-    """A descriptor that a program reads these bytes from, until the stack is left."""
+    """A descriptor from which a program reads these bytes, until the stack is closed."""
     descriptor = _above(stack, os.memfd_create(name))
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -222,9 +222,9 @@ def open_sandbox(
     hidden: Iterable[Path] = (),
     search_path: str | None = None,
 ) -> Iterator[Sandbox]:
-    """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not show in it.
+    """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not be visible in it.
 
-    Raises SandboxError, with nothing of the submission run, where a protection is missing or `hidden` would show.
+    Raises SandboxError, without running any of the submission, if a protection is missing or `hidden` is visible.
     """
     tools, runtime = find_tools(search_path), runtime_of(environment)
     require_hidden(runtime, hidden, folder)

@@ -1,4 +1,4 @@
-"""The cap on the memory of a whole sandbox without a cgroup: a watcher polls, and ends a sandbox that is over it."""
+"""A memory cap for a whole sandbox without a cgroup: a watcher polls, and ends a sandbox that exceeds the cap."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from collections.abc import Callable
 from harness.sandbox.processes import Members, Taken
 
 LOOK_S = 0.05
-"""The longest pause between two looks. What a system takes between two is over the cap until the second."""
+"""The longest pause between two checks, in seconds. A burst between two checks exceeds the cap until the second."""
 _SHORTEST_S = 0.005
 _FILL_BYTES_S = 16 << 30
-"""No system takes memory faster: so soon after a look the cap may be reached, and is looked again."""
+"""No system allocates memory faster than this: it bounds how soon the cap can be reached, and so the next pause."""
 _SHARE = 3
-"""A count that takes long, for there is much to count, is paid by a pause of so many times what it took."""
+"""After a slow count of much memory, the watcher pauses this many times as long as the count took."""
 
 _DOUBLE_S = 0.2
 
 
 class MemoryWatch:
-    """A thread that looks from the start of a process to its end, also between questions.
+    """A thread that checks from the start of a process to its end, also between questions.
 
-    `members` finds the processes, or None while there are none yet. `was_reached` says that it has killed them all.
+    `members` finds the processes, or None while there are none yet. `was_reached` is true once it has killed them all.
     """
 
     def __init__(self, members: Callable[[], Members | None], cap_bytes: int) -> None:
@@ -39,11 +39,11 @@ class MemoryWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._stopped.set()
 
     def join(self) -> None:
-        """Wait until the last look is over, after which `members` may be closed."""
+        """Wait until the last check is over, after which `members` may be closed."""
         self._thread.join()
 
     def _watch(self) -> None:
@@ -54,14 +54,14 @@ class MemoryWatch:
                 pause_s = self._look(members)
 
     def _look(self, members: Members) -> float:
-        """End what is over the cap; return how soon to look again.
+        """End a sandbox that is over the cap; return the pause before the next check, in seconds.
 
         The quick sum is never too small. Only if it is over the cap, shared pages are counted once.
         """
         at_most = members.memory_at_most()
         if at_most <= self._cap_bytes:
             return min(LOOK_S, max(_SHORTEST_S, (self._cap_bytes - at_most) / _FILL_BYTES_S))
-        # What was shared at the last count is taken to be so still, for a while: what is new is looked at at once.
+        # Pages that were shared at the last count are assumed to be shared for a while; new ones are counted at once.
         if at_most - self._shared_bytes > self._cap_bytes or time.monotonic() > self._count_again_at:
             began = time.monotonic()
             taken = self._counted_standing(members)
@@ -70,7 +70,7 @@ class MemoryWatch:
         return _SHORTEST_S
 
     def _counted_standing(self, members: Members) -> Taken:
-        """What is taken, counted while all stand still: the counting takes longer than to take more, and to be done."""
+        """Count the memory in use while all processes are stopped: a system allocates faster than we count."""
         members.send(signal.SIGSTOP)
         try:
             taken = members.memory(self._stopped.is_set)
@@ -81,7 +81,7 @@ class MemoryWatch:
         return taken
 
     def _may_be_a_double(self, taken: Taken) -> bool:
-        """Whether it is over by a process that may be another's double, which soon becomes another program."""
+        """Whether the excess may be a process counted twice after a vfork, which will soon run another program."""
         if taken.n_bytes - taken.twin_bytes > self._cap_bytes:
             return False
         now = time.monotonic()
@@ -91,5 +91,5 @@ class MemoryWatch:
 
     def _end(self, members: Members) -> None:
         if not self._stopped.is_set():
-            self.was_reached = True  # first: who sees the end shall find the reason
+            self.was_reached = True  # set first, so that the reason is known once the end is noticed
             members.kill()

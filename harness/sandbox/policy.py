@@ -1,4 +1,4 @@
-"""The sandbox in bubblewrap's words."""
+"""The sandbox's policy as bubblewrap options."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MASKED = tuple(
         "diskstats",
     )
 )
-"""Files of the kernel about all of the machine; empty inside."""
+"""Kernel files about the whole machine; empty inside."""
 _MASKED_FOLDERS = ("/proc/pressure", "/proc/bus", "/proc/irq", "/proc/acpi", "/proc/scsi", "/proc/driver")
 _COVER_BYTES = 4_096
 
@@ -54,7 +54,7 @@ def words(
 ) -> list[str]:
     """All arguments of bubblewrap except descriptors and the command, in the order in which it applies them.
 
-    `staged` are sources that root has mounted elsewhere because nobody cannot reach them.
+    `staged` are sources that root has mounted elsewhere because user `nobody` cannot reach them.
     """
 
     def source(mount: Mount) -> str:
@@ -67,7 +67,7 @@ def words(
     said += ["--ro-bind", str(stage.etc), "/etc", "--ro-bind", str(stage.app), str(APP)]
     for place, target in runtime.links:
         said += ["--symlink", target, str(place)]
-    # Outer before inner: a covered folder may lie in a mounted one, and a mounted one in a covered one.
+    # Outer before inner: a covered folder may be inside a mounted one, and a mounted one inside a covered one.
     steps = [(mount.place, ["--ro-bind", source(mount), str(mount.place)]) for mount in runtime.mounts]
     steps += [(place, _sized(str(place), _COVER_BYTES, "0555")) for place in runtime.covered]
     for _, step in sorted(steps, key=lambda pair: len(pair[0].parts)):
@@ -76,7 +76,7 @@ def words(
         said += ["--remount-ro", str(place)]
     # Some settings belong to the sandbox's own namespaces, whose owner may write them: pid_max, hostname.
     said += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    # Process 1 has no rlimits and the user of all the others: who writes to its memory has a process without caps.
+    # Process 1 has no rlimits and runs as the same user: a system that wrote to its memory would escape the caps.
     for folder in ("/proc/1", *(path for path in _MASKED_FOLDERS if Path(path).is_dir())):
         said += [*_sized(folder, _COVER_BYTES, "0555"), "--remount-ro", folder]
     for path in _MASKED:
@@ -84,7 +84,7 @@ def words(
             said += ["--ro-bind", str(stage.empty), path]
     # Terminals are counted over the whole machine, and no system needs one.
     said += [*_sized("/dev/pts", _COVER_BYTES, "0555"), "--remount-ro", "/dev/pts"]
-    # What --dev makes is a tmpfs of half the memory that anybody may write to.
+    # --dev makes a writable tmpfs of half the machine's memory.
     said += ["--remount-ro", "/dev", *_sized("/dev/shm", caps.shm_bytes), "--remount-ro", "/", "--chdir", str(APP)]  # noqa: S108
     return said
 

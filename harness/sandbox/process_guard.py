@@ -21,7 +21,7 @@ while read -r what group; do
 done
 for group in $groups; do kill -s KILL -- "$group"; done
 """
-"""Reads to the end of its input, which is the end of the harness: nobody else holds the other side of the pipe."""
+"""Reads to the end of its input, which means that the harness is gone: only the harness holds the pipe's other end."""
 
 
 class Guard:
@@ -31,12 +31,12 @@ class Guard:
         self._shell = shell
 
     def watch(self, group: int) -> None:
-        """Have a process group killed with us. Raises OSError if the guard itself is gone."""
+        """Have a process group killed when the harness ends. Raises OSError if the guard itself is gone."""
         self._say(f"+ {group}\n")
 
     def forget(self, group: int) -> None:
-        """Watch a group no longer: before its leader is reaped, since its number may then be somebody else's."""
-        with contextlib.suppress(OSError):  # without a guard nobody watches
+        """Stop watching a group. Call it before reaping its leader, since the number may be reused after that."""
+        with contextlib.suppress(OSError):  # a guard that is gone watches nothing
             self._say(f"- {group}\n")
 
     def _say(self, line: str) -> None:

@@ -19,11 +19,11 @@ _ALIKE = 0.97
 _IN_MEMORY = ("tmp", "dev/shm")
 _MANY = 1_024
 _SOCKET_BYTES, _DESCRIPTOR_BYTES, _FILE_BYTES = 256 << 10, 32 << 10, 2 << 10
-"""At most what waits in a socket of the usual size, in a pipe's half, and what the kernel notes of a file in /tmp."""
+"""Upper bounds in bytes: data in a socket of the usual size or in half a pipe, and the kernel's data for a file."""
 
 
 class Taken(NamedTuple):
-    """Memory in bytes, of which `twin_bytes` may be counted twice: two processes, `twins`, tell nearly the same.
+    """Memory in bytes, of which `twin_bytes` may be counted twice: two processes, `twins`, report nearly the same.
 
     A process between vfork and its new program is a copy of its parent and reports its parent's memory.
     """
@@ -48,12 +48,12 @@ class Members:
         os.close(self._root)
 
     def numbers(self) -> list[str]:
-        """The processes by their numbers inside; none where the sandbox has ended."""
-        with self._turn:  # where a descriptor stands in its folder is one place for all threads
+        """The numbers of the processes inside; none if the sandbox has ended."""
+        with self._turn:  # all threads share the descriptor's position in its folder
             return [name for name in os.listdir(self._processes) if name.isdigit()]  # noqa: PTH208 - of a descriptor
 
     def kill(self) -> None:
-        """Kill each by itself: one that was killed forks no more, and dies as soon as it gets a turn."""
+        """Kill each process: a killed one does not fork again, and ends as soon as it is scheduled."""
         self.send(signal.SIGKILL)
 
     def send(self, what: signal.Signals) -> None:
@@ -67,7 +67,7 @@ class Members:
                     os.close(descriptor)
 
     def memory_at_most(self) -> int:
-        """Bytes of all memory; what processes share is counted for each, so that this may be too much, never less.
+        """An upper bound on all memory, in bytes: memory that processes share is counted for each of them.
 
         Pages of files are left out: the kernel takes them back when it needs them.
         """
@@ -75,10 +75,9 @@ class Members:
         return own + self._files_bytes() + self._kernel_bytes()
 
     def memory(self, given_up: Callable[[], bool] = lambda: False) -> Taken:
-        """All memory, with what processes share counted once; takes the longer, the more there is.
+        """All memory, with shared memory counted once; slower the more there is.
 
-        Shared memory may be a file in /tmp that is mapped: the larger one is counted. Once `given_up`, it is only
-        what was counted so far.
+        Shared memory may be a file in /tmp that is mapped: the larger figure counts. Once `given_up`, the sum so far.
         """
         own: dict[str, int] = {}
         parents: dict[str, str] = {}
@@ -86,21 +85,21 @@ class Members:
         for number in self.numbers():
             if given_up():
                 break
-            status = self._read(number, "status")  # before the rest: what has ended since tells no parent
+            status = self._read(number, "status")  # first: a process that has ended has no parent to read
             parents[number] = _parent(status)
             row, quick = self._figures(number, "smaps_rollup"), _figures(status)
             if row:
-                # Kernels before 5.9 tell one figure for all.
+                # Kernels before 5.9 report only the sum.
                 own[number] = row.get(b"Pss_Anon", row.get(b"Pss", 0)) + row.get(b"SwapPss", 0)
                 own[number] += quick.get(b"VmPTE", 0)
                 shared += row.get(b"Pss_Shmem", 0)
-            else:  # who forbids to be looked into is not taken to have nothing
+            else:  # a process that forbids access is counted by its quick sum, not as empty
                 own[number] = sum(quick.values())
         n_bytes = sum(own.values()) + max(shared, self._files_bytes()) + self._kernel_bytes()
         return Taken(n_bytes, *_twins(own, parents))
 
     def cpu_s(self) -> float:
-        """CPU seconds of all, with those of the dead that were waited for."""
+        """CPU seconds of all processes, with those of ended processes that were waited for."""
         # Process 1 waits for orphans. Inside, the policy hides it.
         shown = [_read(f"/proc/{self._first}/stat"), *(self._read(n, "stat") for n in self.numbers() if n != "1")]
         return sum(map(_ticks, shown)) / os.sysconf("SC_CLK_TCK")
@@ -110,9 +109,7 @@ class Members:
         return sum(_used(self._root, place).n_bytes for place in _IN_MEMORY)
 
     def _kernel_bytes(self) -> int:
-        """What the kernel may hold for them at most: in local sockets, also those that are being passed on, in pipes,
-        and for files without content.
-        """
+        """Upper bound on kernel memory of the processes: local sockets (also those in transit), pipes, empty files."""
         try:
             n_sockets = Path(f"/proc/{self._first}/net/unix").read_bytes().count(b"\n")
         except OSError:  # it has ended
@@ -122,7 +119,7 @@ class Members:
         return n_sockets * _SOCKET_BYTES + n_descriptors * _DESCRIPTOR_BYTES + n_files * _FILE_BYTES
 
     def _n_descriptors(self, number: str) -> int:
-        """How many a process has; one that forbids to be looked into has many."""
+        """How many descriptors a process has; a high number for one that forbids access to them."""
         try:
             folder = os.open(f"{number}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._processes)
         except PermissionError:
@@ -144,7 +141,7 @@ class Members:
 
 
 def _read(path: str, folder: int | None = None) -> bytes:
-    """A file about a process; nothing where it has ended."""
+    """A file about a process; empty if it has ended."""
     try:
         descriptor = os.open(path, os.O_RDONLY, dir_fd=folder)
     except OSError:
@@ -175,7 +172,7 @@ def _parent(status: bytes) -> str:
 
 
 def _twins(own: Mapping[str, int], parents: Mapping[str, str]) -> tuple[int, tuple[str, ...]]:
-    """The size and the numbers of the largest process that is of about its parent's size, and of its parent."""
+    """The largest process that is about its parent's size: its size, and the numbers of both."""
     for number in sorted(own, key=lambda number: (own[number], number), reverse=True):
         of_parent = own.get(parents[number], 0)
         if min(own[number], of_parent) >= max(own[number], of_parent) * _ALIKE:
@@ -189,7 +186,7 @@ class _Used(NamedTuple):
 
 
 def _used(root: int, place: str) -> _Used:
-    """What a file system holds."""
+    """How much a file system holds."""
     try:
         descriptor = os.open(place, os.O_PATH | os.O_DIRECTORY, dir_fd=root)
     except OSError:

@@ -19,7 +19,7 @@ WITH_GOLD = "edu_rag/mini"
 APP = Path("/app")
 _OF_PYTHON = ("bin", "lib", "lib32", "lib64", "libexec", "include", "share", "ssl", "pyvenv.cfg")
 _OF_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec", "share", "include")
-"""Not /usr/src, where images keep what they work on."""
+"""Not /usr/src, where some images keep their working files."""
 _TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PLACES = ("EDU_RAG_CACHE", "TMPDIR", "PATH", "HOME", "PYTHONPATH", "EDU_RAG_MODELS", "HF_HOME")
 """Variables that name a place outside the sandbox; inside, the place is another or does not exist."""
@@ -33,7 +33,7 @@ class Mount(NamedTuple):
 
 
 class Runtime(NamedTuple):
-    """`mounts` in the order of mounting, `links` inside as (place, target), `covered` folders that show as empty."""
+    """`mounts` in the order of mounting, `links` inside as (place, target), `covered` folders that appear empty."""
 
     mounts: tuple[Mount, ...]
     links: tuple[tuple[Path, str], ...]
@@ -46,14 +46,14 @@ def _within(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def _both(path: Path) -> Iterator[Mount]:
-    """A folder or file at the place where it is said to be, and where it really is: links lead to either."""
+    """A folder or file at the path given and at its real path: links lead to either."""
     real = path.resolve()
     if real.exists():
         yield from dict.fromkeys((Mount(real, path), Mount(real, real)))
 
 
 def _top() -> tuple[list[Mount], list[tuple[Path, str]]]:
-    """The parts of /usr with their links in /; where a machine has folders there instead, those."""
+    """The parts of /usr with their links in /; on machines that have folders there instead, those."""
     mounts, links = [], []
     for folder in (Path("/usr"), Path("/usr/local")):
         mounts += [Mount(path, path) for path in (folder / name for name in _OF_USR) if path.is_dir()]
@@ -73,7 +73,7 @@ def _prefixes() -> Iterator[Mount]:
 
 
 def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, list[Path]]]:
-    """The variable that names a folder of models, the folder, and what of it is shown.
+    """The variable that names a folder of models, the folder, and the parts of it that are mounted.
 
     Only models of the Hub's cache: datasets, perhaps this one with its gold, and the user's token are next to them.
     """
@@ -89,9 +89,9 @@ def _model_folders(environment: Mapping[str, str]) -> Iterator[tuple[str, Path, 
 
 
 def _ours(mounted: Collection[Path]) -> tuple[list[Mount], list[Path]]:
-    """Our packages that systems may import, and what of ours would show but must not.
+    """Our packages that systems may import, and our other files that must be covered.
 
-    A checkout inside of something that is mounted (an image that works in /usr/src) is covered as a whole first.
+    A checkout inside a mounted folder (an image that works in /usr/src) is covered as a whole first.
     """
     # Our own first: an editable install may find the package by a hook, so that sys.path does not name its folder.
     places = (HOME, *(Path(entry or ".").resolve() for entry in sys.path))
@@ -105,7 +105,7 @@ def _ours(mounted: Collection[Path]) -> tuple[list[Mount], list[Path]]:
 
 
 def _at_all_places(covered: Iterable[Path], mounts: Collection[Mount]) -> Iterator[Path]:
-    """What is covered, wherever it shows: a folder that is reached by a link is mounted under that name too."""
+    """The covered folders under all their names: a folder that is reached by a link is mounted there too."""
     for folder in covered:
         yield folder
         for mount in mounts:
@@ -119,7 +119,7 @@ def _path_inside() -> str:
 
 
 def runtime_of(environment: Mapping[str, str]) -> Runtime:
-    """What is mounted for a system that is given `environment`, and the environment that it gets inside."""
+    """The mounts for a system that gets `environment`, and the environment inside."""
     mounts, links = _top()
     for mount in _prefixes():
         if not _within(mount.place, [m.place for m in mounts]):
@@ -139,22 +139,22 @@ def runtime_of(environment: Mapping[str, str]) -> Runtime:
 
 
 def _shows(runtime: Runtime, place: Path) -> bool:
-    """Whether a place inside is not covered. The innermost counts: in a covered checkout two packages are mounted."""
+    """Whether a place inside is visible. The innermost folder decides: packages are mounted in a covered checkout."""
     steps = [(len(mount.place.parts), 0) for mount in runtime.mounts if _within(place, [mount.place])]
     steps += [(len(cover.parts), 1) for cover in runtime.covered if _within(place, [cover])]
     return bool(steps) and max(steps)[1] == 0
 
 
 def require_hidden(runtime: Runtime, hidden: Iterable[Path], submission: Path | None = None) -> None:
-    """Raise SandboxError if a folder that holds answers would show inside, or in the copy of a submission."""
+    """Raise SandboxError if a folder that holds answers would be visible inside, or in the copy of a submission."""
     for folder in hidden:
         real = folder.resolve()
         if submission is not None and _within(real, [submission.resolve()]):
-            raise SandboxError(folder, "lies inside of the submission, which gets a copy of it", "move it elsewhere")
+            raise SandboxError(folder, "is inside the submission, which gets a copy of it", "move it elsewhere")
         for mount in runtime.mounts:
             if _within(real, [mount.source]) and _shows(runtime, mount.place / real.relative_to(mount.source)):
-                what = f"lies inside of {mount.source}, which a system in the sandbox can read"
-                raise SandboxError(folder, what, "move it elsewhere, such as beside the submission")
+                what = f"is inside {mount.source}, which a system in the sandbox can read"
+                raise SandboxError(folder, what, "move it elsewhere, such as next to the submission")
             if _within(mount.source, [real]):
                 what = f"holds {mount.source}, which a system in the sandbox can read"
-                raise SandboxError(folder, what, "move it to a folder of its own")
+                raise SandboxError(folder, what, "move it to a separate folder")

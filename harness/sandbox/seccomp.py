@@ -24,7 +24,7 @@ DENIED = (
     "clock_adjtime64", "adjtimex", "stime", "iopl", "ioperm", "sethostname", "setdomainname", "mknod", "mknodat",
     "move_pages", "migrate_pages", "mbind", "set_mempolicy", "ioprio_set",
 )  # fmt: skip
-"""Answered with EPERM. A name that this machine does not know is not a call of its."""
+"""Answered with EPERM. A name that this machine does not know is ignored."""
 DENIED_NUMBERS = (
     425, 426, 427,  # io_uring
     428, 429, 430, 431, 432, 433, 442,  # open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr
@@ -32,7 +32,7 @@ DENIED_NUMBERS = (
     440, 443, 448, 450,  # process_madvise, quotactl_fd, process_mrelease, set_mempolicy_home_node
     451,  # cachestat: which files of the machine were read lately
 )  # fmt: skip
-"""Answered with EPERM. From 424 on a call has one number on all machines, and libraries may be older than the call."""
+"""Answered with EPERM. From 424 on a call has the same number on all machines; libraries may be older than the call."""
 ABSENT = (
     "inotify_init",
     "inotify_init1",  # watches files that others use, and takes from a quota of the whole user
@@ -43,9 +43,9 @@ ABSENT = (
     "io_cancel",
     "io_destroy",  # from one of the machine
 )
-"""Answered with ENOSYS, on which libraries turn to something else, such as looking again."""
+"""Answered with ENOSYS, so that libraries fall back to something else, such as polling."""
 WITHOUT_EFFECT = ("sync", "syncfs")
-"""Answered as if done: they would write out the disks of the whole machine, as often as somebody likes."""
+"""Answered as if done: they would flush the disks of the whole machine, as often as the system likes."""
 _CLONE3 = 435
 """Its flags are in memory, which a filter cannot read. It answers ENOSYS, and libraries fall back to clone."""
 _FIRST_NEW, _LAST_NEW = 452, 600
@@ -56,24 +56,24 @@ UNCOUNTED = ("memfd_create", "memfd_secret", "shmget", "msgget", "semget")
 _NAMESPACES = (0x00000080, 0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
 """CLONE_NEW: time, mount, cgroup, uts, ipc, user, pid, net."""
 _TERMINAL = (0x5412, 0x541C, 0x5423)
-"""TIOCSTI, TIOCLINUX (typing into a terminal that is ours), TIOCSETD (loads modules of the kernel)."""
+"""TIOCSTI and TIOCLINUX type into our terminal; TIOCSETD loads kernel modules."""
 _WATCHING = (1024, 1026)
-"""F_SETLEASE and F_NOTIFY: they would hold up, or tell of, programs outside that use the same files."""
+"""F_SETLEASE and F_NOTIFY: they would delay, or reveal, programs outside that use the same files."""
 _FAMILIES = (1, 2, 10)
-"""AF_UNIX, AF_INET, AF_INET6: they reach no further than the sandbox's own loopback."""
+"""AF_UNIX, AF_INET, AF_INET6: they reach only the sandbox's own loopback."""
 _UDP = 17
-"""Of the protocols that have sockets without rights, the last that a system needs; TCP is 6."""
+"""The last protocol that a system needs among those whose sockets need no rights; TCP is 6."""
 _DATAGRAM_CONGESTION = 6
 """SOCK_DCCP. It, and protocols such as SCTP, are modules that the kernel loads on anybody's request."""
 _LARGE_PAGES = 41
 """prctl: PR_SET_THP_DISABLE."""
 _CORE = 4
-"""RLIMIT_CORE, which is 1 so that no dump is made; 0 would let the machine's own program for dumps be started."""
+"""RLIMIT_CORE, which is 1 so that no dump is made; 0 would allow the machine's own dump program to start."""
 _DROPS_PAGES = 4
-"""POSIX_FADV_DONTNEED: of files that others are about to read again."""
+"""POSIX_FADV_DONTNEED: it would drop cached files that other programs are about to read again."""
 _INTERNET = (2, 10)
 _SOCKET_LEVEL, _BUFFER_SIZES = 1, (7, 8)
-"""SO_SNDBUF and SO_RCVBUF: where nobody counts what sockets hold, their number must bound it."""
+"""SO_SNDBUF and SO_RCVBUF: without a cgroup that counts socket buffers, the number of sockets must bound them."""
 _SET_PIPE_SIZE = 1031
 _LOW = 0xFFFF_FFFF
 
@@ -94,19 +94,19 @@ def _by_argument() -> Iterator[_Rule]:
     for call in ("socket", "socketpair"):
         for family in sorted(set(range(max(_FAMILIES))) - set(_FAMILIES)):
             yield _Rule(call, conditions=((0, "EQ", family, 0),))
-        # Above in all 64 bits: the kernel reads the low half only, and a set high bit would else pass for no match.
+        # Compared in all 64 bits: the kernel reads the low half only, and a set high bit would avoid the match.
         yield _Rule(call, conditions=((0, "GT", max(_FAMILIES), 0),))
         yield _Rule(call, conditions=((1, "MASKED_EQ", 0xF, _DATAGRAM_CONGESTION),))
         yield _Rule(call, conditions=((2, "GT", _UDP, 0),))
-    # Answered as if done: whoever wants no dump gets none.
+    # Answered as if done: a system that asks for no dump gets none anyway.
     yield _Rule("setrlimit", 0, ((0, "MASKED_EQ", _LOW, _CORE),))
     yield _Rule("prlimit64", 0, ((1, "MASKED_EQ", _LOW, _CORE), (2, "NE", 0, 0)))
-    yield _Rule("personality", conditions=((0, "NE", _LOW, 0),))  # may be asked, never set
+    yield _Rule("personality", conditions=((0, "NE", _LOW, 0),))  # may be read, never set
     yield _Rule("fadvise64", 0, ((3, "MASKED_EQ", _LOW, _DROPS_PAGES),))
 
 
 def _uncounted() -> Iterator[_Rule]:
-    """Where no cgroup counts all memory: what belongs to no process is denied, or small."""
+    """Rules for machines where no cgroup counts all memory: memory that belongs to no process is denied, or small."""
     for name in UNCOUNTED:
         yield _Rule(name)
     yield _Rule("prctl", conditions=((0, "MASKED_EQ", _LOW, _LARGE_PAGES),))  # stay off: see harness.sandbox.boxed
@@ -148,14 +148,16 @@ def _library() -> Any:
     except ImportError:
         remedy = "pip install pyseccomp, or give --unsafe-no-sandbox for a system that you trust"
         raise SandboxError("sandbox", "the Python package pyseccomp is not installed", remedy) from None
-    except (RuntimeError, OSError):  # what it raises where the library that it binds is absent
+    except (RuntimeError, OSError):  # pyseccomp raises these if libseccomp is missing
         remedy = "apt-get install libseccomp2, or give --unsafe-no-sandbox for a system that you trust"
         raise SandboxError("sandbox", "the library libseccomp.so.2 is not installed", remedy) from None
 
 
 def program(*, counted: bool, counts_sockets: bool) -> bytes:
-    """The filter as BPF; `counted` says that a cgroup counts all memory, `counts_sockets` that it counts what TCP and
-    UDP hold back, too: else there are no such sockets. Raises SandboxError without libseccomp.
+    """The filter as BPF. Raises SandboxError without libseccomp.
+
+    `counted`: a cgroup counts all memory. `counts_sockets`: it counts the buffers of TCP and UDP too; otherwise such
+    sockets are denied.
 
     Calls of another architecture (x32 and i386 on x86-64) kill the process: their numbers mean other calls.
     """

@@ -1,4 +1,4 @@
-"""A folder for one run: a copy of the submission that anybody may read, a small /etc, and places to mount at."""
+"""A folder for one run: a copy of the submission that every user may read, a small /etc, and mount points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.sandbox.runtime import APP, Mount
 NOBODY = 65_534
 _PREFIX = "edu-rag-sandbox-"
 _MAX_BYTES = 8 << 30
-"""Of a submission's own files: a file of holes is small in its folder, and as large in the copy as it says."""
+"""The limit for a submission's own files. A sparse file is small in its folder, but full size in the copy."""
 _CHUNK = 1 << 20
 _LEFT_OUT = frozenset({"predictions", "__pycache__"})
 _ETC = {
@@ -44,7 +44,7 @@ class StagedFolder(NamedTuple):
 
 @contextmanager
 def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[StagedFolder]:
-    """Make the folder of a run for a submission; it is removed at the end."""
+    """Make the folder of a run for a submission; it is removed on exit."""
     root = _reachable_place()
     _sweep(root)
     with _own_folder(root) as folder:
@@ -61,13 +61,13 @@ def stage_of(submission: Path, mounts: Iterable[Mount]) -> Iterator[StagedFolder
 
 @contextmanager
 def _own_folder(root: Path) -> Iterator[Path]:
-    """A folder that is locked as long as we live, and gets the name that others look for once it is."""
+    """A folder that is locked while we live; it gets its searchable name only once it is locked."""
     made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=root))
     folder = root / made.name.removeprefix(".")
     lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        made.chmod(0o711 if os.geteuid() == 0 else 0o700)  # nobody must pass, but need not list
+        made.chmod(0o711 if os.geteuid() == 0 else 0o700)  # user `nobody` must enter it, but need not list it
         made.rename(folder)
         yield folder
     finally:
@@ -77,7 +77,7 @@ def _own_folder(root: Path) -> Iterator[Path]:
 
 
 def _sweep(root: Path) -> None:
-    """Remove folders of ours that runs left which were killed: a run that lives holds its own locked.
+    """Remove folders left by killed runs: a live run holds a lock on its own.
 
     A lock also works for a run in another container that shares this place, where process ids mean nothing.
     """
@@ -94,26 +94,26 @@ def _reachable_place() -> Path:
     places = [Path(tempfile.gettempdir()).absolute(), Path("/tmp"), Path("/var/tmp")]  # noqa: S108 - mkdtemp makes its own
     found = next((p for p in places if p.is_dir() and (os.geteuid() != 0 or open_to_others(p))), None)
     if found is None:
-        raise SandboxError(places[0], "nobody can pass into it", "set TMPDIR to a folder that others may enter")
+        raise SandboxError(places[0], "other users cannot enter it", "set TMPDIR to a folder that others may enter")
     return found
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether a user without any rights can enter a folder, or read a file, by its whole way."""
+    """Whether a user without any rights can reach and enter a folder, or reach and read a file."""
     real = path.resolve()
     wanted = 0o001 if real.is_dir() else 0o004
     return bool(real.stat().st_mode & wanted) and all(parent.stat().st_mode & 0o001 for parent in real.parents)
 
 
 def _make_places(app: Path, mounts: Iterable[Mount]) -> None:
-    """Folders in the copy for what is mounted below it: an image may keep its environment in /app."""
+    """Make mount points in the copy for mounts below it: an image may keep its environment in /app."""
     for mount in mounts:
         if APP in mount.place.parents:
             (app / mount.place.relative_to(APP)).mkdir(parents=True, exist_ok=True)
 
 
 def _copy_plain(source: Path, target: Path) -> None:
-    """Copy the plain files of a submission, without predictions and hidden names; links are left out and counted."""
+    """Copy the plain files of a submission without predictions and hidden names; links are skipped and counted."""
     n_left, room = 0, _MAX_BYTES
     for parent, folders, files in os.walk(source):
         here = target / Path(parent).relative_to(source)
@@ -134,15 +134,17 @@ def _copy_plain(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path, room: int) -> int | None:
-    """Copy a plain file, readable to all; return its bytes, None if it is none. A pipe is not waited for, a link
-    not followed. Raises SandboxError if it is larger than the room, or cannot be read.
+    """Copy a plain file, readable to all; return its bytes, or None if it is not a plain file.
+
+    Pipes do not block, and links are not followed. Raises SandboxError if the file is larger than the room, or
+    cannot be read.
     """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if source.is_symlink() or not source.is_file():
             return None
-        raise SandboxError(source, f"cannot be read: {error.strerror}", "mend its permissions") from None
+        raise SandboxError(source, f"cannot be read: {error.strerror}", "fix its permissions") from None
     with os.fdopen(descriptor, "rb", buffering=0) as stream:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):

@@ -13,44 +13,44 @@ from typing import IO, Any, Protocol
 
 
 class Process(Protocol):
-    """A running system: its pipes are ours to read and to write, unbuffered."""
+    """A running system; we read and write its pipes, unbuffered."""
 
     @property
     def stdin(self) -> IO[bytes]:
-        """What the system reads."""
+        """The pipe that the system reads."""
 
     @property
     def stdout(self) -> IO[bytes]:
-        """What the system writes."""
+        """The pipe that the system writes."""
 
     def wait(self, timeout: float) -> int:
-        """The exit code, below zero for a signal. Raises subprocess.TimeoutExpired."""
+        """Wait for its end and return the exit code, below zero for a signal. Raises subprocess.TimeoutExpired."""
 
     def end(self) -> None:
         """Kill it with everything that it started, and reap it."""
 
     def cpu_s(self) -> float | None:
-        """CPU seconds that it and all that it started have taken; None if nobody counts."""
+        """CPU seconds of the process and everything it started; None if they are not counted."""
 
     def caps_hit(self) -> str:
-        """The caps that it has reached since it was started, in words; '' where none is known."""
+        """The caps that it has reached since its start, in words; '' if none is known."""
 
     def memory_cap(self) -> str:
-        """What to say of it when it takes or asks for more memory than it may have; '' where there is no cap."""
+        """The text for a process that takes or requests more memory than its cap; '' without a cap."""
 
     def is_out_of_memory(self) -> bool:
         """Whether any of its processes was killed at the memory cap."""
 
 
 class Launcher(Protocol):
-    """What starts the processes of one run. `facts` are what the run's record says of its caps."""
+    """Starts the processes of one run. `facts` go to the run's record: which caps are in force."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
         """Which protections and caps are in force, ready for JSON."""
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:
-        """Start a command. Raises OSError or ValueError where it cannot be."""
+        """Start a command. Raises OSError or ValueError if it cannot be started."""
 
 
 class PlainProcess:
@@ -77,36 +77,36 @@ class PlainProcess:
         return self._child.wait(timeout)
 
     def end(self) -> None:
-        """As in Process; what has left the process group stays."""
-        # The leader may be gone and its children still there: the group is killed in any case.
+        """As in Process; a process that has left the group is not ended."""
+        # The leader may have ended before its children: the group is killed in any case.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
 
     def cpu_s(self) -> float | None:
-        """Nobody counts."""
+        """None: CPU time is not counted."""
         return None
 
     def caps_hit(self) -> str:
-        """There are none."""
+        """'': there are no caps."""
         return ""
 
     def memory_cap(self) -> str:
-        """There is none."""
+        """'': there is no cap."""
         return ""
 
     def is_out_of_memory(self) -> bool:
-        """Nobody looks."""
+        """False: memory is not watched."""
         return False
 
 
 def own_python(command: Sequence[str]) -> list[str]:
-    """A command whose first word `python` is the interpreter that the harness runs in."""
+    """The command, with a first word `python` replaced by the interpreter that the harness runs in."""
     return [sys.executable if i == 0 and word in ("python", "python3") else word for i, word in enumerate(command)]
 
 
 class PlainLauncher:
-    """Starts a command in a folder with all of this user's rights: for systems that one trusts."""
+    """Starts a command in a folder with all of this user's rights: only for systems that you trust."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder = folder

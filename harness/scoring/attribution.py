@@ -19,17 +19,19 @@ REMEDIES: Mapping[str, str] = {
     "not_retrieved": "a passage that holds evidence (they are listed under `not cited`)",
     "not_used": "reading: the evidence was among the passages, and another answer was given",
 }
-"""What would have gained the point, by cause."""
+"""Changes that would have gained the point, by cause."""
 
 BROKEN_FLAGS = frozenset({"context_bound", "duplicate_choices"})
-"""Flags of questions that nobody can answer from their words alone: something they speak of is missing, or two choices
-are the same text. `truncated` questions are answerable nearly always, `meta_choice` and `duplicate_question` always."""
+"""Flags of questions that cannot be answered from their words alone: something they refer to is missing, or two
+choices are the same text. `truncated` questions are answerable nearly always, `meta_choice` and
+`duplicate_question` always.
+"""
 
 
 def attribute(question: Question, prediction: Prediction | None, verdict: Verdict, support: Support) -> str | None:
     """The cause of a question's lost point, one of CAUSES; None if it is correct.
 
-    A function of this question alone: what the system did elsewhere does not change it.
+    A function of this question alone: the system's other answers do not change it.
     """
     if verdict.outcome == "correct":
         return None
@@ -49,7 +51,7 @@ def _cause_in_pages(question_id: str, prediction: Prediction | None, verdict: Ve
     if not evidence:
         return "no_evidence"
     if verdict.outcome == "abstained" and not passages:
-        # Who abstains has nothing to cite: what it was given counts, and that holds evidence.
+        # An abstaining system has nothing to cite: the pages it was given count, and they hold evidence.
         return "over_abstained"
     if not holds_evidence(passages, evidence):
         return "not_retrieved"

@@ -1,4 +1,4 @@
-"""What a system's stated confidence is worth: risk-coverage, calibration, and the best score by abstaining."""
+"""The value of a system's stated confidence: risk-coverage, calibration, and the best score by abstaining."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def _best_threshold(steps: Sequence[CoverageStep], rest: int, n_questions: int) 
 def confidence_of(verdicts: Sequence[Verdict], predictions: Mapping[str, Prediction]) -> dict[str, Any]:
     """Risk-coverage curve, AURC, E-AURC, ECE, Brier score and the best score by abstaining; {} where none is stated.
 
-    Defined over the attempted questions (correct or incorrect) for which the system stated a confidence. What it says
-    of others is not used; `n` and `n_attempted` tell how many are covered.
+    Defined over the attempted questions (correct or incorrect) for which the system stated a confidence; confidence in
+    other questions is not used. `n` and `n_attempted` show how many are covered.
     """
     attempted = [verdict for verdict in verdicts if verdict.outcome in ("correct", "incorrect")]
     stated: list[tuple[float, bool]] = []

@@ -1,4 +1,4 @@
-"""What answering cost: seconds, tokens, money and energy, each marked as measured by the harness or declared."""
+"""The cost of answering: seconds, tokens, money and energy, each marked as measured by the harness or declared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from edu_rag.scorecard.card import Prediction
 
 DECLARED = ("input_tokens", "output_tokens", "cost_usd", "energy_j")
-"""What only the system itself can know."""
+"""Costs that only the system itself can know."""
 _SHOWN = {
     "input_tokens": ("input tokens", ",.0f"),
     "output_tokens": ("output tokens", ",.0f"),
@@ -28,8 +28,8 @@ def cost_of(predictions: Iterable[Prediction], *, measured: bool) -> dict[str, A
 
     `latency_s`: median, 95th percentile and mean in seconds; `input_tokens`, `output_tokens`, `cost_usd` (US dollars)
     and `energy_j` (joules): total, and mean over the n. Latency is `measured` where the harness made these very
-    predictions (`rerun_log` says who vouches for that); it leaves out the first answer of each process, which
-    includes the process's start. All else is `declared`.
+    predictions (see `rerun_log`); it leaves out the first answer of each process, which includes the process's start.
+    Everything else is `declared`.
     """
     known = list(predictions)
     cost: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Retrieval metrics: what a system cites, in the order in which it cites it, against the dataset's evidence."""
+"""Retrieval metrics: a system's citations, in their order, against the dataset's evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TREC_NAMES: Mapping[str, str] = {
     "map_cut": "MAP",
     "ndcg_cut": "NDCG",
 }
-"""trec_eval's measures with a cut-off, and what our scorecards call them."""
+"""trec_eval's measures with a cut-off, and their names on our scorecards."""
 DECIMALS = 10
 """Decimals of a mean that a scorecard keeps: the order of additions may change later ones."""
 _Z = NormalDist().inv_cdf(0.975)
@@ -50,7 +50,7 @@ def places_of(evidence: Spans) -> dict[str, list[tuple[int, int]]]:
 
 
 class Match(NamedTuple):
-    """What of a question's evidence was found: how many places there are, and the ranks, from 1, that are one."""
+    """Matches of a question's evidence: how many places hold it, and the ranks, from 1, that match one."""
 
     n_places: int
     ranks: tuple[int, ...]
@@ -148,7 +148,7 @@ def _mean_in(values: Numbers, numbers: Numbers) -> tuple[float, float, float]:
 def retrieval_of(
     predictions: Mapping[str, Prediction], verdicts: Sequence[Verdict], support: Support, lessons: Sequence[int] = ()
 ) -> dict[str, Any]:
-    """What a system cited, how far evidence was among it, and how many right answers are grounded in it, or lucky.
+    """Figures of a system's citations: how much of the evidence is among them, and grounded and lucky right answers.
 
     `lessons` numbers the lesson of each verdict's question (-1: none), for the intervals. Empty for a system that cites
     nothing. Metrics are means over all questions with evidence; one that was not answered, or cites nothing, counts 0.

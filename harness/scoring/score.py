@@ -37,7 +37,7 @@ R = TypeVar("R")
 
 
 class Scored(NamedTuple):
-    """A scorecard with the verdicts and predictions behind it, and what was believed of what is next to them."""
+    """A scorecard with the verdicts and predictions behind it, and the trust in the files next to them."""
 
     card: ScoreCard
     verdicts: Sequence[Verdict]
@@ -56,7 +56,7 @@ def now_utc(environment: Mapping[str, str] = os.environ) -> datetime:
 
 
 class Origin(NamedTuple):
-    """Where predictions come from.
+    """The origin of predictions.
 
     The hash of their file, the dataset they were made on where that is another version, which files next to them are
     trusted, the result of the probes there, the hash of the system's files, and the questions declared as overlap.
@@ -81,8 +81,8 @@ def score(
 ) -> Scored:
     """Score predictions on an exam. Every rate is over all questions of the exam, answered or not.
 
-    Where they were made on another version of the dataset, what hangs on its pages is left out. Raises UnjudgedError
-    where no judge of `grading` can grade a free-text answer.
+    If they were made on another version of the dataset, figures that depend on its pages are left out. Raises
+    UnjudgedError if no judge of `grading` can grade a free-text answer.
     """
     grading, origin = grading or Grading(), origin or Origin()
     exam = without_pages(exam) if origin.made_on else exam
@@ -133,7 +133,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            # What was made here is old already: else the next collection would walk all of it after all.
+            # The objects made here count as old: otherwise the next collection would walk all of them.
             gc.freeze()
             gc.unfreeze()
             gc.enable()
@@ -166,8 +166,8 @@ def score_on(
 ) -> Scored:
     """Read, check and score a predictions file on an open exam. Raises EduRagError for the first fault in it.
 
-    `vouched` says what else is believed than the predictions: `NOBODY` for a stranger's files. `overlap`: the questions
-    that the submission declares, where they have been read.
+    `vouched` says which files are trusted besides the predictions: `NOBODY` for a stranger's. `overlap`: the questions
+    that the submission declares, if they have been read.
     """
     predictions = read_predictions(target.path, exam.known)
     origin = _origin_of(target, exam, vouched, declared_by(target) if overlap is None else overlap)
@@ -190,7 +190,7 @@ def score_within(
     vouched: Vouched,
     grading: Grading | None = None,
 ) -> R:
-    """`of` what scoring a stranger's predictions yields, worked out in a child with the budget of `edu_rag.budget`.
+    """Score untrusted predictions in a child with the budget of `edu_rag.budget`; return `of` the result.
 
     An exam that is for these predictions alone is given as a function that opens it, for the child to call. Only what
     `of` returns travels back, so it should be small: the predictions of a full file take longer to send than to read.
@@ -206,7 +206,7 @@ def score_within(
 
 
 class _Scoring(Generic[R]):
-    """The job of `score_within`, which can be pickled where what it is made of can."""
+    """The job of `score_within`; it can be pickled if its fields can."""
 
     def __init__(
         self,
@@ -228,12 +228,12 @@ class _Scoring(Generic[R]):
         return self._exam
 
     def prepare(self) -> None:
-        """Read what is ours, which the budget does not cover."""
+        """Read our own files, which the budget does not cover."""
         with uncollected():
             self.exam()
 
     def work(self) -> R:
-        """Score, and keep of it what was asked for."""
+        """Score, and keep the requested part of the result."""
         with uncollected():
             return self._of(
                 score_on(
@@ -275,7 +275,7 @@ def card_of(scored: Scored) -> ScoreCard:
 
 
 def card_and_trust(scored: Scored) -> tuple[ScoreCard, Trust]:
-    """For `score_within`: the scorecard and what was believed of what is next to the predictions."""
+    """For `score_within`: the scorecard and the trust in the files next to the predictions."""
     return scored.card, scored.trust
 
 

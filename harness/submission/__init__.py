@@ -1,1 +1,1 @@
-"""A submission's folder: its settings, its files, its predictions, and what is wrong with any of them."""
+"""A submission's folder: its settings, its files, its predictions, and the faults of any of them."""

@@ -1,4 +1,4 @@
-"""The questions that a team declares its system may have seen: overlap.txt, and what it does to a result."""
+"""The questions that a team declares its system may have seen (overlap.txt), and their effect on a result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _declared_in(path: Path) -> frozenset[str]:
 
 
 def _lines(path: Path) -> list[str]:
-    with path.open("rb") as stream:  # the size that stat tells may be another one when it is read
+    with path.open("rb") as stream:  # the size that stat reports may change before it is read
         raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         raise SubmissionError(path, f"is over {MAX_BYTES:,} bytes", "name ids only, one a line")
@@ -73,7 +73,7 @@ def marks(declared: frozenset[str], question_ids: Sequence[str]) -> str:
 
 
 def overlap_lines(card: ScoreCard) -> Iterator[str]:
-    """What a result says of declared overlap, and the score with and without it, for a terminal."""
+    """A result's declared overlap, and the score with and without it, for a terminal."""
     if card.overlap:
         yield from _split_lines(card)
     elif card.system.tqa_overlap.strip():

@@ -23,7 +23,7 @@ _BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEntry:
-    """One name of a tree. `name` is relative with '/', bytes that are no UTF-8 as surrogates; `size` in bytes."""
+    """One name of a tree. `name` is relative with '/', with bytes that are not UTF-8 as surrogates; `size` in bytes."""
 
     name: str
     kind: Kind
@@ -42,7 +42,7 @@ class TreeEntry:
 
 
 class Fault(NamedTuple):
-    """What is wrong with one name. Faults of one `kind` are counted together where they are many."""
+    """A fault of one name. Many faults of the same `kind` are counted together."""
 
     kind: str
     name: str
@@ -62,7 +62,7 @@ def place(root: Path, name: str) -> bytes:
 
 def _escaped(char: str) -> str:
     if "\udc80" <= char <= "\udcff":
-        return f"\\x{ord(char) - 0xDC00:02x}"  # a byte that is no UTF-8
+        return f"\\x{ord(char) - 0xDC00:02x}"  # a byte that is not UTF-8
     if char.isascii() and char.isprintable() and char != "\\":
         return char
     return char.encode("unicode_escape").decode("ascii") if char.isascii() else f"\\u{{{ord(char):x}}}"

@@ -20,8 +20,8 @@ from harness.submission.settings_lines import with_line
 from harness.submission.slugs import suggested
 
 FILE_NAME = "submission.toml"
-# Characters at most, since the board shows these texts to everybody. A limit that is part of the type is checked field
-# by field, so that all faults of a file are told at once.
+# Characters at most, since the board shows these texts. A limit that is part of the type is checked field
+# by field, so that all faults of a file are reported at once.
 Name = Annotated[str, Meta(min_length=1, max_length=80)]
 Line = Annotated[str, Meta(max_length=200)]
 Paragraph = Annotated[str, Meta(max_length=2_000)]
@@ -43,9 +43,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFile:
-    """What submission.toml says. Invariants: name and team can be seen; every text is one short paragraph.
+    """The content of submission.toml. Invariants: name and team are visible text; every text is one short paragraph.
 
-    `parts` is the recipe of a system that is made of baselines' parts: theirs to read, not the harness's.
+    `parts` is the recipe of a system that is made of baselines' parts: for them to read, not for the harness.
     """
 
     name: Name
@@ -73,7 +73,7 @@ class SubmissionFile:
                 raise RecordError(name, "piles up marks on a letter", "write it as one would in print")
         for link in self.links:
             if not link.startswith(("https://", "http://")):
-                raise RecordError("links", f"{link[:80]!r} is no http(s) address")
+                raise RecordError("links", f"{link[:80]!r} is not an http(s) address")
         if any("\0" in word or not word for word in self.command):
             raise RecordError("command", "holds an empty word or a NUL")
 
@@ -88,7 +88,7 @@ class Submission:
 
     @property
     def facts(self) -> SystemFacts:
-        """What the scorecard repeats about the system."""
+        """The system's facts for the scorecard."""
         said = self.settings
         return SystemFacts(
             slug=self.slug,
@@ -107,7 +107,7 @@ class Submission:
         )
 
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
-        """Where the predictions for a dataset (`name-version`), split and sample belong."""
+        """The path of the predictions for a dataset (`name-version`), split and sample."""
         return self.folder / "predictions" / dataset / f"{table_name(split, sample)}.jsonl"
 
 
@@ -166,13 +166,13 @@ def partial_path(predictions: Path) -> Path:
 def find_predictions(submission: Submission, dataset: str, split: str, sample: str | None) -> Path:
     """The predictions file for a dataset, split and sample. A full file serves a sample as well.
 
-    Raises SubmissionError naming what there is and what was wanted.
+    Raises SubmissionError naming the files that exist and the one that was wanted.
     """
     wanted = submission.predictions_path(dataset, split, sample)
     for path in (wanted, submission.predictions_path(dataset, split, None)):
         if path.is_file():
             if behind_link(path, submission.folder):
-                raise SubmissionError(path, "is or lies behind a link", "put the file itself there")
+                raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
             return path
     if partial_path(wanted).is_file():
         what = "the run was interrupted, so there are no predictions yet"
@@ -184,7 +184,7 @@ def find_predictions(submission: Submission, dataset: str, split: str, sample: s
 
 
 def _to_get(submission: Submission, dataset: str, split: str, wanted: Path) -> str:
-    """What to do about predictions that are not there."""
+    """Advice for missing predictions."""
     asked = (sample_in(Path(name)) for name in present(submission) if name.startswith(f"{dataset}/{split}-"))
     found = next((sample for sample in asked if sample is not None), None)
     if found is not None:

@@ -1,4 +1,4 @@
-"""What makes a submission's folder plain: names, sizes, count, depth; no links, archives, hidden or compiled files."""
+"""Check that a submission folder is plain: names, sizes, count, depth; no links, archives, hidden or compiled files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SETTINGS_BYTES = 100_000
 MAX_RECORD_BYTES = 1_000_000
 PREDICTIONS = "predictions"
 LEFTOVERS = (".log", ".partial", ".failed", ".tmp")
-"""Endings of what a run leaves next to its predictions."""
+"""Endings of the files that a run leaves next to its predictions."""
 _PROBE = re.compile(r"predictions/[^/]+/probes/[^/]+(?:\.jsonl|\.run\.json)\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
@@ -43,7 +43,7 @@ _UNPACK = "hand in the files themselves, unpacked; name weights under `models` i
 
 
 class _Manner(NamedTuple):
-    """`handed_in`: the folder as a pull request brings it, where what git ignores has no business either."""
+    """`handed_in`: the folder is part of a pull request, where files that git ignores are faults too."""
 
     handed_in: bool
 
@@ -106,9 +106,9 @@ def _kind_fault(entry: TreeEntry) -> Fault | None:
     if entry.kind == "special":
         return Fault("special", entry.name, "is neither a file nor a folder", "remove it")
     if entry.kind == "unreadable":
-        return Fault("unreadable", entry.name, "cannot be read", "mend its permissions, or leave it out")
+        return Fault("unreadable", entry.name, "cannot be read", "fix its permissions, or leave it out")
     if entry.kind == "folder" and entry.depth >= MAX_DEPTH:
-        return Fault("deep", entry.name, f"lies deeper than {MAX_DEPTH} folders", "put its files further up")
+        return Fault("deep", entry.name, f"is deeper than {MAX_DEPTH} folders", "put its files further up")
     return None
 
 
@@ -122,7 +122,7 @@ def _content_fault(root: Path, entry: TreeEntry) -> Fault | None:
         return Fault("archive", entry.name, "is an archive by its name", _UNPACK)
     start = start_of(place(root, entry.name), _HEAD_BYTES)
     if start is None:
-        return Fault("unreadable", entry.name, "cannot be read", "mend its permissions, or leave it out")
+        return Fault("unreadable", entry.name, "cannot be read", "fix its permissions, or leave it out")
     if start.startswith(_MAGIC) or start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return Fault("archive", entry.name, "is an archive by its first bytes", _UNPACK)
     if start[2:4] == b"\r\n" and 3_000 <= int.from_bytes(start[:2], "little") < 4_000:
@@ -134,16 +134,16 @@ def _compiled_fault(entry: TreeEntry) -> Fault | None:
     if entry.last in _CACHES or entry.last.endswith(_COMPILED):
         return Fault("compiled", entry.name, "is compiled Python", "hand in its source alone")
     if is_leftover(entry.name):
-        return Fault("leftover", entry.name, "is what a run leaves beside its predictions", "leave it out")
+        return Fault("leftover", entry.name, "is left by a run next to its predictions", "leave it out")
     return None
 
 
 def _stray_fault(entry: TreeEntry) -> Fault | None:
-    """A file among the predictions that is none: nobody would score it, and everybody would wonder."""
+    """Fault of a file in the predictions folder that does not belong there: it would be left out without a message."""
     if entry.kind != "file" or not in_predictions(entry.name) or answers_to(entry.name) or _PROBE.match(entry.name):
         return None
     remedy = "call it predictions/<dataset>-<version>/<split>[-<sample>].jsonl, or move it elsewhere"
-    return Fault("stray", entry.name, "is no predictions file by its name", remedy)
+    return Fault("stray", entry.name, "is not named like a predictions file", remedy)
 
 
 def _one(root: Path, entry: TreeEntry, manner: _Manner) -> Fault | None:
@@ -194,7 +194,7 @@ def _enters(entry: TreeEntry) -> bool:
 
 
 def plain_faults(folder: Path, *, handed_in: bool = False) -> list[Fault]:
-    """Everything that keeps a submission's folder from being plain; it stops behind MAX_ENTRIES names.
+    """Everything that keeps a submission's folder from being plain; it stops after MAX_ENTRIES names.
 
     `handed_in`: as a pull request brings it; on a local machine, files that git ignores are not a fault.
     """

@@ -21,7 +21,7 @@ from edu_rag.scorecard.card import Prediction
 R = TypeVar("R")
 _KEY = re.compile(f'"(?:{"|".join(field.name for field in dataclasses.fields(Prediction))})":'.encode())
 _NOT_PLAIN = (b" :", b"\t:", b"\r:", b"\\ud", b"\\uD")
-"""What only the strict reader may judge: keys apart from their colons, and escapes that may be surrogates."""
+"""Bytes that need the strict reader: keys apart from their colons, and escapes that may be surrogates."""
 _DIGITS_AS_0 = bytes(ord("0") if chr(byte).isdigit() and byte < 128 else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 20
 _DECODER = msgspec.json.Decoder(Prediction)
@@ -29,7 +29,7 @@ _ENCODER = msgspec.json.Encoder()
 _BATCH_BYTES = 1_000_000
 """Of predictions that a child sends back at a time."""
 _MUST = {"question_id": "-", "answer": None}
-"""What a line must have, for reading on where that is at fault."""
+"""The required keys of a line, used to read on after one is at fault."""
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
 MAX_PASSAGES = 1_000_000
 """The most passages of a file that this process holds: some 250 MB."""
@@ -40,7 +40,7 @@ MAX_FAULTY_LINES = 1_000
 
 
 def _quick(line: bytes) -> Prediction | None:
-    """A faultless, plain line, read in a fifth of the time; None sends the line through the strict reader.
+    """Read a plain line without faults in a fifth of the time; None sends the line to the strict reader.
 
     No key is unknown or repeated if each known key occurs at most once and no other `":` occurs: a quote
     within a text is written `\\"`, so a text cannot hold a key, and `":` within one only sends the line to the strict
@@ -58,7 +58,7 @@ def _quick(line: bytes) -> Prediction | None:
 
 
 def _every_fault(values: Any) -> tuple[list[RecordError], Prediction | None]:
-    """All faults of a line's value, or its prediction: what is at fault is set aside, and the rest is read again."""
+    """All faults of a line's value, or its prediction: faulty parts are set aside, and the rest is read again."""
     faults, prediction = faults_and_record(values, Prediction)
     # Unknown fields were listed above. Kept here, 100,000 of them would be looked at again for each known one.
     given = values if isinstance(values, dict) else {}
@@ -147,9 +147,9 @@ def packed(predictions: Iterable[Prediction]) -> Iterator[bytes]:
 
 
 def gathered(batches: Generator[bytes, None, R], path: Path) -> tuple[dict[str, Prediction], R]:
-    """The predictions of a file that were `packed`, by question id, and what the generator returns.
+    """The predictions of a file that were `packed`, by question id, and the generator's return value.
 
-    Raises BudgetError for a file with more than MAX_PASSAGES passages: here they take memory that no limit bounds.
+    Raises BudgetError for a file with more than MAX_PASSAGES passages: in this process no limit bounds their memory.
     """
     found: dict[str, Prediction] = {}
     n_passages = 0
@@ -190,6 +190,6 @@ def faults_in(path: Path, known: Collection[str] | None, limit: int = MAX_FAULTS
 
 
 def _on_lines(places: Sequence[str]) -> str:
-    """Where a fault is first, and on how many lines it is too."""
+    """The first line of a fault, and the number of its other lines."""
     others = len(set(places)) - 1
     return f"{places[0]} and {others:,} more line{'s' if others > 1 else ''}" if others else places[0]

@@ -1,4 +1,4 @@
-"""What a run leaves next to its predictions: on which dataset, by which system, how, and how long it took."""
+"""The record that a run leaves next to its predictions: the dataset, the system, its settings, and the time it took."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class RunRecord:
 
     `settings_sha256` is over the variables that steer a system, `surroundings_sha256` over Python, packages and our
     own code; `caps` are what the sandbox enforced. `seed` is that of the asking order and of a probe's draws, `draws`
-    names the rules of those. `wall_s`: seconds of the last sitting, in which `n_asked` questions were asked;
-    `n_resumed` answers are of an interrupted sitting before it, `n_cached` of earlier runs, and the rest of
+    names the rules of those. `wall_s`: seconds of the last session, in which `n_asked` questions were asked;
+    `n_resumed` answers come from an interrupted session before it, `n_cached` from earlier runs, and the rest of
     `n_questions` was never asked.
     """
 

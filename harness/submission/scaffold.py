@@ -20,10 +20,10 @@ from harness.submission.slugs import TEMPLATE_SLUG, slug_fault
 
 _HEAD = """\
 # Change every line that the template filled in, then run `edu-rag check` on this folder.
-# What each line is for stands behind it; docs/submit.md has the rest.
+# The comment behind each line explains it; docs/submit.md has the rest.
 """
 _COLUMN = 42
-"""Where the words on what a line is for begin."""
+"""The column at which the comments begin."""
 _NO_COMMAND = """\
 # No command: this hands in predictions only. Put them into predictions/<dataset>-<version>/<split>.jsonl, one line a
 # question: {"question_id": "…", "answer": "b"}
@@ -53,11 +53,11 @@ def taken_slugs(into: Path) -> list[str]:
 
 
 def _wish_faults(wishes: Wishes) -> list[EduRagError]:
-    """What is wrong with the wished settings, named as the options that say them."""
+    """Faults of the wished settings, under the names of their options."""
     faults, _ = faults_and_record({"name": "x", "team": "x", **wishes.values}, SubmissionFile)
     told: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
     bad = [account for account in wishes.accounts if not is_login(account)]
-    return told + [ConfigError("--account", f"{account[:80]!r} is no login", "give a user name") for account in bad]
+    return told + [ConfigError("--account", f"{account[:80]!r} is not a login", "give a user name") for account in bad]
 
 
 def _value(value: object) -> str:
@@ -94,7 +94,7 @@ def scaffold(slug: str, into: Path, wishes: Wishes) -> Path:
         fault = SubmissionError(folder, "exists already", "choose another name, or remove it")
     around = next((place for place in folder.absolute().parents if (place / FILE_NAME).is_file()), None)
     if around is not None:
-        fault = SubmissionError(folder, f"would lie within the submission {around.name}", "go to the top of the clone")
+        fault = SubmissionError(folder, f"would be inside the submission {around.name}", "go to the top of the clone")
     faults = ([] if fault is None else [fault]) + _wish_faults(wishes)
     if faults:
         raise FaultsError(faults)

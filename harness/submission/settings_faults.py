@@ -1,4 +1,4 @@
-"""What is wrong with settings that can be read: values left as in the template, a command that cannot start."""
+"""Find faults of readable settings: values left as in the template, a command that cannot start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEMPLATE: Mapping[str, str] = {
     "contact": "someone@example.org",
     "description": "What it does, in one or two sentences that let another team rebuild the idea.",
 }
-"""What submissions/template says, which nobody's system is called."""
+"""Values of submissions/template that no real system has."""
 PYTHONS = ("python", "python3")
 _SCRIPTS = (".py", ".js", ".sh")
 MAX_FIRST_LINE = 4_096
@@ -46,7 +46,7 @@ def _program_fault(folder: Path, word: str, *, here: bool) -> tuple[str, str] | 
     if not (folder / word).is_file():
         if not here and "/" not in word:
             return None
-        return f"{word!r} is no program in the folder or on PATH", "mend the name, or install it"
+        return f"{word!r} is not a program in the folder or on PATH", "fix the name, or install it"
     if "/" in word:
         return f"{word!r} is not executable", f"chmod +x {word}"
     return f"{word!r} is in the folder, but not on PATH", f"write './{word}'"
@@ -73,7 +73,7 @@ def _command_faults(submission: Submission, *, here: bool) -> Iterator[tuple[str
         yield fault
     for word in command[1:]:
         if word.endswith(_SCRIPTS) and not word.startswith("-") and not _is_inside(folder, word):
-            yield f"{word!r} is not in the folder", "put the script there, or mend its name"
+            yield f"{word!r} is not in the folder", "put the script there, or fix its name"
         elif Path(word).is_absolute() and _is_inside(folder, word):
             yield f"{word!r} is a path of this machine", f"write {os.path.relpath(word, folder)!r}"
 
@@ -84,15 +84,17 @@ def _account_faults(accounts: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not is_login(account):
             told = account.removeprefix("@").rpartition("/")[2]
             remedy = f"write {told}" if is_login(told) else "give the user name alone, such as my-login"
-            yield f"{account[:80]!r} is no login", remedy
+            yield f"{account[:80]!r} is not a login", remedy
         elif account.lower() in seen:
             yield f"{account!r} is repeated", "name each once"
         seen.add(account.lower())
 
 
 def settings_faults(submission: Submission, *, here: bool = True) -> list[ConfigError]:
-    """Every value that is still the template's, every word of the command that names nothing there, and every account
-    that is none. Where the system is not to start `here`, a program that only this machine lacks is not a fault.
+    """Every value left as in the template, every word of the command that names a missing file, and every invalid
+    account.
+
+    If the system is not to start `here`, a program that only this machine lacks is not a fault.
     """
     path, said = submission.folder / FILE_NAME, submission.settings
     faults = [setting_fault(path, "command", what, remedy) for what, remedy in _command_faults(submission, here=here)]

@@ -50,7 +50,7 @@ def setting_fault(path: Path, setting: str, what: str, remedy: str) -> ConfigErr
 
 
 def with_line(path: Path, fault: EduRagError) -> EduRagError:
-    """A fault of `FILE: setting` with the line of the setting; any other as it is."""
+    """A fault of `FILE: setting` with the line of the setting; any other fault unchanged."""
     start, _, setting = fault.where.partition(f"{path}: ")
     return fault if start or not setting else setting_fault(path, setting, fault.what, fault.remedy)
 

@@ -14,12 +14,12 @@ _ALIKE = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("i", "l"))
 
 
 def is_reserved(slug: str) -> bool:
-    """Whether nobody's system may be called so: the template, and names that Windows cannot hold."""
+    """Whether a slug is reserved: the template, and names that Windows does not allow."""
     return _RESERVED.match(slug) is not None
 
 
 def look_of(slug: str) -> str:
-    """What a slug looks like at a glance: two slugs of one look could be taken for each other on the board."""
+    """The visual form of a slug: two slugs with the same form could be confused on the board."""
     look = slug.casefold().replace("-", "").replace("_", "")
     for seen, taken_for in _ALIKE:
         look = look.replace(seen, taken_for)
@@ -27,7 +27,7 @@ def look_of(slug: str) -> str:
 
 
 def suggested(name: str) -> str:
-    """A slug near to a name that is none."""
+    """A valid slug that is close to an invalid name."""
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
     if len(plain) < 3 or is_reserved(plain):
         return f"{plain}-system".strip("-") if plain else "my-system"

@@ -1,4 +1,4 @@
-"""What the user pointed at: a predictions file or a submission folder, and whose it is."""
+"""Resolve the user's path: a predictions file or a submission folder, and the system that it belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one should know before believing a score: stale predictions, unfinished runs, failures, impossible citations."""
+"""Cautions about a score: stale predictions, unfinished runs, failures, impossible citations."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def of_files(predictions: Sequence[Path]) -> Iterator[str]:
     for path in predictions:
         partial = partial_path(path)
         if partial.is_file() and partial.stat().st_mtime_ns >= path.stat().st_mtime_ns:
-            yield f"{partial}: an interrupted run lies beside the predictions: run again to finish it"
+            yield f"{partial}: an interrupted run is next to the predictions: run again to finish it"
 
 
 def _owner(predictions: Path) -> Submission | None:
-    with suppress(EduRagError):  # a fault of the submission, which is told where it matters
+    with suppress(EduRagError):  # a fault of the submission, which is reported where it matters
         return submission_of(predictions)
     return None
 

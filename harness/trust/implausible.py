@@ -1,7 +1,7 @@
 """Agreement with the gold that honest answers hardly reach: signs for a maintainer to look at, never a verdict.
 
 A predictions file may hold the gold answers themselves. docs/operators.md, "Implausible agreement", has the reasons for
-each sign, and who raises it without being at fault.
+each sign, and honest cases that raise it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What maintainers ran themselves: the lines of reruns.jsonl, and how far they make one believe a submission."""
+"""Maintainers' own runs: the lines of reruns.jsonl, and the trust in a submission that follows from them."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ class Rerun:
         if self.sample is not None:
             Sample.parse(self.sample)
         for name in ("system_sha256", "predictions_sha256"):
-            _require(bool(_SHA256.match(getattr(self, name))), name, "is no SHA-256 in hex")
-        _require(self.n > 0 and 0 <= self.n_same <= self.n, "n_same", f"{self.n_same} of {self.n} cannot be")
-        _require(not self.own or self.n_same == self.n, "n_same", "an own run is the same as itself")
+            _require(bool(_SHA256.match(getattr(self, name))), name, "is not a SHA-256 in hex")
+        _require(self.n > 0 and 0 <= self.n_same <= self.n, "n_same", f"{self.n_same} of {self.n} is impossible")
+        _require(not self.own or self.n_same == self.n, "n_same", "an own run agrees with itself on every answer")
         _require(bool(_TIME.match(self.made_at)), "made_at", f"{self.made_at[:40]!r} is not YYYY-MM-DDTHH:MM:SSZ")
         _require(len(self.note) <= MAX_NOTE and self.note.isprintable(), "note", "is too long or cannot be printed")
 
     @property
     def key(self) -> Key:
-        """What a file holds one line for."""
+        """The key of a line: a file has one line for each."""
         return self.slug, self.dataset, self.split, self.predictions_sha256
 
 
@@ -78,8 +78,8 @@ def _require(holds: bool, name: str, fault: str) -> None:
 
 
 class Trust(NamedTuple):
-    """What is believed of one predictions file: are its latencies measured, under which caps was it made, are the
-    probes next to it looked at, how did a re-run go.
+    """The trust in one predictions file: whether its latencies are measured, the caps it was made under, whether the
+    probes next to it count, and the result of a re-run.
 
     `doubts` say what was found to be wrong; `unvouched` is whether there are a record or probes without a voucher.
     """
@@ -102,7 +102,7 @@ class Vouched:
             self._lines.setdefault((line.slug, line.predictions_sha256), []).append(line)
 
     def trust(self, predictions: Path, slug: str, system_sha256: str, predictions_sha256: str) -> Trust:
-        """What is believed of a predictions file with these hashes. Raises DataError for an unreadable run record."""
+        """The trust in a predictions file with these hashes. Raises DataError for an unreadable run record."""
         line = self._line(slug, predictions_sha256)
         if line is not None and line.own:
             return Trust(measured=True, caps=line.caps, probes=self.own_machine, rerun=rerun_facts(line))
@@ -121,13 +121,13 @@ class Vouched:
 
 
 NOBODY = Vouched()
-"""Nobody vouches: what is next to predictions may be forged, so only the predictions count."""
+"""No trust: files next to predictions may be forged, so only the predictions count."""
 OWN_MACHINE = Vouched(own_machine=True)
 """A local machine, where the local run record and probes are trusted."""
 
 
 def rerun_facts(line: Rerun) -> dict[str, Any]:
-    """What a scorecard says of a re-run."""
+    """The facts about a re-run on a scorecard."""
     facts = {"n": line.n, "n_same": line.n_same, "made_at": line.made_at, "caps": to_plain(line.caps), "own": line.own}
     return facts | ({"latency_s": to_plain(line.latency_s)} if line.latency_s else {})
 
@@ -141,11 +141,11 @@ def _of_rerun(line: Rerun | None, system_sha256: str) -> tuple[dict[str, Any], t
 
 
 def _misfit(predictions: Path, record: RunRecord | None) -> tuple[str, ...]:
-    """What a record next to predictions that it is not of would have one believe; old records name no predictions."""
+    """A doubt if the record belongs to other predictions; old records do not name theirs."""
     if record is None or not (record.predictions_sha256 or record.caps):
         return ()
     claims = "its latencies count as declared" + (", its caps as none" if record.caps else "")
-    return (f"{record_path(predictions)}: is of other predictions than lie beside it: {claims}",)
+    return (f"{record_path(predictions)}: belongs to other predictions than those next to it: {claims}",)
 
 
 def _has_claims(predictions: Path) -> bool:

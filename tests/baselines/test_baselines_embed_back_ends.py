@@ -165,7 +165,7 @@ def test_an_encoder_is_found_among_the_models_by_name_and_by_hub_id(models: Path
 
 def test_a_known_encoder_with_other_weights_is_refused(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoders, "SHA256", {"tiny": "0" * 64})
-    with pytest.raises(SubmissionError, match=r"fetch it anew: bench/get_models\.py tiny"):
+    with pytest.raises(SubmissionError, match=r"fetch it again: bench/get_models\.py tiny"):
         dense("tiny")
 
 

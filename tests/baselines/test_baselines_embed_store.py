@@ -115,9 +115,9 @@ def test_a_reader_of_the_old_shared_file_goes_on_while_a_new_one_takes_its_place
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\x00" + b"\xff" * 500])
 def test_a_broken_shared_file_is_an_error_that_names_it_and_the_remedy(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(DataError, match=rf"{FILE}: is no file of vectors .*baselines\.retrieve\.warm"):
+    with pytest.raises(DataError, match=rf"{FILE}: is not a file of vectors .*baselines\.retrieve\.warm"):
         open_store(None, tmp_path / FILE)
-    with pytest.raises(DataError, match="is no file of vectors"):
+    with pytest.raises(DataError, match="is not a file of vectors"):
         list(rows_of(tmp_path / FILE))
 
 

@@ -154,7 +154,7 @@ def test_a_low_confidence_abstains_and_a_missing_one_does_not() -> None:
     assert by_confidence(lambda _: said, 0.49)(ABC) is said
     plain = SystemAnswer(answer="a")
     assert by_confidence(lambda _: plain, 1.0)(ABC) is plain
-    with pytest.raises(ConfigError, match="no share"):
+    with pytest.raises(ConfigError, match="not a share"):
         by_confidence(lambda _: said, 1.5)
 
 

@@ -175,7 +175,7 @@ def test_a_graph_gives_back_its_triplets_and_forgets_no_source(tmp_path: Path) -
 def test_a_file_that_is_no_graph_is_one_clear_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "graph.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match="no stored graph"):
+    with pytest.raises(DataError, match="not a stored graph"):
         load(path)
 
 

@@ -186,7 +186,7 @@ def _command(words: Sequence[object], seen: Seen) -> tuple[int, str]:
         seen.check(
             last.count(": ") >= 2 and "crawl" in last.split(": ")[0], f"{words[0]} does not name the file: {last}"
         )
-        seen.check("make room" not in last, f"{words[0]} asks for room: {last}")
+        seen.check("free some disk" not in last, f"{words[0]} asks for room: {last}")
     return code, last
 
 

@@ -338,7 +338,7 @@ def test_a_build_goes_on_from_a_store_with_a_piece_missing_and_says_so(
     last = max(row.offset for row in rows if row.offset is not None and n_copies[row.digest] == 1)
     warc.write_bytes(warc.read_bytes()[: last + 10])
     built(web, ds)
-    assert "responses.warc.gz: 1 pages are not there any more, and are fetched again" in capsys.readouterr().err
+    assert "responses.warc.gz: 1 pages are missing, and will be fetched again" in capsys.readouterr().err
     assert tree(ds) == before
 
 
@@ -393,7 +393,7 @@ def test_a_folder_that_is_no_dataset_is_refused_before_anything_is_fetched(web: 
     out = tmp_path / "foreign"
     out.mkdir()
     (out / "thesis.txt").write_text("dear")
-    with pytest.raises(DataError, match="is no dataset folder"):
+    with pytest.raises(DataError, match="is not a dataset folder"):
         built(web, out)
     assert not store_folder(out).exists()
 

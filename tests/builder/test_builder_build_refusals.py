@@ -91,7 +91,7 @@ def test_another_dataset_name_is_refused_where_dataset_or_store_stands(tmp_path:
     out, questions = tmp_path / "ds", write_questions(tmp_path / "1.jsonl", {"Q1": "a"})
     built(questions, out)
     shutil.rmtree(out if gone == "dataset" else store_folder(out))
-    with pytest.raises(DataError, match=r"holds the dataset 'tiny', not 'other': name another --out, or add --fresh"):
+    with pytest.raises(DataError, match=r"holds the dataset 'tiny', not 'other': choose another --out, or add --fresh"):
         built(questions, out, name="other")
     assert built(questions, out, name="other", fresh=True).name == "other"
 

@@ -82,10 +82,10 @@ def _sentences_joined(rows: Rows) -> Rows:
         ("gold", _set(0, answer="d"), "which is not one of its choices a, b, c"),
         ("gold", _set(0, question_id="q0"), "belongs to an unknown question"),
         ("questions", lambda rows: rows[::-1], "is out of order"),
-        ("questions", lambda rows: [rows[0], *rows], "is there twice"),
+        ("questions", lambda rows: [rows[0], *rows], "occurs twice"),
         ("questions", _set(0, text="  "), "text: is blank"),
-        ("questions", _set(0, split="train"), "says split 'train', lies in 'val'"),
-        ("questions", _set(0, choices=[{"label": "a", "text": "x"}] * 2), "a label is there twice"),
+        ("questions", _set(0, split="train"), "says split 'train', but is in 'val'"),
+        ("questions", _set(0, choices=[{"label": "a", "text": "x"}] * 2), "a label occurs twice"),
         ("hits", lambda rows: rows[1:], "ranks are [2, 3], not 1, 2, 3"),
         ("hits", lambda rows: rows[:3], "no hit leads to page"),
         ("hits", _set(4, question_id="q9"), "hits for unknown question q9"),
@@ -93,7 +93,7 @@ def _sentences_joined(rows: Rows) -> Rows:
         ("pages", lambda rows: rows[1:], "a hit leads to no page"),
         ("pages", _set(0, sentences=[{"start": 5, "end": 3}]), "is empty or negative"),
         ("pages", _blank_start, "begins or ends in white space"),
-        ("pages", _first_sentence_gone, "lies in no sentence"),
+        ("pages", _first_sentence_gone, "is in no sentence"),
         ("pages", _sentences_joined, "its sentences are not those of punkt-v1"),
         ("evidence", _set(0, question_id="q7"), "leads nowhere: unknown question"),
         ("evidence", _set(0, question_id="q2", page_id="p" + "0" * 16), "leads nowhere: not a hit of the question"),
@@ -156,7 +156,7 @@ def test_data_that_lies_unlisted_in_the_folder_is_a_fault(tmp_path: Path) -> Non
     (ds / "gold" / "hidden-00000-of-00001.parquet").write_bytes(b"PAR1")
     (ds / "notes.txt").write_text("mine")
     report = check_folder(ds)
-    assert "hidden-00000-of-00001.parquet: lies in the folder but is not in the manifest" in told(report)
+    assert "hidden-00000-of-00001.parquet: is in the folder but not in the manifest" in told(report)
     assert "notes.txt" in str(report.warnings.told()[0])
 
 
@@ -167,8 +167,8 @@ def test_the_gold_of_a_hidden_split_must_not_be_there_nor_what_tells_it(tmp_path
     assert told(check_folder(ds)) == ""
     found = told(check_folder(ds, hidden=["val"]))
     assert "the gold of the hidden split 'val' is here" in found
-    assert "evidence, which tells the gold" in found
-    assert "1 rows of the hidden split 'val' say where a page tells the gold" in found
+    assert "evidence, which reveals the gold" in found
+    assert "1 rows of the hidden split 'val' show where a page reveals the gold" in found
     made["pages"]["val"][1] = page(ICE, flags=("leak_key",))
     assert "is the gold of a hidden question" in told(check_folder(write(tmp_path / "c", made), hidden=["test"]))
     made["pages"]["val"] = [page(LAVA, flags=("leak_key",)), page(ICE)]  # of q1, whose gold is published

@@ -116,7 +116,7 @@ def test_it_is_said_that_a_repeat_may_have_to_come_back(tmp_path: Path) -> None:
     made["hits"]["val"][2] = hit("q1", 3, "http://mirror.example/lava.html", outcome="near_duplicate")
     ds = str(write(tmp_path / "ds", made))
     done = CliRunner().invoke(root, ["dataset", "takedown", ds, LAVA, "--out", str(tmp_path / "new")])
-    assert "1 other hits of these questions are out as repeats" in done.stderr
+    assert "1 other hits of these questions were dropped as repeats" in done.stderr
 
 
 def test_a_wrong_store_is_refused_before_anything_changes(tmp_path: Path) -> None:

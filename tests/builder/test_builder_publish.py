@@ -174,10 +174,10 @@ def test_no_page_says_that_the_answer_on_it_is_the_gold_of_a_hidden_question(lea
 def test_the_plan_says_whose_gold_goes_out_and_which_hidden_questions_have_a_published_twin(leaky: Path) -> None:
     with staged(Dataset(leaky), REPO, ("test",)) as (_, plan):
         told = "\n".join(plan.lines())
-    assert "gold that everybody will have: val" in told
+    assert "gold that becomes public: val" in told
     assert "repeats, with gold: 1 (t2 = q2)" in told
     with staged(Dataset(leaky), REPO, ()) as (_, plan):
-        assert "gold that everybody will have: test, val" in "\n".join(plan.lines())
+        assert "gold that becomes public: test, val" in "\n".join(plan.lines())
 
 
 def test_a_dry_run_prints_the_plan_and_asks_the_hub_nothing(hub: Hub, folder: Path) -> None:

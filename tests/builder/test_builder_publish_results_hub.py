@@ -242,4 +242,4 @@ def test_a_dry_run_says_what_would_go_out_with_sizes_and_asks_the_hub_nothing(hu
 def test_a_repository_that_is_none_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     for name in ("results", "a/b/c", "../up", "a b/c"):
         refused = CliRunner().invoke(publish, [str(tmp_path), "--repo", name, "--dry-run"])
-        assert "is no repository" in str(refused.exception)
+        assert "is not a repository" in str(refused.exception)

@@ -147,7 +147,7 @@ def test_the_command_writes_them_beside_a_dry_run_and_needs_to_know_the_benchmar
     entry = read(tmp_path / "meta/models/one-model/.eval_results/edu-rag.yaml")[0]
     assert entry["dataset"] == {"id": "school/tiny", "task_id": "val_score"}
     again = CliRunner().invoke(publish, [*options, "--benchmark", "tiny@1.2.0=school/tiny"])
-    assert "holds something already" in str(again.exception)
+    assert "is not empty" in str(again.exception)
 
 
 def test_the_board_says_where_its_datasets_are(results: Path, tmp_path: Path) -> None:

@@ -130,11 +130,11 @@ def test_free_text_questions_have_texts_and_no_choices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (flat(answer="c"), "FILE:1: answer: the gold 'c' is none of the choices a, b"),
+        (flat(answer="c"), "FILE:1: answer: the gold 'c' is not one of the choices a, b"),
         (flat(choices={"a": "x", "b": "", "c": "y"}, answer="b"), "FILE:1: answer: the gold 'b' is a blank choice"),
         (flat(choices={"a": "x"}, answer="a"), "FILE:1: choices: 1 choice(s), at least 2 are needed"),
         (flat(choices={"a": "x", "A": "y"}, answer="a"), "FILE:1: choices: two labels are the same letter"),
-        (flat(choices={"a": "x", "b": "x"}, answer="x"), "FILE:1: answer: the gold 'x' is none of the choices a, b"),
+        (flat(choices={"a": "x", "b": "x"}, answer="x"), "FILE:1: answer: the gold 'x' is not one of the choices a, b"),
         (flat(question="  "), "FILE:1: text: is blank"),
         (flat(type="Essay"), "FILE:1: type: unknown type 'Essay'"),
         (flat(split="Val!"), "FILE:1: split: 'Val!' is not a name like 'val'"),
@@ -156,7 +156,7 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
     lines = faults(first, second)
     assert [line.split(": ")[0] for line in lines[:3]] == ["FILE:1", "FILE:3", "FILE:4"]
     assert "'q2' is used before, at" in lines[1]
-    assert lines[3] == f"{second}: question N1: answer: the gold 'e' is none of the choices a, b"
+    assert lines[3] == f"{second}: question N1: answer: the gold 'e' is not one of the choices a, b"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_all_faults_of_all_files_come_at_once(tmp_path: Path) -> None:
         (tqa_question(answerChoices={"a": {}}), "FILE: question N1: processedText: missing field"),
         (tqa_question(answerChoices={"a": "x"}), "FILE: question N1: processedText: expected its parent"),
         (tqa_question(questionSubType="Essay"), "FILE: question N1: type: unknown type 'Essay'"),
-        (tqa_question(correctAnswer={"processedText": ""}), "FILE: question N1: answer: the gold '' is none"),
+        (tqa_question(correctAnswer={"processedText": ""}), "FILE: question N1: answer: the gold '' is not one"),
     ],
 )
 def test_a_broken_question_of_tqa_is_refused_with_file_id_and_field(tmp_path: Path, question: Any, said: str) -> None:
@@ -235,7 +235,7 @@ def test_tidying_text_twice_changes_nothing_more(text: str) -> None:
 
 def test_a_gold_whose_letter_the_file_leaves_out_is_a_fault_not_another_choice(tmp_path: Path) -> None:
     row = flat(choices={"a": "ice", "c": "fire", "d": "air"}, answer="b")
-    assert faults(flat_file(tmp_path, row)) == ["FILE:1: answer: the gold 'b' is none of the choices a, c, d"]
+    assert faults(flat_file(tmp_path, row)) == ["FILE:1: answer: the gold 'b' is not one of the choices a, c, d"]
 
 
 @pytest.mark.parametrize("label", ["", "1", "aa", "ß", "a)"])
@@ -243,4 +243,4 @@ def test_a_label_that_is_no_letter_is_a_fault(tmp_path: Path, label: str) -> Non
     row = flat(choices={"a": "ice", label: "fire"}, answer="a")
     (fault,) = faults(flat_file(tmp_path, row))
     assert "choices: the label" in fault
-    assert "is no letter" in fault
+    assert "is not a letter" in fault

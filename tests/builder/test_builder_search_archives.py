@@ -254,7 +254,7 @@ def test_what_holds_no_page_is_one_clear_error(content: bytes, tmp_path: Path) -
 
 def test_a_folder_without_warc_files_and_a_host_in_both_are_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match="no WARC file"):
+    with pytest.raises(ConfigError, match="neither a WARC file"):
         FolderEngine.open(FolderConfig(warcs=(str(tmp_path / "empty"),)))
     site = tmp_path / "sites" / "one.example"
     site.mkdir(parents=True)

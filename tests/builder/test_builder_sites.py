@@ -156,9 +156,9 @@ def test_hosts_may_be_named_and_must_be_clear(root: Path) -> None:
     assert [site.host for site in read_sites(root, {"b": "bees.example"})] == ["a.example", "bees.example"]
     with pytest.raises(ConfigError, match=r"host name a\.example of"):
         read_sites(root, {"b": "a.example"})
-    with pytest.raises(ConfigError, match="which is no folder"):
+    with pytest.raises(ConfigError, match="which is not a folder"):
         read_sites(root, {"c": "c.example"})
-    with pytest.raises(ConfigError, match="no host name"):
+    with pytest.raises(ConfigError, match="not a host name"):
         read_sites(root, {"b": "no host"})
     with pytest.raises(ConfigError, match="no such folder"):
         read_sites(root / "nowhere", {})
@@ -211,7 +211,7 @@ def test_real_sites_are_searched_by_their_own_hosts(shared_data: Path, tmp_path:
 @pytest.mark.parametrize("host", ["169.254.169.254", "2130706433", "a.0x7f", "10.0.0.1"])
 def test_a_host_that_is_an_address_is_refused_as_it_would_be_dialled(tmp_path: Path, host: str) -> None:
     write(tmp_path, {"a.example/CNAME": host, "a.example/x.html": html("x", "x")})
-    with pytest.raises(ConfigError, match="no host name"):
+    with pytest.raises(ConfigError, match="not a host name"):
         read_sites(tmp_path, {})
 
 

@@ -97,7 +97,8 @@ def test_a_torn_tail_is_moved_to_a_file_of_its_own_and_named(
         assert path.read_bytes() == whole
         kept = tmp_path / "s" / f"responses.damaged-{len(whole)}-{number}"
         assert kept.read_bytes() == torn
-        assert f"{path}: the last {len(torn):,} bytes are no whole record: moved to {kept}" in capsys.readouterr().err
+        said = f"{path}: the last {len(torn):,} bytes are not a whole record: moved to {kept}"
+        assert said in capsys.readouterr().err
     with CrawlStore(tmp_path / "s") as store:
         store.add_fetch(fetched(9))
     with CrawlStore(tmp_path / "s") as store:
@@ -149,7 +150,7 @@ def test_wherever_the_file_was_cut_the_rows_written_again_are_in_both_files(tmp_
         shutil.copytree(tmp_path / "whole", folder)
         os.truncate(folder / WARC_FILE, cut)
         if 0 < cut < offsets[-1]:
-            with pytest.raises(DataError, match="bring back the whole file; or the same `edu-rag build` with --resume"):
+            with pytest.raises(DataError, match="restore the whole file; or the same `edu-rag build` with --resume"):
                 rebuild_index(folder)
         CrawlStore(folder).close()
         found, searched = rows_of(folder)

@@ -156,7 +156,9 @@ def test_a_full_disk_says_make_room_and_no_other_fault_does(folder: Path, monkey
 
     with CrawlStore(folder) as store, monkeypatch.context() as patched:
         patched.setattr("builder.store.warc.WarcFile.append", fill)
-        with pytest.raises(DataError, match=rf"{WARC_FILE}: cannot be written: No space left on device: make room"):
+        with pytest.raises(
+            DataError, match=rf"{WARC_FILE}: cannot be written: No space left on device: free some disk space"
+        ):
             store.add_fetch(fetched(100))
 
 
@@ -427,7 +429,7 @@ def test_a_lost_index_of_version_2_is_not_replaced_by_an_empty_one(folder: Path)
     told = rf"{INDEX_FILE}: is missing, and {WARC_FILE} is of a version that kept no rows"
     with pytest.raises(DataError, match=told):
         CrawlStore(folder, create=True)
-    with pytest.raises(DataError, match="kept no searches and fetches in it: bring back"):
+    with pytest.raises(DataError, match="kept no searches and fetches in it: restore"):
         rebuild_index(folder)
     assert tree(folder) == before
 

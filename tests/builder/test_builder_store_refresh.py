@@ -153,7 +153,7 @@ def test_a_take_down_of_a_host_holds_for_its_subdomains_and_a_hash_holds_everywh
     [
         ("url", "HTTP://E.example/#x", "is not canonical: write 'http://e.example/'"),
         ("url", "ftp://e/", "not http"),
-        ("host", "http://e.example", "no host name"),
+        ("host", "http://e.example", "not a host name"),
         ("sha256", "A" * 64, "64 hexadecimal digits"),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_dataset_twice_is_a_fault(tmp_path: Path):
     )
     path = tmp_path / "board.toml"
     path.write_text(f'baselines_team = "us"\n{one}{one}', encoding="utf-8")
-    with pytest.raises(FaultsError, match=r"small-1\.0\.0 stands there twice"):
+    with pytest.raises(FaultsError, match=r"small-1\.0\.0 is listed twice"):
         read_board_file(path)
 
 

@@ -160,7 +160,7 @@ def test_a_foreign_folder_is_never_replaced(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / "chapter1.txt").write_text("years of work")
-    with pytest.raises(DataError, match="exists and is no dataset folder"):
+    with pytest.raises(DataError, match="exists and is not a dataset folder"):
         write(folder)
     assert (folder / "chapter1.txt").read_text() == "years of work"
 
@@ -172,7 +172,7 @@ def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path, monkey
         with pytest.raises(DataError):
             write(place)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="is no dataset folder"):
+    with pytest.raises(DataError, match="is not a dataset folder"):
         write(Path())
 
 
@@ -250,7 +250,7 @@ def test_rows_that_break_a_records_invariant_are_named_with_file_and_row(tmp_pat
     rows = [{"question_id": "q0", "answer": "a", "texts": []}, {"question_id": "q1", "answer": "A", "texts": []}]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema("gold")), tmp_path / "d" / name)
     _vouched(tmp_path / "d", manifest, name, 2)
-    with pytest.raises(DataError, match=r"row 2: answer: 'A' is no label"):
+    with pytest.raises(DataError, match=r"row 2: answer: 'A' is not a label"):
         list(Dataset(tmp_path / "d").records("gold", "val", Gold))
 
 

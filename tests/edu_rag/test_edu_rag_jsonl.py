@@ -200,7 +200,7 @@ def test_a_full_disk_is_reported_with_the_file_that_was_written(
         with pytest.raises(SystemExit) as ended:
             main([])
         assert ended.value.code == 1
-        told = f"{path}: No space left on device: make room and run the same command again"
+        told = f"{path}: No space left on device: free some disk space and run this command again"
         assert capsys.readouterr().err.splitlines() == [told]
     assert not target.exists()
     assert [path.name for path in tmp_path.iterdir()] == [partial.name]

@@ -91,14 +91,14 @@ def test_numbers_and_texts_of_other_libraries_are_as_good_as_plain_ones() -> Non
 
 def test_what_is_no_finite_number_or_no_text_costs_its_question_and_names_the_field() -> None:
     values = {
-        "confidence=float('nan')": "ValueError: confidence: nan is no finite number",
-        "cost_usd=numpy.float32('inf')": "ValueError: cost_usd: inf is no finite number",
-        "confidence='0.5'": "TypeError: confidence: '0.5' is no number",
-        "confidence=True": "TypeError: confidence: True is no number",
-        "output_tokens=1.5": "TypeError: output_tokens: 1.5 is no whole number",
-        "response=3": "TypeError: response: 3 is no text",
-        "passages=5": "TypeError: passages: 5 is no list of (page_id, start, end)",
-        "passages=[('p1', 0.5, 2)]": "TypeError: passages: 0.5 is no whole number",
+        "confidence=float('nan')": "ValueError: confidence: nan is not a finite number",
+        "cost_usd=numpy.float32('inf')": "ValueError: cost_usd: inf is not a finite number",
+        "confidence='0.5'": "TypeError: confidence: '0.5' is not a number",
+        "confidence=True": "TypeError: confidence: True is not a number",
+        "output_tokens=1.5": "TypeError: output_tokens: 1.5 is not a whole number",
+        "response=3": "TypeError: response: 3 is not a text",
+        "passages=5": "TypeError: passages: 5 is not a list of (page_id, start, end)",
+        "passages=[('p1', 0.5, 2)]": "TypeError: passages: 0.5 is not a whole number",
     }
     replies, _ = ask(*(f"with {value}" for value in values))
     assert [reply["error"] for reply in replies] == list(values.values())

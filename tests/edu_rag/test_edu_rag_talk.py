@@ -119,6 +119,6 @@ def test_the_demo_empties_no_folder_that_it_did_not_write(tmp_path: Path) -> Non
     done = edu_rag("demo", "--light", "--out", str(tmp_path))
     assert done.returncode == 1
     assert (
-        done.stderr == f"{tmp_path}: is not empty and was not written by the demo: name another --out, or delete it\n"
+        done.stderr == f"{tmp_path}: is not empty and was not written by the demo: choose another --out, or delete it\n"
     )
     assert mine.is_dir()

@@ -192,7 +192,7 @@ def test_a_broken_cache_costs_its_answers_and_no_run(
     journal.write_bytes(content)
     assert bench.run(tiny) == N
     assert not journal.exists()
-    assert ("is broken and is begun anew" in capsys.readouterr().err) == bool(content)
+    assert ("is damaged and is started again" in capsys.readouterr().err) == bool(content)
     assert bench.run(tiny) == 1
 
 

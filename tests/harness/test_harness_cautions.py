@@ -91,7 +91,7 @@ def test_an_interrupted_run_beside_the_predictions_is_told_where_it_is_the_newer
     partial.write_text("")
     for command in ("check", "score"):
         assert call(command, predictions, "--dataset", tiny.folder).stderr == (
-            f"{partial}: an interrupted run lies beside the predictions: run again to finish it\n"
+            f"{partial}: an interrupted run is next to the predictions: run again to finish it\n"
         )
     os.utime(partial, (0, 0))
     assert call("score", predictions, "--dataset", tiny.folder).stderr == ""

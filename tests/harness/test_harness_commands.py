@@ -244,9 +244,9 @@ def test_a_split_whose_gold_is_hidden_is_one_line_in_score_and_explain(
     for words in (("score", oracle), ("explain", oracle, "q003")):
         said = str(call(*words, "--dataset", hidden.folder).exception)
         assert said.startswith(
-            f"{hidden.folder / 'gold'}: question q000 has no gold, nor has any other: a hidden split "
+            f"{hidden.folder / 'gold'}: question q000 has no gold, and neither has any other: the split is hidden"
         )
-        assert said.endswith(": hand the predictions in to the dataset's keepers, who have them")
+        assert said.endswith(": send the predictions to the dataset's keepers, who have the gold")
 
 
 def test_help_and_check_import_nothing_heavy(oracle: Path) -> None:

@@ -322,8 +322,8 @@ def test_a_torn_last_line_is_dropped_and_a_bad_one_refused(answering: Any, tmp_p
     assert len(script.asked) == 1
     for bad, fault in (
         (b"{}\n", "missing required field"),
-        (b'["x"]\n', "is no judgement"),
-        (b"\n", "is no judgement"),
+        (b'["x"]\n', "is not a judgement"),
+        (b"\n", "is not a judgement"),
         (whole.replace(b'"correct"', b'"perfect"'), "unknown outcome 'perfect'"),
     ):
         path.write_bytes(whole + bad)
@@ -336,7 +336,7 @@ def test_a_file_of_somebody_elses_is_refused_and_stays_whole(answering: Any, tmp
     path = tmp_path / "precious.txt"
     path.write_text(text)
     judge, _, _ = answering(CORRECT)
-    with pytest.raises(DataError, match="is no file of judgements"):
+    with pytest.raises(DataError, match="is not a file of judgements"):
         CachedJudge(judge, path)
     assert path.read_text() == text
 

@@ -85,7 +85,7 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_nothing_is_made_within_another_submission(tmp_path: Path) -> None:
     folder = scaffold("my-system", tmp_path, Wishes())
-    with pytest.raises(FaultsError, match="would lie within the submission my-system: go to the top of the clone"):
+    with pytest.raises(FaultsError, match="would be inside the submission my-system: go to the top of the clone"):
         scaffold("another", folder / "submissions", Wishes())
     assert not (folder / "submissions").exists()
 

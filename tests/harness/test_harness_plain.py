@@ -223,7 +223,7 @@ def test_faults_of_settings_name_their_lines(write_system: Callable[..., Path]) 
     lines = lines_of(folder / "submission.toml")
     told = [str(fault).removeprefix(f"{folder}/") for fault in check_submission(folder, None).faults]
     assert told == [
-        f"submission.toml:{lines['accounts']}: accounts: '@me' is no login: write me",
+        f"submission.toml:{lines['accounts']}: accounts: '@me' is not a login: write me",
         f"submission.toml:{lines['accounts']}: accounts: 'YOU' is repeated: name each once",
         f"submission.toml:{lines['withdrawn']}: withdrawn: is blank: say why it is withdrawn, or remove the line",
     ]
@@ -259,7 +259,7 @@ def test_check_names_what_stays_out_of_a_pull_request(write_system: Callable[...
     put(folder, f"{RUN}.jsonl.partial")
     found = check_submission(folder, None)
     assert found.faults == []
-    assert found.notes[-1] == f"{folder}/predictions: stay out of a pull request: test.jsonl.partial, test.log"
+    assert found.notes[-1] == f"{folder}/predictions: leave out of a pull request: test.jsonl.partial, test.log"
 
 
 def test_a_predictions_file_over_the_limit_is_not_read(write_system: Callable[..., Path]) -> None:

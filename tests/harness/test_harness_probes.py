@@ -265,7 +265,7 @@ def test_a_repeat_that_is_there_is_kept_until_something_changes_or_all_is_asked_
         capsys.readouterr()
         probe(reader, colours, "repeat", **more)
         number = path.stat().st_ino
-        told = "probe repeat-1: is there already; --fresh asks it again" in capsys.readouterr().err
+        told = "probe repeat-1: exists already; --fresh asks it again" in capsys.readouterr().err
         assert told == (number == before)
         return told
 
@@ -321,7 +321,7 @@ def test_a_probe_that_no_question_is_fit_for_is_told_and_left_out(
         Manner(limits=LIMITS, caps=None),
     )
     assert [path.name for path in paths] == ["test.no-context.jsonl"]
-    assert "probe other-pages: no question of this split is fit for it" in capsys.readouterr().err
+    assert "probe other-pages: no question of this split suits it" in capsys.readouterr().err
 
 
 def test_an_unknown_probe_or_a_variable_that_is_not_set_is_one_line(always_a: Path, colours: Dataset) -> None:
@@ -381,7 +381,7 @@ def test_probes_that_are_not_of_this_run_are_told_and_left_out(
     of_main = record_path(main).read_text()
     record_path(main).unlink()  # as beside predictions that were handed in: nothing says whose probe it is
     assert probes_of(main, exam) == {}
-    assert "(beside predictions without a run record)" in capsys.readouterr().err
+    assert "(next to predictions without a run record)" in capsys.readouterr().err
     record_path(main).write_text(of_main)
     record_path(path).write_text("{}")
     with pytest.raises(DataError, match="no-context"):

@@ -229,7 +229,7 @@ def test_the_first_result_of_a_board_is_held_against_nothing(trees: Trees, tiny:
     hand_in(head, "new-one", gold, settings("New team"))
     found = judged(base, head, tiny)
     assert (found.results[0].standing.n, found.results[0].standing.against) == (1, ())
-    assert "nothing on the board yet" in report(found)
+    assert "no result yet to compare it with" in report(found)
 
 
 def test_predictions_for_a_dataset_that_is_not_at_hand_are_told(trees: Trees, gold: dict[str, str]):
@@ -356,7 +356,7 @@ def test_a_link_in_a_submission_is_not_followed(tmp_path: Path):
     folder.mkdir(parents=True)
     (tmp_path / "secret").write_text("gold")
     (folder / "submission.toml").symlink_to(tmp_path / "secret")
-    with pytest.raises(SubmissionError, match="no plain file"):
+    with pytest.raises(SubmissionError, match="not a plain file"):
         take(tmp_path / "head", "new-one", tmp_path / "copy")
 
 
@@ -364,7 +364,7 @@ def test_a_pipe_in_a_submission_hangs_nobody(tmp_path: Path):
     folder = tmp_path / "head" / "submissions" / "new-one"
     folder.mkdir(parents=True)
     os.mkfifo(folder / "submission.toml")
-    with pytest.raises(SubmissionError, match="no plain file"):
+    with pytest.raises(SubmissionError, match="not a plain file"):
         take(tmp_path / "head", "new-one", tmp_path / "copy")
 
 
@@ -372,7 +372,7 @@ def test_a_folder_of_submissions_that_is_a_link_is_not_followed(tmp_path: Path):
     (tmp_path / "elsewhere" / "new-one").mkdir(parents=True)
     (tmp_path / "head").mkdir()
     (tmp_path / "head" / "submissions").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(SubmissionError, match="no plain folder"):
+    with pytest.raises(SubmissionError, match="not a plain folder"):
         take(tmp_path / "head", "new-one", tmp_path / "copy")
 
 

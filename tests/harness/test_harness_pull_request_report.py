@@ -286,7 +286,7 @@ def test_a_refusal_begins_with_what_a_stranger_understands(tmp_path: Path, tiny:
     (head / "README.md").write_text("x")
     title, _, first = report(judged(base, head, tiny)).splitlines()[:3]
     assert title == "## Refused"
-    assert first.startswith("This pull request cannot be merged as it is: 1 thing has to be mended.")
+    assert first.startswith("This pull request cannot be merged as it is: 1 thing has to be fixed.")
 
 
 def test_a_withdrawal_says_what_changes_on_the_board_and_nothing_of_the_check(

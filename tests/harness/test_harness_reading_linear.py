@@ -158,5 +158,5 @@ main(["check", {str(folder)!r}])
     remedy = "shorten it; if it is honest and only slow, set EDU_RAG_READING_CPU_S to more seconds"
     assert done.returncode == 1
     assert f"{slow}: takes more than 0.2 s of processor time to read: {remedy}" in said
-    assert any("'not a login' is no login" in line for line in said)
+    assert any("'not a login' is not a login" in line for line in said)
     assert len(said) == 2

@@ -187,16 +187,16 @@ def test_an_own_run_is_vouched_for_by_its_record_and_runs_nothing(
 def test_what_an_own_run_does_not_fit_is_named(own: Path, always_b: Path, tiny: Dataset) -> None:
     record = json.loads(record_path(own).read_text())
     faults = {
-        "is of other predictions": {"predictions_sha256": "0" * 64},
-        "is of other files of the system": {"system_sha256": "0" * 64},
-        "is of a probe": {"probe": "repeat-1"},
+        "belongs to other predictions": {"predictions_sha256": "0" * 64},
+        "belongs to other files of the system": {"system_sha256": "0" * 64},
+        "belongs to a probe": {"probe": "repeat-1"},
         "these predictions were made on tiny@1.0.0#00000000": {"dataset": "tiny@1.0.0#00000000"},
     }
     for what, change in faults.items():
         record_path(own).write_text(json.dumps(record | change))
         assert what in str(rerun(always_b, tiny, "--own").exception)
     record_path(own).unlink()
-    assert "has no run record beside it" in str(rerun(always_b, tiny, "--own").exception)
+    assert "has no run record next to it" in str(rerun(always_b, tiny, "--own").exception)
 
 
 def test_predictions_without_a_command_cannot_be_run_again(tiny: Dataset, tmp_path: Path) -> None:

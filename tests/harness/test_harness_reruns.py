@@ -132,7 +132,10 @@ def test_a_record_of_other_predictions_is_told_and_not_believed(stranger: Strang
     stranger.record(stranger.path, predictions_sha256=named)
     said = CliRunner().invoke(root, ["score", str(stranger.folder), "--dataset", str(stranger.dataset.folder)])
     assert said.exit_code == 0
-    assert "test.run.json: is of other predictions than lie beside it: its latencies count as declared" in said.stderr
+    assert (
+        "test.run.json: belongs to other predictions than those next to it: its latencies count as declared"
+        in said.stderr
+    )
     assert "its caps as none" in said.stderr
     assert "(declared, 40 answers" in said.stdout
 
@@ -187,8 +190,8 @@ def test_vouching_moves_no_score_and_is_told_as_told_anew(stranger: Stranger) ->
     (move,) = found.renewed
     assert move.causes == ("re-run changed", "caps changed", "cost changed")
     lines = list(rescoring_lines(found))
-    assert lines[0] == "0 result(s) moved, 1 with the same score told anew, 0 unchanged, 0 kept"
-    assert "  told anew: caps changed: 1" in lines
+    assert lines[0] == "0 result(s) moved, 1 with the same score written again, 0 unchanged, 0 kept"
+    assert "  written again:  caps changed: 1" in lines
     assert rescoring_values(found)["renewed"][0]["system"] == "stranger"
     again = rescore(stranger.folder.parent, [stranger.dataset], stranger.results, scored_at=WHEN, vouched=vouched)
     assert (again.renewed, again.n_unchanged) == ((), 1)
@@ -196,15 +199,15 @@ def test_vouching_moves_no_score_and_is_told_as_told_anew(stranger: Stranger) ->
 
 FAULTS = [
     ({"more": 1}, "more: unknown field"),
-    ({"predictions_sha256": "2" * 63}, "predictions_sha256: is no SHA-256 in hex"),
-    ({"system_sha256": "G" * 64}, "system_sha256: is no SHA-256 in hex"),
+    ({"predictions_sha256": "2" * 63}, "predictions_sha256: is not a SHA-256 in hex"),
+    ({"system_sha256": "G" * 64}, "system_sha256: is not a SHA-256 in hex"),
     ({"slug": "../x"}, "slug: '../x' is not 3-40"),
     ({"dataset": "tiny@1.0.0"}, "dataset: 'tiny@1.0.0' is not name@version#hash8"),
     ({"split": "te st"}, "split: 'te st' is not a split's name"),
     ({"sample": "some"}, "sample: 'some' is not stratified-N-seed-S"),
-    ({"n": 0, "n_same": 0}, "n_same: 0 of 0 cannot be"),
-    ({"n_same": 41}, "n_same: 41 of 40 cannot be"),
-    ({"own": True}, "n_same: an own run is the same as itself"),
+    ({"n": 0, "n_same": 0}, "n_same: 0 of 0 is impossible"),
+    ({"n_same": 41}, "n_same: 41 of 40 is impossible"),
+    ({"own": True}, "n_same: an own run agrees with itself on every answer"),
     ({"own": 1}, "own: Expected `bool`"),
     ({"made_at": "yesterday"}, "made_at: 'yesterday' is not"),
     ({"note": "a\u001b[31m"}, "note: is too long or cannot be printed"),

@@ -217,7 +217,7 @@ def test_a_run_record_cannot_name_another_dataset_than_the_place(bench: Bench, n
     path.with_suffix(".run.json").write_text(json.dumps(RUN_RECORD | {"dataset": name}))
     found = bench.rescore(bench.dataset("1.0.0"))
     assert found.moves == ()
-    assert [fault.what for fault in found.faults] == [f"lies under tiny@1.0.0, but its run record names {name[:80]}"]
+    assert [fault.what for fault in found.faults] == [f"is under tiny@1.0.0, but its run record names {name[:80]}"]
 
 
 def test_what_is_no_file_costs_itself_alone_and_never_hangs(bench: Bench) -> None:
@@ -241,7 +241,7 @@ def test_faulty_submissions_cost_themselves_alone_and_all_are_told(bench: Bench)
     linked.symlink_to(bench.folder / "elsewhere.jsonl")
     found = bench.rescore(dataset)
     said = "\n".join(str(fault) for fault in found.faults)
-    for part in ("test.jsonl:1: line: not JSON", "unknown field", "missing field", "behind a link"):
+    for part in ("test.jsonl:1: line: not JSON", "unknown field", "missing field", "linked folder"):
         assert part in said
     assert found.n_unchanged == 1
     assert [(kept.scorecard, kept.why) for kept in found.kept] == [
@@ -362,7 +362,7 @@ def test_one_submission_is_no_folder_of_submissions_and_leaves_no_record(bench: 
     words = ["score", "--all", one, "--dataset", bench.dataset("1.0.0").folder, "--out", bench.results]
     error = CliRunner().invoke(root, [str(word) for word in words]).exception
     assert isinstance(error, ConfigError)
-    assert "is one submission: give the folder that it lies in, or score it without --all" in str(error)
+    assert "is one submission: give the folder that contains it, or score it without --all" in str(error)
     assert not bench.results.exists()
 
 

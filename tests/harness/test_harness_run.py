@@ -193,7 +193,7 @@ def test_an_empty_log_is_not_named(
     go(folder, tiny)
     assert capsys.readouterr().err.endswith("2 failed: `response` in the predictions says why\n")
     write_system("raise SystemExit(4)")
-    with pytest.raises(SubmissionError, match=r"the process ended with exit code 4: [^;]*test.jsonl stays as it was"):
+    with pytest.raises(SubmissionError, match=r"the process ended with exit code 4: [^;]*test.jsonl is unchanged"):
         go(folder, tiny)
 
 
@@ -204,7 +204,7 @@ def test_a_run_without_an_answer_replaces_no_answers(write_system: Callable[...,
     for _ in range(2):  # over what failed before, what failed now is written
         with pytest.raises(SubmissionError) as error:
             go(folder, tiny)
-        assert "stays as it was" not in str(error.value)
+        assert "is unchanged" not in str(error.value)
         assert path.is_file()
         assert not failed.exists()
     write_system(LOOP + "    say(id=q['id'], answer='b')\n")
@@ -213,7 +213,7 @@ def test_a_run_without_an_answer_replaces_no_answers(write_system: Callable[...,
     write_system("raise SystemExit('broken')")
     with pytest.raises(SubmissionError) as error:
         go(folder, tiny)
-    assert str(error.value).endswith(f"{path} stays as it was, what failed stands in test.jsonl.failed")
+    assert str(error.value).endswith(f"{path} is unchanged; the failed run is in test.jsonl.failed")
     assert (path.read_bytes(), record_path(path).read_bytes()) == before
     assert failed.read_text().count('"status":"crash"') == 40
     assert open_submission(folder).folder == folder
@@ -230,7 +230,7 @@ def test_predictions_that_cannot_be_read_are_not_replaced_by_failures(
     path = folder / "predictions" / "tiny-1.0.0" / "test.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("half a li")
-    with pytest.raises(SubmissionError, match="stays as it was"):
+    with pytest.raises(SubmissionError, match="is unchanged"):
         go(folder, tiny)
     assert path.read_text() == "half a li"
 

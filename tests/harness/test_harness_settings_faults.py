@@ -52,13 +52,16 @@ def test_a_program_that_can_be_found_is_right(write_system: Callable[..., Path],
 @pytest.mark.parametrize(
     ("command", "faults"),
     [
-        ('["pyhton", "system.py"]', ["'pyhton' is no program in the folder or on PATH: mend the name, or install it"]),
-        ('["./absent"]', ["'./absent' is no program in the folder or on PATH: mend the name, or install it"]),
+        (
+            '["pyhton", "system.py"]',
+            ["'pyhton' is not a program in the folder or on PATH: fix the name, or install it"],
+        ),
+        ('["./absent"]', ["'./absent' is not a program in the folder or on PATH: fix the name, or install it"]),
         ('["./plain"]', ["'./plain' is not executable: chmod +x ./plain"]),
         ('["plain"]', ["'plain' is in the folder, but not on PATH: write './plain'"]),
-        ('["python", "sytem.py"]', ["'sytem.py' is not in the folder: put the script there, or mend its name"]),
+        ('["python", "sytem.py"]', ["'sytem.py' is not in the folder: put the script there, or fix its name"]),
         ('["sh", "../other/run.sh"]', ["'../other/run.sh' is not in the folder"]),
-        ('["nod", "x.js"]', ["'nod' is no program", "'x.js' is not in the folder"]),
+        ('["nod", "x.js"]', ["'nod' is not a program", "'x.js' is not in the folder"]),
     ],
 )
 def test_a_word_of_the_command_that_names_nothing_is_a_fault(
