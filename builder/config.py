@@ -37,6 +37,9 @@ class BuildConfig:
     scale: ScaleConfig = field(default_factory=ScaleConfig)
 
     def __post_init__(self) -> None:
+        if self.filter.leaks != "keep" and not self.label.leaks:
+            what = f"{self.filter.leaks!r} needs the labels of leaks"
+            raise RecordError("filter.leaks", what, "set [label] leaks = true")
         if self.clock is not None:
             try:
                 parse_instant(self.clock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -34,6 +34,8 @@ class FilterConfig:
     duplicates: bool = True
     near_duplicate: Annotated[float, Meta(ge=0, le=1)] = 0.8
     blocked_hosts: tuple[Host, ...] = ()
+    leaks: Literal["keep", "mask", "drop"] = "keep"
+    """A page that holds a question of the dataset is kept, kept with blanks in place of the question, or dropped."""
     reserved_rights: bool = False
     """Drop pages whose owner reserves text and data mining (TDMRep, noai, Content-Usage)."""
 

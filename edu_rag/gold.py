@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from edu_rag.errors import DataError, RecordError
-from edu_rag.records import LABELS, Question
+from edu_rag.records import LABELS, Question, is_page_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +19,16 @@ class Gold:
     question_id: str
     answer: str | None = None
     texts: tuple[str, ...] = ()
+    home_page: str | None = None
+    """The id of the page that the question was taken from, where its source is part of the web."""
 
     def __post_init__(self) -> None:
         if (self.answer is None) == (not self.texts):
             raise RecordError("answer", "give a label in `answer` or accepted texts in `texts`, one of the two")
         if self.answer is not None and (len(self.answer) != 1 or self.answer not in LABELS):
             raise RecordError("answer", f"{self.answer!r} is not a label")
+        if self.home_page is not None and not is_page_id(self.home_page):
+            raise RecordError("home_page", f"{self.home_page!r} is not a page id")
         if any(not text.strip() for text in self.texts):
             raise RecordError("texts", "an accepted text is blank")
 

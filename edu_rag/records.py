@@ -46,10 +46,14 @@ HIT_OUTCOMES = (
     "language",
     "duplicate",
     "near_duplicate",
+    "leak",
 )
 """The fate of a hit: `kept`, or the reason why its page is not in the dataset."""
 
 LEAK_KINDS = ("leak_question", "leak_key")
+HOME_PAGE = "home-page-v1"
+"""The evidence method for the page that a question was taken from. Its span is the whole page, so it says nothing about
+sentences: it counts for retrieval of pages only."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _PAGE_ID = re.compile(r"p[0-9a-f]{16}\Z")
@@ -65,6 +69,11 @@ class Span(NamedTuple):
 def page_id_of(canonical_url: str) -> str:
     """The id of the page at this canonical URL: `p` and 16 hexadecimal digits."""
     return "p" + hashlib.sha256(canonical_url.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def is_page_id(value: str) -> bool:
+    """Whether this is a page id in form."""
+    return _PAGE_ID.match(value) is not None
 
 
 def _require(holds: bool, field: str, fault: str, *parts: object) -> None:
@@ -199,7 +208,7 @@ class Evidence:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is not a page id", self.page_id)
+        _require(is_page_id(self.page_id), "page_id", "{!r} is not a page id", self.page_id)
         _require_span(self.start, self.end)
         _require(bool(self.method), "method", "is empty")
 
@@ -219,6 +228,6 @@ class Leak:
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
-        _require(_PAGE_ID.match(self.page_id) is not None, "page_id", "{!r} is not a page id", self.page_id)
+        _require(is_page_id(self.page_id), "page_id", "{!r} is not a page id", self.page_id)
         _require_span(self.start, self.end)
         _require(self.kind in LEAK_KINDS, "kind", "unknown kind {!r}; known are {}, {}", self.kind, *LEAK_KINDS)

@@ -22,7 +22,7 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.manifest import FileEntry, Manifest
 from edu_rag.files.table_rows import CONFIGS
 from edu_rag.gold import Gold
-from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
+from edu_rag.records import HOME_PAGE, Evidence, Leak, Question, SearchHit, WebPage
 from edu_rag.scorecard.results_folder import ResultsFolder
 
 OUTCOME = "taken_down"
@@ -96,6 +96,7 @@ class _Counts:
         self.leaks: Counter[str] = Counter()
         self.leaked: set[str] = set()
         self.evidenced: set[str] = set()
+        self.at_home: set[str] = set()
 
     def sources(self, before: Mapping[str, Any], n_questions: int, n_gone: int) -> dict[str, Any]:
         """`sources` with the same keys, counted again as far as the tables tell."""
@@ -111,8 +112,10 @@ class _Counts:
             "extracted_by": dict(sorted(Counter(self.extractors[page_id] for page_id in kept).items())),
             "page_flags": dict(sorted(Counter(f for page_id in kept for f in self.flags[page_id]).items())),
             "leaks": dict(sorted(self.leaks.items())),
+            "leaks_masked": self.leaks.total(),
             "questions_leaked": len(self.leaked),
             "questions_with_evidence": len(self.evidenced),
+            "questions_with_home_page": len(self.at_home),
         }
         same = {key: counted.get(key, value) for key, value in before.items()}
         gone = int(before.get("pages_taken_down", 0)) + n_gone
@@ -165,7 +168,7 @@ def _read_labels(dataset: Dataset, plan: TakedownPlan, counts: _Counts) -> None:
             if _is_gone(plan, counts, item):
                 plan.n_evidence += 1
             else:
-                counts.evidenced.add(item.question_id)
+                (counts.at_home if item.method == HOME_PAGE else counts.evidenced).add(item.question_id)
         for leak in dataset.records("leaks", split, Leak):
             if leak.page_id in plan.pages:
                 plan.n_leaks += 1

@@ -16,7 +16,7 @@ from builder.deriving.duplicates import signature
 from builder.deriving.killable_workers import WorkFailure, map_killable
 from builder.deriving.page_filters import why_dropped
 from builder.extract.extract import SAMPLE, Extracted, ExtractionFailure, check_tools, extract_page, skip_after
-from builder.labels.leaks import LeakIndex
+from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
 from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
@@ -100,18 +100,16 @@ class PageStage:
         return self._kept(job, found, masked=n_masked > 0)
 
     def _kept(self, job: PageJob, found: Extracted, *, masked: bool) -> PageResult:
-        leaks = self._leaks_of(found.text, page_id_of(job.url))
+        in_text = self._leaks.find(found.text) if self._leaks is not None else []
+        leaks = _rows(in_text, page_id_of(job.url))
+        if leaks and self._settings.filter.leaks == "drop":
+            return PageResult(outcome="leak", raised=found.raised)
+        if leaks and self._settings.filter.leaks == "mask":
+            found = replace(found, text=without_leaks(found.text, in_text))
+            if len(" ".join(found.text.split()).encode("utf-8", "replace")) < self._settings.filter.min_bytes:
+                return PageResult(outcome="short", raised=found.raised)
         page = self._page(job, found, leaks, masked=masked)
         return PageResult(outcome="kept", page=page, signature=signature(found.text), leaks=leaks, raised=found.raised)
-
-    def _leaks_of(self, text: str, page_id: str) -> tuple[Leak, ...]:
-        if self._leaks is None:
-            return ()
-        found = {
-            Leak(question_id=leak.question_id, page_id=page_id, start=leak.start, end=leak.end, kind=leak.kind)
-            for leak in self._leaks.find(text)
-        }
-        return tuple(sorted(found, key=lambda leak: (leak.question_id, leak.start, leak.end, leak.kind)))
 
     def _page(self, job: PageJob, found: Extracted, leaks: Sequence[Leak], *, masked: bool) -> WebPage:
         from builder.extract.sentence_splitter import split_sentences
@@ -131,6 +129,15 @@ class PageStage:
             author=found.author,
             flags=_flags(found, leaks, masked=masked),
         )
+
+
+def _rows(found: Iterable[FoundLeak], page_id: str) -> tuple[Leak, ...]:
+    """The leaks of a page as rows of the dataset, in the table's order."""
+    rows = {
+        Leak(question_id=leak.question_id, page_id=page_id, start=leak.start, end=leak.end, kind=leak.kind)
+        for leak in found
+    }
+    return tuple(sorted(rows, key=lambda leak: (leak.question_id, leak.start, leak.end, leak.kind)))
 
 
 def _masked(found: Extracted) -> tuple[Extracted, int]:

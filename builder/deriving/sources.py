@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from builder.config import crawl_settings
+from builder.config import BuildConfig, crawl_settings
 from builder.crawl.searching import answer_to
 from builder.deriving.work_tables import WorkTables
 from builder.extract.sentence_splitter import SPLITTER
 from builder.inputs import Inputs
 from builder.search_results import ANSWERED
 from builder.store.reader import StoreReader
+from edu_rag.records import HOME_PAGE
+
+_WITH = "SELECT count(DISTINCT question_id) FROM evidence WHERE method"
 
 
 def _mean(total: float | None, n: int) -> float:
@@ -24,16 +27,16 @@ def _states(store: StoreReader, inputs: Inputs) -> Iterator[str]:
         yield answer_to(question, store, inputs.config.search).state
 
 
-def _labels(tables: WorkTables, *, leaks: bool) -> dict[str, Any]:
-    found = {
-        "leaks": tables.counts("SELECT kind, count(*) FROM kept_leak GROUP BY kind"),
-        "questions_leaked": tables.number("SELECT count(DISTINCT question_id) FROM kept_leak"),
-    }
-    return {
-        "page_flags": tables.flags(),
-        **(found if leaks else {}),  # no leak found is not the same as none looked for
-        "questions_with_evidence": tables.number("SELECT count(DISTINCT question_id) FROM evidence"),
-    }
+def _labels(tables: WorkTables, config: BuildConfig) -> dict[str, Any]:
+    found = {"page_flags": tables.flags(), "questions_with_evidence": tables.number(f"{_WITH} <> '{HOME_PAGE}'")}
+    if HOME_PAGE in config.label.evidence:
+        found["questions_with_home_page"] = tables.number(f"{_WITH} = '{HOME_PAGE}'")
+    if config.label.leaks:  # no leak found is not the same as none looked for
+        found["leaks"] = tables.counts("SELECT kind, count(*) FROM kept_leak GROUP BY kind")
+        found["questions_leaked"] = tables.number("SELECT count(DISTINCT question_id) FROM kept_leak")
+    if config.filter.leaks == "mask":
+        found["leaks_masked"] = tables.number("SELECT count(*) FROM kept_leak")
+    return found
 
 
 def _pages(tables: WorkTables, n_questions: int) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         "redirected_urls": tables.number("SELECT count(*) FROM urls WHERE n_redirects > 0"),
         "redirects": tables.number("SELECT coalesce(sum(n_redirects), 0) FROM urls"),
         **_pages(tables, n),
-        **_labels(tables, leaks=inputs.config.label.leaks),
+        **_labels(tables, inputs.config),
         "extractor": inputs.config.extract.extractor,
         "evidence_methods": list(inputs.config.label.evidence),
         "sentence_splitter": SPLITTER,

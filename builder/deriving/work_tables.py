@@ -32,7 +32,7 @@ CREATE TABLE pages (
 CREATE TABLE leaks (question_id TEXT, page_id TEXT, start INTEGER, end INTEGER, kind TEXT);
 CREATE TABLE splits (question_id TEXT PRIMARY KEY, split TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE hits (split TEXT, question_id TEXT, rank INTEGER, page_id TEXT, outcome TEXT, hit BLOB);
-CREATE TABLE evidence (split TEXT, question_id TEXT, evidence BLOB);
+CREATE TABLE evidence (split TEXT, question_id TEXT, method TEXT, evidence BLOB);
 CREATE VIEW pair AS SELECT DISTINCT split, question_id, page_id FROM hits WHERE page_id IS NOT NULL;
 CREATE VIEW kept AS SELECT DISTINCT page_id FROM hits WHERE page_id IS NOT NULL;
 CREATE VIEW kept_leak AS
@@ -160,7 +160,8 @@ class WorkTables:
             [(split, hit.question_id, hit.rank, hit.page_id, hit.outcome, _encode(hit)) for hit in hits],
         )
         self._base.executemany(
-            "INSERT INTO evidence VALUES (?, ?, ?)", [(split, item.question_id, _encode(item)) for item in found]
+            "INSERT INTO evidence VALUES (?, ?, ?, ?)",
+            [(split, item.question_id, item.method, _encode(item)) for item in found],
         )
 
     def hits(self, split: str) -> Iterator[SearchHit]:

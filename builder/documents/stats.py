@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.urls import host_of
+from edu_rag.records import HOME_PAGE
 
 CHARACTER_BINS = (0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 """Lower bounds of the bins that pages are counted in by their number of characters."""
@@ -109,7 +110,8 @@ def _of_labels(stats: DatasetStats, folder: Path, files: Sequence[str]) -> None:
     methods: dict[str, set[str]] = defaultdict(set)
     for row in _rows(folder, files, "evidence", ["question_id", "method"]):
         methods[row["method"]].add(row["question_id"])
-        methods["any"].add(row["question_id"])
+        if row["method"] != HOME_PAGE:
+            methods["any"].add(row["question_id"])
     stats.evidence.update({method: len(ids) for method, ids in methods.items()})
     leaked = set()
     for row in _rows(folder, files, "leaks", ["question_id", "kind"]):

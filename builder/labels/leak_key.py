@@ -15,6 +15,7 @@ _KEY = re.compile(
 )
 _KEY_SECTION = re.compile(r"\banswers?(?:\s*(?:key|sheet))?\b[^\n]{0,40}", re.IGNORECASE)
 _OWN_NUMBER = re.compile(r"(\d{1,3})\s*[.):\]|\t-]*[\W_]*\Z")
+_LINE_OF_KEY = re.compile(r"\s{0,20}[^\n]{0,200}")
 _MARK = re.compile(r"[*✓✔☑✅]|\[x\]|\(x\)|\(correct\)|←", re.IGNORECASE)
 _NEXT_ITEM = re.compile(r"\n\s*(?:question\s*)?\d{1,3}\s*[.):\n]|\n\s*\n\s*\n", re.IGNORECASE)
 
@@ -34,6 +35,41 @@ class KeyBlock:
 def holds_key(block: KeyBlock) -> bool:
     """Whether the page gives the answer next to the question, or in a key at its end."""
     return _named(block) or _marked(block) or _on_the_back(block) or _in_key_section(block)
+
+
+def span_with_key(block: KeyBlock) -> tuple[int, int]:
+    """The span of a question whose answer is on the page: from the question through its choices and its answer.
+
+    A key at the end of the page stays: without the question it says nothing.
+    """
+    starts, ends = [block.start], [block.end]
+    for choice_start, choice_end in block.choices.values():
+        starts.append(choice_start)
+        ends.append(choice_end)
+    after = _after(block)
+    keys = [match.end() for match in _KEY.finditer(after) if _says_gold(after[match.end() : match.end() + 200], block)]
+    if keys:
+        ends.append(_through_line(block.text, block.end + keys[0]))
+    elif _on_the_back(block):
+        ends.append(_through_line(block.text, max(ends)))
+        starts.append(max(0, block.start - len(_before(block))))
+    elif _marked(block):
+        ends.append(min(max(ends) + 12, len(block.text)))
+    return min(starts), max(ends)
+
+
+def _through_line(text: str, start: int) -> int:
+    """The end of the line with the next word, but not far away."""
+    return _LINE_OF_KEY.match(text, start).end()  # type: ignore[union-attr]  # it matches anything
+
+
+def _before(block: KeyBlock) -> str:
+    """The text before the question that a flash card's answer would be in, if the answer is at its end."""
+    text = block.text[max(0, block.start - 20 - 2 * len(block.answer)) : block.start]
+    words, answer = words_of(text), words_of(block.answer).words
+    if not answer or words.words[-len(answer) :] != answer:
+        return ""
+    return text[words.starts[-len(answer)] :]
 
 
 def _after(block: KeyBlock) -> str:
@@ -89,10 +125,7 @@ def _on_the_back(block: KeyBlock) -> bool:
     if answer in (["true"], ["false"]) and {"true", "false"} <= set(after):
         shown = [word for word in after if word in ("true", "false")]
         return shown[2:3] == answer
-    before = words_of(block.text[max(0, block.start - 20 - 2 * len(block.answer)) : block.start]).words
-    return _begins(block.text[block.end : block.end + 40 + 2 * len(block.answer)], answer) or (
-        len(answer) > 0 and before[-len(answer) :] == answer
-    )
+    return _begins(block.text[block.end : block.end + 40 + 2 * len(block.answer)], answer) or _before(block) != ""
 
 
 def _begins(text: str, answer: list[str]) -> bool:

@@ -7,6 +7,7 @@ never depends on its gold answer; only `leak_key` looks at it.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from builder.labels.leak_index import PairIndex, SharedWords, Vocabulary, content_places
-from builder.labels.leak_key import KeyBlock, holds_key
+from builder.labels.leak_key import KeyBlock, holds_key, span_with_key
 from builder.labels.leak_match import LeakMatch, best_match
 from builder.labels.leak_signs import Signs, signs_of, widened
 from builder.labels.leak_text import Words, n_telling, words_of
@@ -43,12 +44,16 @@ MAX_CHARS = 400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundLeak:
-    """A span of a page's text that holds a question, and how: `leak_question` or `leak_key`."""
+    """A span of a page's text that holds a question, and how: `leak_question` or `leak_key`.
+
+    `masked` is the span that a page without the leak has blanks for: of a `leak_key` also the choices and the answer.
+    """
 
     question_id: str
     start: int
     end: int
     kind: str
+    masked: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +85,17 @@ class _Stem:
         if self.n_telling < SHORT_STEM:
             words += [word for choice in self.choices.values() for word in choice.split()]
         return words
+
+
+_NOT_LINE_END = re.compile(r"[^\n]")
+
+
+def without_leaks(text: str, leaks: Iterable[FoundLeak]) -> str:
+    """The text with a blank for each character of the leaks' `masked` spans: all offsets stay, line ends too."""
+    for leak in leaks:
+        start, end = leak.masked
+        text = text[:start] + _NOT_LINE_END.sub(" ", text[start:end]) + text[end:]
+    return text
 
 
 class LeakIndex:
@@ -158,7 +174,8 @@ def _leak(found: _Likely, text: str) -> FoundLeak:
         text=text, start=found.start, end=found.end, choices=found.choices, answer=stem.answer, gold=stem.gold
     )
     kind = "leak_key" if holds_key(block) else "leak_question"
-    return FoundLeak(question_id=stem.question_id, start=found.start, end=found.end, kind=kind)
+    masked = span_with_key(block) if kind == "leak_key" else (found.start, found.end)
+    return FoundLeak(question_id=stem.question_id, start=found.start, end=found.end, kind=kind, masked=masked)
 
 
 def _stem_of(question: Question, gold: Gold) -> _Stem:

@@ -15,7 +15,7 @@ from builder.question_sets.question_flags import unordered_identity
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import open_table
 from edu_rag.files.table_rows import TELLS_GOLD, schema
-from edu_rag.records import PAGE_FLAGS, Leak, Question
+from edu_rag.records import HOME_PAGE, PAGE_FLAGS, Leak, Question
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,8 +82,10 @@ def published_sources(sources: Mapping[str, Any], stats: DatasetStats, hidden: S
     counted = {
         "page_flags": dict(sorted(stats.page_flags.items())),
         "leaks": dict(sorted(stats.leaks.items())),
+        "leaks_masked": stats.leaks.total(),
         "questions_leaked": stats.leaked_questions,
         "questions_with_evidence": stats.evidence["any"],
+        "questions_with_home_page": stats.evidence[HOME_PAGE],
     }
     before = sources.get("hidden_splits", ())
     named = sorted({*hidden, *(before if isinstance(before, list | tuple) else ())})

@@ -17,12 +17,13 @@ from typing import Any
 from builder.question_sets.crag_files import CragRecord, crag_items, is_crag
 from builder.question_sets.question_flags import flag_questions
 from builder.question_sets.tqa import tqa_records
+from builder.urls import canonical_or_none
 from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
 from edu_rag.files.jsonl import read_values
 from edu_rag.files.typed import faults_and_record, first_line
 from edu_rag.gold import Gold
 from edu_rag.progress import say
-from edu_rag.records import LABELS, Kind, Question
+from edu_rag.records import LABELS, Kind, Question, page_id_of
 
 KIND_NAMES: Mapping[str, Kind] = {
     "multiple choice": "multiple_choice",
@@ -47,6 +48,8 @@ class FlatQuestion:
     split: str | None = None
     lesson: str | None = None
     question_raw: str | None = None
+    page: str | None = None
+    """The URL of the page that the question was taken from, where that page is part of the web."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,16 @@ def _records(entry: _Entry, split: str | None, reading: QuestionReading) -> tupl
         reading.mend("choices re-lettered (blank or missing letter)", flat.id)
     if by_text:
         reading.mend("gold given as a choice's text", flat.id)
-    return question, Gold(question_id=flat.id, answer=letter)
+    return question, Gold(question_id=flat.id, answer=letter, home_page=_home_page(flat))
+
+
+def _home_page(flat: FlatQuestion) -> str | None:
+    if flat.page is None:
+        return None
+    url = canonical_or_none(flat.page)
+    if url is None:
+        raise RecordError("page", f"{flat.page!r} is not a web address", "give a full URL, or leave it out")
+    return page_id_of(url)
 
 
 def _lesson(flat: FlatQuestion) -> str | None:

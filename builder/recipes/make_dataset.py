@@ -113,6 +113,7 @@ def _questions(
             answer=question.answer,
             lesson=lesson,
             split=split_of(lesson, splits),
+            page=book.address_of(module.module_id),
         )
 
 

@@ -12,7 +12,7 @@ from edu_rag.errors import DataError, RecordError
 from edu_rag.files import identity
 from edu_rag.files.table_rows import reading_parquet, rows
 from edu_rag.files.typed import first_line
-from edu_rag.records import Evidence, Question, SearchHit, WebPage
+from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, WebPage
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -105,9 +105,11 @@ class Dataset:
         return {page.page_id: page for page in self.records("pages", split, WebPage, page_ids)}
 
     def evidence(self, split: str) -> dict[str, list[Evidence]]:
-        """Evidence by question id."""
+        """Evidence in sentences by question id; that a page is a question's home page is left out."""
         by_question: dict[str, list[Evidence]] = {}
         for item in self.records("evidence", split, Evidence):
+            if item.method == HOME_PAGE:
+                continue
             by_question.setdefault(item.question_id, []).append(item)
         return by_question
 

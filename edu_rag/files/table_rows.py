@@ -86,7 +86,7 @@ def schema(config: str) -> pa.Schema:
             ("end", pa.int32()),
             ("kind", text),
         ],
-        "gold": [("question_id", text), ("answer", text), ("texts", texts)],
+        "gold": [("question_id", text), ("answer", text), ("texts", texts), ("home_page", text)],
     }
     return pa.schema(columns[config])
 

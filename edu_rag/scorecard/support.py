@@ -6,19 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edu_rag.files.dataset import Dataset
+from edu_rag.records import HOME_PAGE
 from edu_rag.scorecard.card import Passage
 
 
 class Support(NamedTuple):
     """Ids of questions with pages; evidence spans by question id and page id; whether the split has pages at all.
 
-    `leaked`: ids of questions that a page of the split holds; None if the builder did not look for them.
+    `leaked`: ids of questions that a page of the split holds; None if the builder did not look for them. `home_pages`:
+    the page that a question was taken from, by question id, where it is one of the question's pages.
     """
 
     with_pages: frozenset[str]
     evidence: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]]
     has_pages: bool
     leaked: frozenset[str] | None = None
+    home_pages: Mapping[str, str] = {}
 
 
 def _columns(
@@ -38,12 +41,16 @@ def _columns(
 def read_support(dataset: Dataset, split: str) -> Support:
     """Read which questions have pages, which spans of them are evidence, and which questions the pages leak."""
     evidence: dict[str, dict[str, list[tuple[int, int]]]] = {}
-    for question_id, page_id, start, end in _columns(
-        dataset, "evidence", split, ("question_id", "page_id", "start", "end")
+    home_pages: dict[str, str] = {}
+    for question_id, page_id, start, end, method in _columns(
+        dataset, "evidence", split, ("question_id", "page_id", "start", "end", "method")
     ):
+        if method == HOME_PAGE:
+            home_pages[question_id] = page_id
+            continue
         evidence.setdefault(question_id, {}).setdefault(page_id, []).append((start, end))
     with_pages = _with_pages(dataset, split)
-    return Support(with_pages, evidence, bool(with_pages), _leaked(dataset, split))
+    return Support(with_pages, evidence, bool(with_pages), _leaked(dataset, split), home_pages)
 
 
 def _with_pages(dataset: Dataset, split: str) -> frozenset[str]:

@@ -57,11 +57,11 @@ def fingerprints(exam: Exam) -> dict[str, str]:
     """SHA-256 of the exam, by part, over JSON with sorted keys: two results with the same ones may be compared.
 
     `ids`; `questions` (as systems see them: text, choices, kind); `gold`; `support` (lessons, flags, pages and
-    evidence:
-    everything that only slices, retrieval and attribution depend on).
+    evidence: all that only slices, retrieval and attribution depend on).
     """
     ids = [question.question_id for question in exam.questions]
-    offered = [_listed(value) for value in exam.support]
+    # Without home pages a dataset keeps the fingerprint that it had before there were any.
+    offered = [_listed(v) for name, v in exam.support._asdict().items() if v or name != "home_pages"]
     parts = {
         "ids": ids,
         "questions": [(q.question_id, q.text, q.choices, q.kind) for q in exam.questions],

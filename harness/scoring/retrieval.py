@@ -166,7 +166,27 @@ def retrieval_of(
         matches = [match(_passages(predictions, v.question_id), support.evidence[v.question_id]) for _, v in supported]
         result |= _grounding([(v.outcome, bool(found.ranks)) for (_, v), found in zip(supported, matches, strict=True)])
         result |= _metrics(matches, [lessons[at] for at, _ in supported] if lessons else ())
+    at_home = [(at, v.question_id) for at, v in enumerate(verdicts) if v.question_id in support.home_pages]
+    if at_home:
+        cited = [[page_id for page_id, _, _ in _passages(predictions, question_id)] for _, question_id in at_home]
+        homes = [support.home_pages[question_id] for _, question_id in at_home]
+        result["home_page"] = _home_page(homes, cited, [lessons[at] for at, _ in at_home] if lessons else ())
     return result
+
+
+def _home_page(homes: Sequence[str], cited: Sequence[Sequence[str]], lessons: Sequence[int]) -> dict[str, Any]:
+    """Success@k of pages: how often one of the first k passages is on the page that the question was taken from."""
+    import numpy as np
+
+    numbers, found = _numbered(lessons, len(homes)), {}
+    for k in CUTOFFS:
+        hits = [float(home in pages[:k]) for home, pages in zip(homes, cited, strict=True)]
+        found[f"success@{k}"] = _mean_in(np.asarray(hits), numbers)
+    return {
+        "n": len(homes),
+        "metrics": {name: round(mean, DECIMALS) for name, (mean, _, _) in found.items()},
+        "intervals": {name: [round(low, DECIMALS), round(high, DECIMALS)] for name, (_, low, high) in found.items()},
+    }
 
 
 def _passages(predictions: Mapping[str, Prediction], question_id: str) -> Sequence[Passage]:
@@ -215,6 +235,10 @@ def retrieval_lines(values: Mapping[str, Any]) -> Iterator[str]:
         f"cited by {values['n_citing']:,} answer(s), on average {values['n_passages_mean']:.1f} passages "
         f"and {values['n_characters_mean']:,.0f} characters an answer"
     )
+    if "home_page" in values:
+        home = values["home_page"]["metrics"]
+        shares = ", ".join(f"{home[f'success@{k}']:.3f} of the first {k}" for k in CUTOFFS)
+        yield f"  home page of {values['home_page']['n']:,} questions among the cited: {shares}"
     if "n_supported" not in values:
         yield "  no question of these has evidence, so what was cited cannot be judged"
         return

@@ -32,6 +32,7 @@ FATES: Mapping[str, str] = {
     "short": "too little text",
     "language": "in a language that is not wanted",
     "duplicate": "the same words as a better-ranked page of the same question",
+    "leak": "holds a question of the dataset",
     "near_duplicate": "nearly the same words as a better-ranked page of the same question",
 }
 QUESTION_FLAGS: Mapping[str, str] = {

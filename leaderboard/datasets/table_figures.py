@@ -12,6 +12,7 @@ import numpy as np
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import CONFIGS, PAGE_ROWS, reading_parquet
+from edu_rag.records import HOME_PAGE
 
 CHARACTER_BINS = (0, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 """Lower bounds of the bins that pages are counted in by their number of characters, as on the dataset's card."""
@@ -149,7 +150,8 @@ def _of_labels(facts: Facts, dataset: Dataset, split: str, kinds: Mapping[str, s
     for question_id, method in _lists(dataset, "evidence", split, ("question_id", "method")):
         methods[method].add(question_id)
     facts.evidence.update({method: len(ids) for method, ids in methods.items()})
-    facts.with_evidence.update(kinds[one] for one in set().union(*methods.values()) if one in kinds)
+    sentence_level = [ids for method, ids in methods.items() if method != HOME_PAGE]
+    facts.with_evidence.update(kinds[one] for one in set().union(*sentence_level) if one in kinds)
     leaked = set()
     for question_id, kind in _lists(dataset, "leaks", split, ("question_id", "kind")):
         facts.leaks[kind] += 1
