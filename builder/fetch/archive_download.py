@@ -18,10 +18,10 @@ _CHUNK = 1 << 16
 _AGAIN = "check the network, or download it yourself and give its folder with --sources"
 
 
-def download(address: str, path: Path) -> Path:
+def download(address: str, path: Path, max_bytes: int = MAX_BYTES) -> Path:
     """The file at `path`, downloaded from an address unless it is there already. Its content is not verified here.
 
-    Raises DataError that names the address if it cannot be had, is larger than MAX_BYTES, or takes over TOTAL_S.
+    Raises DataError that names the address if it cannot be had, is larger than `max_bytes`, or takes over TOTAL_S.
     """
     if path.is_file():
         return path
@@ -33,7 +33,7 @@ def download(address: str, path: Path) -> Path:
             with session.get(address, stream=True, timeout=TIMEOUT_S) as response:
                 if response.status_code != requests.codes.ok:
                     raise DataError(address, f"answered with status {response.status_code}", _AGAIN)
-                _copy(response, out, address)
+                _copy(response, out, address, max_bytes)
         part.replace(path)
     except (requests.RequestException, OSError) as error:
         raise DataError(address, f"cannot be downloaded: {_first_line(error)}", _AGAIN) from None
@@ -42,12 +42,12 @@ def download(address: str, path: Path) -> Path:
     return path
 
 
-def _copy(response: requests.Response, out: IO[bytes], address: str) -> None:
+def _copy(response: requests.Response, out: IO[bytes], address: str, max_bytes: int) -> None:
     n_bytes, end = 0, time.monotonic() + TOTAL_S
     for chunk in response.iter_content(_CHUNK):
         n_bytes += len(chunk)
-        if n_bytes > MAX_BYTES:
-            raise DataError(address, f"is larger than {MAX_BYTES / 1e6:,.0f} MB", "check the recipe")
+        if n_bytes > max_bytes:
+            raise DataError(address, f"is larger than {max_bytes / 1e6:,.0f} MB", "check the recipe")
         if time.monotonic() > end:
             raise DataError(address, f"takes longer than {TOTAL_S} s", _AGAIN)
         out.write(chunk)

@@ -1,4 +1,8 @@
-"""A recipe: the pinned sources of a dataset, how they are read, and the content hash that the dataset must have."""
+"""A recipe: the pinned sources of a dataset, how they are read, and the content hash that the dataset must have.
+
+There are two kinds. One has [[source]]s: books, whose exercises are the questions and whose modules are the pages. The
+other has [questions], a question file, and [[site]]s, folders of web pages.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +53,36 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """[questions]: a question file of its own, inside a ZIP archive or as a file of the folder of sources.
+
+    `archive` is the address of the archive and `member` the file in it; `file` is where a folder of sources has the
+    questions. `sha256` is of that file: the member of the archive is not pinned.
+    """
+
+    archive: Annotated[str, Meta(pattern=r"^https?://.*\.zip\Z")]
+    member: str
+    file: str
+    sha256: Annotated[str, Meta(pattern=_SHA256)]
+    split: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One [[site]]: a web site as files, in `folder` of the folder of sources; `address` is that of its first folder.
+
+    `files_sha256` is over the names and bytes of all its files.
+    """
+
+    folder: str
+    address: Annotated[str, Meta(pattern=r"^http://[a-z0-9.-]+/([a-z0-9-]+/)?\Z")]
+    licence: str
+    source: str
+    files_sha256: Annotated[str, Meta(pattern=_SHA256)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
     """[splits]: the share of chapters whose questions go to `dev`; the others go to `test`. A chapter stays whole."""
 
@@ -64,14 +98,22 @@ class DatasetRecipe:
     version: Annotated[str, Meta(pattern=rf"^{VERSION}\Z")]
     about: str
     content_sha256: Annotated[str, Meta(pattern=_SHA256)]
-    splits: Splits
-    source: list[Source]
+    splits: Splits | None = None
+    source: list[Source] = field(default_factory=list)
+    questions: Questions | None = None
+    site: list[Site] = field(default_factory=list)
     build: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         ids = [source.id for source in self.source]
-        if not ids or len(set(ids)) < len(ids):
-            raise RecordError("source", "there is none, or two have the same id", "give each [[source]] its own id")
+        if len(set(ids)) < len(ids):
+            raise RecordError("source", "two have the same id", "give each [[source]] its own id")
+        if bool(ids) == (self.questions is not None):
+            raise RecordError("source", "questions are from books or from a question file", "give one of the two")
+        if ids and self.splits is None:
+            raise RecordError("splits", "is missing", "give the share of chapters for `dev`")
+        if self.questions is not None and not self.site:
+            raise RecordError("site", "there is none", "give at least one [[site]]")
 
     def config(self, sites: Path) -> BuildConfig:
         """The settings of the build, with the folder of web sites that is searched. Raises FaultsError."""

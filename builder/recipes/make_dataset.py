@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from builder.build import build
 from builder.question_sets.question_files import FlatQuestion
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits
+from builder.recipes.site_folders import copy_sites, open_questions
 from builder.recipes.source_archives import BookFolder, open_sources
 from builder.textbooks.book import Module
 from builder.textbooks.book_questions import LEFT_OUT, identity_of, question_of
@@ -41,10 +42,15 @@ def make_dataset(
     scratch = out.with_name(f".{out.name}.sources")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        books = open_sources(recipe, sources, out.with_name(f"{out.name}.archives"), scratch / "unpacked")
-        questions, sites = scratch / "questions.jsonl", scratch / "sites"
-        write_records(questions, _write_books(books, recipe.splits, sites))
-        manifest = build([questions], out, recipe.config(sites), workers=workers, fresh=True)
+        kept, sites = out.with_name(f"{out.name}.archives"), scratch / "sites"
+        if recipe.questions is not None:
+            questions, split = open_questions(recipe.questions, sources, kept, scratch), recipe.questions.split
+            copy_sites(recipe.site, sources, sites)
+        else:
+            questions, split = scratch / "questions.jsonl", None
+            books = open_sources(recipe, sources, kept, scratch / "unpacked")
+            write_records(questions, _write_books(books, recipe, sites))
+        manifest = build([questions], out, recipe.config(sites), split=split, workers=workers, fresh=True)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if confirm and manifest.content_sha256 != recipe.content_sha256:
@@ -53,7 +59,7 @@ def make_dataset(
     return manifest
 
 
-def _write_books(books: Sequence[BookFolder], splits: Splits, sites: Path) -> Iterator[FlatQuestion]:
+def _write_books(books: Sequence[BookFolder], recipe: DatasetRecipe, sites: Path) -> Iterator[FlatQuestion]:
     """Write every module as a page of a site, and give the questions as lines of a question file."""
     seen: set[tuple[str, ...]] = set()
     left_out: Counter[str] = Counter()
@@ -63,7 +69,7 @@ def _write_books(books: Sequence[BookFolder], splits: Splits, sites: Path) -> It
                 for module_id in chapter.module_ids:
                     module = book.read(module_id)
                     _write_page(book, module, sites)
-                    yield from _questions(book, chapter.title, module, splits, seen, left_out)
+                    yield from _questions(book, chapter.title, module, recipe.splits, seen, left_out)
                     stage.add("done")
     for reason, meaning in LEFT_OUT.items():
         if left_out[reason]:
@@ -88,11 +94,11 @@ def _questions(
     book: BookFolder,
     chapter: str,
     module: Module,
-    splits: Splits,
+    splits: Splits | None,
     seen: set[tuple[str, ...]],
     left_out: Counter[str],
 ) -> Iterator[FlatQuestion]:
-    if not book.source.questions:
+    if splits is None or not book.source.questions:
         return
     lesson = f"{book.source.title}: {chapter or module.title}"
     for exercise in module.exercises:
