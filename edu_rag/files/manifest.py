@@ -68,6 +68,11 @@ class Manifest:
         """Name and version."""
         return Release(self.name, Version.parse(self.version))
 
+    def shown_sha256(self, split: str) -> str:
+        """SHA-256 of what systems are shown of a split: questions, hits and pages, no labels. Empty if unknown."""
+        shown = [self.contents.get(f"{config}/{split}", "") for config in ("questions", "hits", "pages")]
+        return hashlib.sha256("\n".join(shown).encode()).hexdigest() if shown[0] else ""
+
     @property
     def hidden_splits(self) -> frozenset[str]:
         """The splits whose gold is published nowhere, as `sources` names them."""

@@ -41,7 +41,7 @@ def _main_run(submission: Submission, dataset: Dataset, split: str, sample: str 
     made_for = dataset.manifest.release.folder
     for path in (submission.predictions_path(made_for, split, name) for name in dict.fromkeys((sample, None))):
         if path.is_file():
-            require_made_on(path, dataset.id)
+            require_made_on(path, dataset.manifest)
             record = read_run_record(path)
             if record is not None and not same_system(record, record_of(submission, dataset, split, sample, manner)):
                 what = "was made by another version of this system, or under other settings"

@@ -19,7 +19,8 @@ from edu_rag.scorecard.support import Support, read_support
 class Exam(NamedTuple):
     """A split's questions in order of id, their gold by id, and the support that the pages offer.
 
-    `known` are the ids of the whole split, `prints` the fingerprints of the questions.
+    `known` are the ids of the whole split, `prints` the fingerprints of the questions, `shown_sha256` that
+    of what the split shows to systems.
     """
 
     dataset: str
@@ -30,6 +31,7 @@ class Exam(NamedTuple):
     support: Support
     known: frozenset[str]
     prints: Mapping[str, str]
+    shown_sha256: str = ""
 
 
 def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
@@ -37,7 +39,8 @@ def open_exam(dataset: Dataset, split: str, sample: str | None) -> Exam:
     questions = dataset.questions(split)
     gold = match_gold(questions, dataset.records("gold", split, Gold), dataset.folder / "gold")
     known = frozenset(question.question_id for question in questions)
-    whole = Exam(dataset.id, split, None, questions, gold, read_support(dataset, split), known, {})
+    support, shown = read_support(dataset, split), dataset.manifest.shown_sha256(split)
+    whole = Exam(dataset.id, split, None, questions, gold, support, known, {}, shown)
     return sampled(whole, sample)
 
 

@@ -14,7 +14,7 @@ from edu_rag.progress import say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.probing.permute import may_permute
-from harness.probing.probe_names import NAMES, REPEAT
+from harness.probing.probe_names import EVIDENCE_ONLY, NAMES, REPEAT
 from harness.probing.probe_pages import DRAWS
 from harness.submission.folder import behind_link
 from harness.submission.predictions_file import read_predictions
@@ -49,7 +49,10 @@ def _stale(path: Path, record: RunRecord | None, exam: Exam, main: RunRecord | N
     """Why a probe's predictions do not belong next to the main run's, or nothing."""
     if record is None:
         return "without a run record"
-    if record.dataset != exam.dataset:
+    # Evidence is a label: other labels make other pages of evidence.
+    if record.dataset != exam.dataset and (
+        record.probe == EVIDENCE_ONLY or not record.shown(exam.dataset, exam.shown_sha256)
+    ):
         return f"made on {record.dataset}"
     if record.draws != DRAWS:
         return f"drawn by {record.draws or 'no'} rules, not {DRAWS}"

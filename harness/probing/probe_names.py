@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 REPEAT = "repeat"
-NAMES = ("no-context", "evidence-only", "other-pages", "half-noise", "permuted", REPEAT)
+EVIDENCE_ONLY = "evidence-only"
+NAMES = ("no-context", EVIDENCE_ONLY, "other-pages", "half-noise", "permuted", REPEAT)
 """Every probe, in the order in which they are run and shown."""

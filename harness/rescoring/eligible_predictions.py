@@ -59,7 +59,7 @@ def target_of(submission: Submission, made: PlacedPredictions, dataset: Dataset)
     if record is None:
         made_on = "" if said == dataset.manifest.release else str(said)
     elif _release_of(record) == said:
-        made_on = "" if record.dataset == dataset.id else record.dataset
+        made_on = "" if record.answers_to(dataset.manifest) else record.dataset
     else:  # the place decides what may be scored, and the record could else name a newer version
         what = f"is under {said}, but its run record names {record.dataset[:80]}"
         raise SubmissionError(made.path, what, "put it where it belongs, or run the system again")

@@ -146,7 +146,7 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
     now = "" if target.folder is None else system_sha256(target.folder)
     faults = {
         "belongs to other predictions": record.predictions_sha256 != file_sha256(target.path),
-        f"is on {record.dataset}, the dataset is {dataset.id}": record.dataset != dataset.id,
+        f"is on {record.dataset}, the dataset is {dataset.id}": not record.answers_to(dataset.manifest),
         "belongs to other files of the system": record.system_sha256 != now,
         "belongs to a probe": record.probe is not None,
     }

@@ -115,6 +115,7 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
         sample=sample,
         system_sha256=system_sha256(submission.folder),
         harness=f"edu-rag-bench {__version__}",
+        shown_sha256=dataset.manifest.shown_sha256(split),
         limits=manner.limits or submission.settings.limits,
         seed=manner.seed,
         settings_sha256=settings_sha256(child_environment(manner.environment, manner.passed), manner.passed),

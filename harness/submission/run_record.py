@@ -10,7 +10,7 @@ from typing import Any
 from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.errors import DataError, RecordError, SubmissionError
 from edu_rag.files.jsonl import read_json
-from edu_rag.files.manifest import file_sha256
+from edu_rag.files.manifest import Manifest, file_sha256
 from edu_rag.files.typed import first_line, to_record
 from harness.submission.folder import Limits
 from harness.submission.plain_files import MAX_RECORD_BYTES
@@ -20,11 +20,12 @@ from harness.submission.plain_files import MAX_RECORD_BYTES
 class RunRecord:
     """One finished run. `dataset` is `name@version#hash8`; `system_sha256` is over the submission's own files.
 
-    `settings_sha256` is over the variables that steer a system, `surroundings_sha256` over Python, packages and our
-    own code; `caps` are what the sandbox enforced. `seed` is that of the asking order and of a probe's draws, `draws`
-    names the rules of those. `wall_s`: seconds of the last session, in which `n_asked` questions were asked;
-    `n_resumed` answers come from an interrupted session before it, `n_cached` from earlier runs, and the rest of
-    `n_questions` was never asked.
+    `shown_sha256` is over the questions, hits and pages of the split (Manifest.shown_sha256): where it is the same,
+    another version differs in its labels only, and these answers are answers to it too. `settings_sha256` is over the
+    variables that steer a system, `surroundings_sha256` over Python, packages and our own code; `caps` are what the
+    sandbox enforced. `seed` is that of the asking order and of a probe's draws, `draws` names the rules of those.
+    `wall_s`: seconds of the last session, in which `n_asked` questions were asked; `n_resumed` answers come from an
+    interrupted session before it, `n_cached` from earlier runs, and the rest of `n_questions` was never asked.
     """
 
     dataset: str
@@ -36,6 +37,7 @@ class RunRecord:
     probe: str | None = None
     draws: str = ""
     seed: int = 0
+    shown_sha256: str = ""
     settings_sha256: str = ""
     surroundings_sha256: str = ""
     predictions_sha256: str = ""
@@ -45,6 +47,17 @@ class RunRecord:
     n_resumed: int = 0
     n_cached: int = 0
     wall_s: float | None = None
+
+    def answers_to(self, manifest: Manifest) -> bool:
+        """Whether the system was shown this dataset's questions and pages, of the same name and version."""
+        return self.shown(manifest.id, manifest.shown_sha256(self.split))
+
+    def shown(self, dataset_id: str, shown_sha256: str) -> bool:
+        """As `answers_to`, for a dataset's id and what it shows of the record's split."""
+        if self.dataset == dataset_id:
+            return True
+        same_release = self.dataset.partition("#")[0] == dataset_id.partition("#")[0]
+        return same_release and self.shown_sha256 != "" and self.shown_sha256 == shown_sha256
 
 
 def record_path(predictions: Path) -> Path:
@@ -69,14 +82,14 @@ def _record(path: Path) -> RunRecord:
         raise DataError(path, f"{error.where}: {first_line(error)}", "run the system again") from None
 
 
-def require_made_on(predictions: Path, dataset_id: str) -> None:
+def require_made_on(predictions: Path, manifest: Manifest) -> None:
     """Raise SubmissionError if a record says that these predictions answer another dataset's questions.
 
     Two datasets may share name and version and so the file's place; predictions without a record pass.
     """
     record = read_run_record(predictions)
-    if record is not None and record.dataset != dataset_id:
-        what = f"these predictions were made on {record.dataset}, this dataset is {dataset_id}"
+    if record is not None and not record.answers_to(manifest):
+        what = f"these predictions were made on {record.dataset}, this dataset is {manifest.id}"
         raise SubmissionError(predictions, what, "run the system on it")
 
 

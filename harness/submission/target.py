@@ -45,7 +45,7 @@ def find_target(path: Path, manifest: Manifest, split: str, sample: str | None) 
     Raises SubmissionError, also where a run record next to them names another dataset than this manifest's.
     """
     target = _target(path, manifest.release.folder, split, sample)
-    require_made_on(target.path, manifest.id)
+    require_made_on(target.path, manifest)
     return target
 
 
