@@ -76,6 +76,12 @@ def _write_books(books: Sequence[BookFolder], recipe: DatasetRecipe, sites: Path
             say(f"left out {left_out[reason]:,} exercises: {meaning}")
 
 
+def _page_url(address: str) -> str:
+    """The URL that the folder engine gives to a module's page: its folder on its host."""
+    parts = urlsplit(address)
+    return f"http://{parts.hostname}{parts.path}/"
+
+
 def _write_page(book: BookFolder, module: Module, sites: Path) -> None:
     address = urlsplit(book.address_of(module.module_id))
     path = sites / str(address.hostname) / address.path.lstrip("/") / "index.html"
@@ -119,7 +125,7 @@ def _questions(
             answer=question.answer,
             lesson=lesson,
             split=split_of(lesson, splits),
-            page=book.address_of(module.module_id),
+            page=_page_url(book.address_of(module.module_id)),
         )
 
 
