@@ -466,7 +466,7 @@ def test_a_reply_that_is_no_json_is_tried_again_and_then_told(
     replies = [reply, reply]
     waits: list[float] = []
     model = ServerModel(loopback(lambda path, body: (200, replies.pop())), "m", tries=2, sleep=waits.append)
-    with pytest.raises(SubmissionError, match="no JSON"):
+    with pytest.raises(SubmissionError, match="not JSON"):
         model.generate(PROMPT, 1)
     assert (waits, replies) == ([2.0], [])
 

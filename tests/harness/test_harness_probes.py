@@ -607,7 +607,7 @@ def test_a_repeat_in_the_sandbox_is_kept_too_until_its_caps_change(
     def is_kept(caps: Caps) -> bool:
         manner = Manner(limits=LIMITS, caps=caps)
         run_probes(open_submission(always_a), tiny, Probing("test", None, ("repeat",), 1), manner)
-        return "probe repeat-1: is there already" in capsys.readouterr().err
+        return "probe repeat-1: exists already" in capsys.readouterr().err
 
     small = Caps(memory_bytes=512 << 20)
     assert [is_kept(small), is_kept(small), is_kept(replace(small, n_files=99))] == [False, True, False]
