@@ -190,7 +190,10 @@ def test_what_an_own_run_does_not_fit_is_named(own: Path, always_b: Path, tiny: 
         "belongs to other predictions": {"predictions_sha256": "0" * 64},
         "belongs to other files of the system": {"system_sha256": "0" * 64},
         "belongs to a probe": {"probe": "repeat-1"},
-        "these predictions were made on tiny@1.0.0#00000000": {"dataset": "tiny@1.0.0#00000000"},
+        "these predictions were made on tiny@1.0.0#00000000": {
+            "dataset": "tiny@1.0.0#00000000",
+            "shown_sha256": "0" * 64,
+        },
     }
     for what, change in faults.items():
         record_path(own).write_text(json.dumps(record | change))
