@@ -16,6 +16,7 @@ _KEY = re.compile(
 _KEY_SECTION = re.compile(r"\banswers?(?:\s*(?:key|sheet))?\b[^\n]{0,40}", re.IGNORECASE)
 _OWN_NUMBER = re.compile(r"(\d{1,3})\s*[.):\]|\t-]*[\W_]*\Z")
 _LINE_OF_KEY = re.compile(r"\s{0,20}[^\n]{0,200}")
+_MARK_AFTER = re.compile(r"[^\n]{0,12}")
 _MARK = re.compile(r"[*✓✔☑✅]|\[x\]|\(x\)|\(correct\)|←", re.IGNORECASE)
 _NEXT_ITEM = re.compile(r"\n\s*(?:question\s*)?\d{1,3}\s*[.):\n]|\n\s*\n\s*\n", re.IGNORECASE)
 
@@ -51,10 +52,11 @@ def span_with_key(block: KeyBlock) -> tuple[int, int]:
     if keys:
         ends.append(_through_line(block.text, block.end + keys[0]))
     elif _on_the_back(block):
-        ends.append(_through_line(block.text, max(ends)))
-        starts.append(max(0, block.start - len(_before(block))))
+        before = _before(block) if len(block.choices) < 2 else ""
+        starts.append(block.start - len(before))
+        ends.append(max(ends) if before else _through_line(block.text, max(ends)))
     elif _marked(block):
-        ends.append(min(max(ends) + 12, len(block.text)))
+        ends.append(_MARK_AFTER.match(block.text, max(ends)).end())  # type: ignore[union-attr]  # it matches anything
     return min(starts), max(ends)
 
 

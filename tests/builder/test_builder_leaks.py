@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from builder.labels.leak_match import LeakMatch, best_match
 from builder.labels.leak_text import words_of
-from builder.labels.leaks import FoundLeak, LeakIndex
+from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
 from builder.question_sets.question_files import read_questions
 from edu_rag.gold import Gold
 from edu_rag.records import Kind, Question
@@ -226,7 +226,7 @@ def test_the_answer_is_the_same_for_every_hash_seed_and_order_of_questions(share
     questions, _ = read_questions([shared_data / "tqa/val/questions.jsonl"], "val")
     page.write_text("\n".join(f"{n}. {question.text}" for n, question in enumerate(questions[:120])), "utf-8")
     code = (
-        "import sys; from pathlib import Path; from builder.labels.leaks import LeakIndex;"
+        "import sys; from pathlib import Path; from builder.labels.leaks import LeakIndex, without_leaks;"
         "from builder.question_sets.question_files import read_questions;"
         "q, g = read_questions([Path(sys.argv[1])], 'val');"
         "q = q[::-1] if sys.argv[3] == 'r' else q;"
@@ -258,3 +258,40 @@ def test_spans_of_any_text_lie_inside_it(text: str | list[str]) -> None:
     for leak in INDEX.find(page):
         assert isinstance(leak, FoundLeak)
         assert 0 <= leak.start < leak.end <= len(page)
+
+
+def masked(text: str) -> str:
+    """What is left of a leaking text, in words."""
+    page = f"{PROSE}{text}\n{PROSE}"
+    found = INDEX.find(page)
+    bare = without_leaks(page, found)
+    assert len(bare) == len(page)
+    assert [at for at, char in enumerate(page) if char == "\n"] == [at for at, char in enumerate(bare) if char == "\n"]
+    assert INDEX.find(bare) == []
+    assert bare.count(PROSE) == 2
+    return " ".join(bare.replace(PROSE, "").split())
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (QUIZ, "3. a. Golgi apparatus. b. mitochondrion. c. nucleus."),
+        (f"{QUIZ}\nAnswer: c", "3."),
+        ("Q: The largest organelle in a eukaryotic cell is the\nA: nucleus.", "Q:"),
+        ("yeast\ntype of fungus that exists as single cells", ""),
+        (
+            "The largest organelle in a eukaryotic cell is the\na. Golgi apparatus.\n* b. nucleus.\nc. mitochondrion.",
+            "",
+        ),
+    ],
+)
+def test_masking_takes_the_question_and_with_a_key_its_choices_and_answer(text: str, left: str) -> None:
+    assert masked(text) == left
+
+
+@given(st.text(alphabet="ab .\n?", max_size=60), st.integers(0, 5))
+def test_masking_keeps_the_length_and_the_lines_of_any_page(rest: str, at: int) -> None:
+    page = f"{rest[:at]}\n{QUIZ}\nAnswer: c\n{rest[at:]}"
+    bare = without_leaks(page, INDEX.find(page))
+    assert len(bare) == len(page)
+    assert bare.count("\n") == page.count("\n")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.server
 import io
+import json
 import os
 import shutil
 import tarfile
 import threading
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,13 +18,18 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from builder.config import to_config
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe, recipe_names
 from builder.recipes.make_dataset import split_of
+from builder.recipes.site_folders import copy_sites, folder_sha256, open_questions
 from builder.recipes.source_archives import open_sources
 from builder.textbooks.book_questions import BookQuestion, question_of
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset
+from edu_rag.gold import Gold
+from edu_rag.records import HOME_PAGE, Evidence, Leak
+from edu_rag.scorecard.support import read_support
 
 COMMIT = "c0ffee" + "0" * 34
 TOP = f"rocks-{COMMIT}"
@@ -228,7 +236,7 @@ def test_a_chapter_stays_in_one_split_and_the_share_is_kept() -> None:
 def test_the_sources_of_open_textbooks_are_the_recipes_and_hold_two_thousand_questions(
     shared_data: Path, tmp_path: Path
 ) -> None:
-    assert recipe_names() == ["open-textbooks"]
+    assert recipe_names() == ["open-textbooks", "tqa-val"]
     followed = read_recipe("open-textbooks")
     books = open_sources(followed, shared_data / "books", tmp_path / "kept", tmp_path / "unpacked")
     modules = [
@@ -248,3 +256,166 @@ def test_open_textbooks_has_the_content_of_its_recipe(shared_data: Path, tmp_pat
     words = ["dataset", "make", "open-textbooks", "--sources", str(shared_data / "books"), "--out", str(tmp_path / "d")]
     done = CliRunner().invoke(root, words, env={"TZ": "Asia/Kolkata", **os.environ})
     assert done.exit_code == 0, done.output
+
+
+QUESTION = {
+    "id": "Q1",
+    "type": "Multiple Choice",
+    "question": "Which rock do rivers carry to the sea as sand and mud?",
+    "choices": {"a": "granite", "b": "sediment", "c": "basalt"},
+    "answer": "b",
+}
+SITE_RECIPE = """name = "rivers"
+version = "1.0.0"
+about = "Rivers."
+content_sha256 = "{zeros}"
+[build.filter]
+min_bytes = 0
+leaks = "mask"
+[build.label]
+evidence = ["answer-string-v1"]
+[questions]
+archive = "{base}/tqa.zip"
+member = "tqa/val/lesson.json"
+file = "questions.jsonl"
+sha256 = "{questions}"
+split = "val"
+licence = "CC BY-NC 3.0"
+[[site]]
+folder = "rivers"
+address = "http://rivers.example/book/"
+licence = "CC BY 4.0"
+source = "code.example/rivers"
+files_sha256 = "{site}"
+"""
+PAGE = (
+    "<!doctype html><html lang=en><title>Rivers</title><main><h1>Rivers</h1><p>Rivers carry sediment to the sea as sand"
+    " and mud. The rock was broken by frost and rain long before.</p><p>1. {asked}</p><ul><li>granite</li>"
+    "<li>sediment</li><li>basalt</li></ul></main></html>"
+)
+
+
+def site_recipe(tmp_path: Path, site: str = "", base: str = "https://code.example", questions: str = "") -> Path:
+    """The recipe, and below `data` its question file and its site."""
+    data = tmp_path / "data"
+    (data / "rivers").mkdir(parents=True, exist_ok=True)
+    (data / "rivers" / "index.html").write_text(PAGE.format(asked=QUESTION["question"]))
+    (data / "questions.jsonl").write_text(json.dumps(QUESTION) + "\n")
+    values = {
+        "zeros": "0" * 64,
+        "site": site or folder_sha256(data / "rivers"),
+        "questions": questions or hashlib.sha256((data / "questions.jsonl").read_bytes()).hexdigest(),
+        "base": base,
+    }
+    path = tmp_path / "rocks.toml"
+    path.write_text(SITE_RECIPE.format(**values))
+    return data
+
+
+def test_a_recipe_of_a_question_file_and_sites_masks_the_questions_on_its_pages(tmp_path: Path) -> None:
+    data = site_recipe(tmp_path)
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d", "--any-content")
+    assert code == 0, said
+    dataset = Dataset(tmp_path / "d")
+    (page,) = dataset.pages("val").values()
+    assert page.url == "http://rivers.example/book/"
+    (leak,) = dataset.records("leaks", "val", Leak)
+    assert page.text[leak.start : leak.end].strip() == ""
+    assert "Which rock" not in page.text
+    assert dataset.manifest.sources["leaks_masked"] == 1
+    (found,) = dataset.evidence("val")["Q1"]
+    assert page.text[found.start : found.end] == "Rivers carry sediment to the sea as sand and mud."
+
+
+def test_leaking_pages_can_be_dropped(tmp_path: Path) -> None:
+    data = site_recipe(tmp_path)
+    path = tmp_path / "rocks.toml"
+    path.write_text(path.read_text().replace('leaks = "mask"', 'leaks = "drop"'))
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d", "--any-content")
+    assert code == 0, said
+    assert [hit.outcome for hit in Dataset(tmp_path / "d").hits("val")["Q1"]] == ["leak"]
+
+
+def test_masking_needs_the_labels_of_leaks() -> None:
+    with pytest.raises(FaultsError, match="set \\[label\\] leaks = true"):
+        to_config({"filter": {"leaks": "mask"}, "label": {"leaks": False}}, "build.toml")
+
+
+def test_questions_come_from_the_archive_of_the_nested_form(
+    tmp_path: Path, served: tuple[str, Path], shared_data: Path
+) -> None:
+    base, folder = served
+    data = site_recipe(tmp_path, base=base)
+    (data / "questions.jsonl").unlink()
+    with zipfile.ZipFile(folder / "tqa.zip", "w") as archive:
+        archive.write(shared_data / "tqa" / "lesson_sample.json", "tqa/val/lesson.json")
+    questions = read_recipe(str(tmp_path / "rocks.toml")).questions
+    assert questions is not None
+    path = open_questions(questions, None, tmp_path / "kept", tmp_path / "scratch")
+    assert path.read_bytes() == (shared_data / "tqa" / "lesson_sample.json").read_bytes()
+    shutil.copy(folder / "tqa.zip", data)
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d", "--any-content")
+    assert code == 0, said
+    assert len(Dataset(tmp_path / "d").questions("val")) == 24
+
+
+def test_a_site_or_question_file_that_is_missing_or_changed_is_one_clear_error(
+    tmp_path: Path, served: tuple[str, Path]
+) -> None:
+    base, folder = served
+    data = site_recipe(tmp_path, site="0" * 64, base=base)
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d")
+    assert (code, "the source has changed" in said) == (1, True), said
+    site_recipe(tmp_path, questions="0" * 64, base=base)
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d")
+    assert (code, "questions.jsonl" in said, "the recipe says 0000" in said) == (1, True, True), said
+    site_recipe(tmp_path, base=base)
+    (data / "questions.jsonl").unlink()
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d")
+    assert (code, f"download {base}/tqa.zip into that folder" in said) == (1, True), said
+    (folder / "tqa.zip").write_bytes(b"no archive")
+    code, said = make(tmp_path, "--out", tmp_path / "d")
+    assert (code, "cannot be unpacked" in said) == (1, True), said
+    with zipfile.ZipFile(folder / "tqa.zip", "w") as archive:
+        archive.writestr("other.json", "{}")
+    shutil.rmtree(tmp_path / "d.archives")
+    code, said = make(tmp_path, "--out", tmp_path / "d")
+    assert (code, "holds no 'tqa/val/lesson.json'" in said) == (1, True), said
+    site_recipe(tmp_path, base=base)
+    shutil.rmtree(data / "rivers")
+    code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d")
+    assert (code, "give the folder that has them with --sources" in said) == (1, True), said
+    assert not (tmp_path / "d").exists()
+
+
+def test_the_home_page_of_a_question_is_evidence_of_its_own_kind(tmp_path: Path) -> None:
+    files_sha256 = hash_of_files(tmp_path)
+    recipe(tmp_path, files_sha256)
+    path = tmp_path / "rocks.toml"
+    path.write_text(path.read_text() + '[build.label]\nevidence = ["answer-string-v1", "home-page-v1"]\n')
+    code, said = make(tmp_path, "--sources", tmp_path / "first", "--out", tmp_path / "d", "--any-content")
+    assert code == 0, said
+    dataset = Dataset(tmp_path / "d")
+    n = 0
+    for split in dataset.splits():
+        support, pages = read_support(dataset, split), dataset.pages(split)
+        for gold in dataset.records("gold", split, Gold):
+            home = support.home_pages[gold.question_id]
+            assert home == gold.home_page
+            assert pages[home].url.endswith(f"/{gold.question_id.split('-')[1]}.md/")
+            n += 1
+        rows = [one for one in dataset.records("evidence", split, Evidence) if one.method == HOME_PAGE]
+        assert [(one.start, one.end) for one in rows] == [(0, len(pages[one.page_id].text)) for one in rows]
+        assert all(one.method != HOME_PAGE for found in dataset.evidence(split).values() for one in found)
+    assert n == len(SUBJECTS) == dataset.manifest.sources["questions_with_home_page"]
+
+
+@pytest.mark.slow
+def test_the_sources_of_tqa_val_are_the_recipes(shared_data: Path, tmp_path: Path) -> None:
+    followed = read_recipe("tqa-val")
+    assert followed.questions is not None
+    path = open_questions(followed.questions, shared_data, tmp_path, tmp_path)
+    assert sum(1 for _ in path.open(encoding="utf-8")) == 2_524
+    copy_sites(followed.site, shared_data, tmp_path / "sites")
+    assert len(followed.site) == 14
+    assert sum(1 for _ in (tmp_path / "sites").rglob("*.htm*")) > 3_200
