@@ -324,11 +324,18 @@ def push(
 @click.option("--out", type=_FOLDER, required=True, help="Folder for the datasets, each in NAME-VERSION.")
 @click.option("--only", multiple=True, metavar="NAME", help="Fetch only this dataset; repeatable.")
 @click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
-def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | None) -> None:
-    """Download and check the datasets that the board names.
+@click.option(
+    "--sources",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Folder with the archives of datasets by recipe; without it they are downloaded.",
+)
+def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | None, sources: Path | None) -> None:
+    """Download or make, and check, the datasets that the board names.
 
-    Prints the folders, one per line. The bundled dataset is built from this package, offline. The others are
-    downloaded without a token from the Hub, at the commit that the file names. A dataset that is not published is
+    Prints the folders, one per line. The bundled dataset is built from this package, offline. A dataset by recipe is
+    made from its public sources, as `edu-rag dataset make` does. The others are downloaded without a token from the
+    Hub, at the commit that the file names. A dataset that is not published is
     skipped with a message on stderr; if its folder is at OUT/NAME-VERSION, it is checked and printed with the others.
 
     \b
@@ -340,5 +347,5 @@ def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | No
     from builder.publishing.fetch_datasets import fetch as run
     from edu_rag.files.board_file import read_board_file
 
-    for folder in run(chosen(read_board_file(board_file), only), out, endpoint=endpoint):
+    for folder in run(chosen(read_board_file(board_file), only), out, endpoint=endpoint, sources=sources):
         click.echo(folder)

@@ -1,4 +1,4 @@
-"""Getting the datasets that the board names: built from the package, or downloaded from a Hub at one commit."""
+"""Get the datasets that the board names: from the package, by a recipe, or from a Hub at one commit."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ def chosen(board: BoardFile, names: Sequence[str]) -> list[BoardDataset]:
     return [dataset for dataset in board.datasets if not names or dataset.name in names]
 
 
-def fetch(datasets: Sequence[BoardDataset], out: Path, *, endpoint: str | None) -> Iterator[Path]:
+def fetch(
+    datasets: Sequence[BoardDataset], out: Path, *, endpoint: str | None, sources: Path | None = None
+) -> Iterator[Path]:
     """Write each dataset that can be had to `out/name-version`, check it against the board, and yield its folder.
 
-    An existing folder is checked, not fetched again. Raises ConfigError or DataError where a dataset is
-    not the one that the board names, EngineError where the Hub refuses.
+    An existing folder is checked, not fetched again. `sources` has the archives of recipes; without it they are
+    downloaded. Raises ConfigError or DataError where a dataset is not the one that the board names, EngineError where
+    the Hub refuses.
     """
     for dataset in datasets:
         folder = out / dataset.release.folder
@@ -37,17 +40,24 @@ def fetch(datasets: Sequence[BoardDataset], out: Path, *, endpoint: str | None) 
             say(f"{dataset.id}: not published: nothing is scored on it here")
             continue
         if not (folder / FILE_NAME).is_file():
-            _get(dataset, folder, endpoint)
+            _get(dataset, folder, endpoint, sources)
         check_dataset(folder, dataset)
         yield folder
 
 
-def _get(dataset: BoardDataset, folder: Path, endpoint: str | None) -> None:
+def _get(dataset: BoardDataset, folder: Path, endpoint: str | None, sources: Path | None) -> None:
     if dataset.bundled:
         from builder.build import build
         from builder.config import read_config
 
         build([MINI / "questions.jsonl"], folder, read_config(MINI / "build.toml", {}))
+        return
+    if dataset.recipe:
+        from builder.build import n_cores
+        from builder.recipes.dataset_recipe import read_recipe
+        from builder.recipes.make_dataset import make_dataset
+
+        make_dataset(read_recipe(dataset.name), folder, sources=sources, workers=n_cores())
         return
     from builder.publishing.download import download
 

@@ -41,12 +41,15 @@ _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardDataset:
-    """One dataset of the board: from the package (`bundled`), from a Hub at one commit, or not to be had by CI.
+    """One dataset of the board, and its source.
+
+    It is in the package (`bundled`), made by the `recipe` of its name from public sources, on a Hub at one commit, or not
+    available to CI.
 
     `content_sha256` pins the rows, `manifest_sha256` every byte of the folder. `samples` are those the board has tables
     of, `whole` or `stratified-N-seed-S`; a runnable system that comes without predictions is asked the first.
     `hidden_gold`: its gold is published nowhere, so that a pull request's report on it says little. Invariants: hub and
-    revision come together, never with bundled.
+    revision come together; a dataset has one source at most.
     """
 
     name: str
@@ -56,6 +59,7 @@ class BoardDataset:
     split: str
     samples: Annotated[tuple[str, ...], Meta(min_length=1, max_length=20)]
     bundled: bool = False
+    recipe: bool = False
     hub: str = ""
     revision: str = ""
     hidden_gold: bool = False
@@ -77,8 +81,10 @@ class BoardDataset:
                 yield error
         patterns = dict(_PATTERNS)
         said = [name for name in _HUB_PATTERNS if getattr(self, name)]
-        if said and self.bundled:
-            yield RecordError(said[0], "is given next to bundled = true", "a dataset has one source")
+        given = [name for name in ("bundled", "recipe") if getattr(self, name)]
+        if len(given) > 1 or (said and given):
+            also = said[0] if said else given[1]
+            yield RecordError(also, f"is given next to {given[0]} = true", "a dataset has one source")
         elif said:
             patterns |= _HUB_PATTERNS
         for name, (pattern, wanted) in patterns.items():
@@ -103,7 +109,7 @@ class BoardDataset:
     @property
     def can_be_had(self) -> bool:
         """Whether CI can get it without anybody's help."""
-        return self.bundled or bool(self.hub)
+        return self.bundled or self.recipe or bool(self.hub)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
