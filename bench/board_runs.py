@@ -1,0 +1,321 @@
+"""The runs of the board: every system on open-textbooks and tqa-val, scored, verified and put into the repository.
+
+    edu-rag dataset make open-textbooks --sources DATA/books --out RUNS/open-textbooks
+    edu-rag dataset make tqa-val --sources DATA --out RUNS/tqa-val
+    python bench/get_models.py --to MODELS
+    python bench/board_runs.py run --runs RUNS --models MODELS [--dataset NAME] [SLUG …]
+    python bench/board_runs.py probe --runs RUNS --models MODELS [SLUG …]
+    python bench/board_runs.py publish --runs RUNS
+    python bench/board_runs.py report --runs RUNS
+
+`run` asks each system in the sandbox, in the order of PLAN; stopped, it goes on. Systems without a language model are
+asked the whole split, the others a stratified sample with seed 0; samples of one seed contain one another.
+`publish` copies the predictions to submissions/ without `response`, vouches for them as the maintainers' runs in
+leaderboard/reruns.jsonl, scores them from there into leaderboard/results, and has `edu-rag verify` make every scorecard
+again. `report` writes docs/figures/results.md.
+
+A sandbox has its own CPU cgroup: `nice` has no effect on it, so use a quiet machine for latencies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edu_rag.files.jsonl import read_values, write_records
+from edu_rag.files.manifest import file_sha256, read_manifest
+from edu_rag.names import Sample
+from harness.submission.run_record import read_run_record
+from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns, write_rerun
+
+ROOT = Path(__file__).resolve().parents[1]
+LEADERBOARD = ROOT / "leaderboard"
+SPLITS = {"open-textbooks": "test", "tqa-val": "val"}
+SEED = 0
+LIMITS = ("--time-s", "600", "--start-s", "900")
+"""So wide that a busy machine, not the system, never decides an outcome."""
+NOTE = "run in the sandbox by bench/board_runs.py; `response` is left out: it may quote pages"
+
+
+class Planned(NamedTuple):
+    """A system of the board, the number of questions that it is asked (None: all), and more options of its run."""
+
+    slug: str
+    n: int | None
+    options: tuple[str, ...] = ()
+
+
+BLIND = ("blind-abstain", "blind-a", "blind-b", "blind-c", "blind-d", "blind-longest", "blind-random")
+SMALL = (
+    "edu-rag-vanilla-smollm2",
+    "edu-rag-paper-smollm2",
+    "house-light",
+    "edu-rag-vanilla-gemma3",
+    "edu-rag-paper-gemma3",
+    "mala-sparse",
+    "mala-dense",
+    "mala-hybrid",
+    "nautiyal-bm25",
+    "nautiyal-dense",
+    "nautiyal-hybrid-rerank",
+    "hypa-fixed-k",
+    "hypa-pa",
+    "hypa-full",
+)
+LARGE = ("edu-rag-vanilla-qwen1b", "edu-rag-paper-qwen1b", "house", "huo-self-check-vanilla", "huo-self-check-rag")
+PLAN = (
+    *(Planned(slug, None) for slug in (*BLIND, "bm25-overlap", "sbert-overlap")),
+    *(Planned(slug, 1_000) for slug in SMALL),
+    *(Planned(slug, 500, ("--memory-gb", "8", "--pass-env", "OMP_WAIT_POLICY")) for slug in LARGE),
+)
+PAIRS = (
+    ("edu-rag-paper-smollm2", "edu-rag-vanilla-smollm2"),
+    ("edu-rag-paper-gemma3", "edu-rag-vanilla-gemma3"),
+    ("edu-rag-paper-qwen1b", "edu-rag-vanilla-qwen1b"),
+    ("huo-self-check-rag", "edu-rag-paper-qwen1b"),
+    ("sbert-overlap", "bm25-overlap"),
+    ("nautiyal-dense", "nautiyal-bm25"),
+    ("nautiyal-hybrid-rerank", "nautiyal-bm25"),
+    ("mala-hybrid", "mala-sparse"),
+    ("hypa-pa", "hypa-fixed-k"),
+    ("house", "edu-rag-paper-qwen1b"),
+    ("house-light", "edu-rag-paper-smollm2"),
+    ("house-light", "blind-abstain"),
+)
+"""Compared in the report: with and without retrieval, the guard, and ways of retrieval."""
+
+
+def command(*words: object, **environment: str) -> str:
+    """One command of ours, printed before it runs; its standard output."""
+    print(f"\n$ edu-rag {shlex.join(map(str, words))}", flush=True)
+    line = [sys.executable, "-m", "edu_rag", *map(str, words)]
+    done = subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | environment)
+    return done.stdout
+
+
+def submission_of(runs: Path, slug: str) -> Path:
+    """The system in the folder of the runs, as the repository has it now, without other predictions."""
+    folder = runs / "submissions" / slug
+    ignored = shutil.ignore_patterns("predictions", "__pycache__")
+    shutil.copytree(ROOT / "submissions" / slug, folder, ignore=ignored, dirs_exist_ok=True)
+    return folder
+
+
+def asked(n: int | None) -> tuple[object, ...]:
+    """The options that name a sample."""
+    return () if n is None else ("--sample", n, "--seed", SEED)
+
+
+def planned(slugs: Sequence[str]) -> Iterator[Planned]:
+    """The systems with these names, or all that are in the repository."""
+    for one in PLAN:
+        if (not slugs or one.slug in slugs) and (ROOT / "submissions" / one.slug).is_dir():
+            yield one
+
+
+def run(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int | None) -> None:
+    """Ask every system; `most` bounds the number of questions, for a first look."""
+    for one in planned(slugs):
+        n = one.n if most is None or one.n is None else min(one.n, most)
+        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset])
+        folder = submission_of(runs, one.slug)
+        command("run", folder, *where, *asked(n), *LIMITS, *one.options, **steering(models))
+
+
+def probe(runs: Path, models: Path, dataset: str, slugs: Sequence[str], n: int) -> None:
+    """The controls of every system: no pages, evidence only, another question's pages, half noise."""
+    names = ("no-context", "evidence-only", "other-pages", "half-noise")
+    options = [word for name in names for word in ("--probe", name)]
+    for one in planned(slugs):
+        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset], *asked(n))
+        command("probe", runs / "submissions" / one.slug, *where, *options, **steering(models))
+
+
+def steering(models: Path) -> dict[str, str]:
+    """The variables that a run needs."""
+    return {"EDU_RAG_MODELS": str(models.resolve()), "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "passive"}
+
+
+def strip(made: Path, place: Path) -> None:
+    """Copy predictions with the answers only: other text of the systems may quote pages that are not ours."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_records(place, ({k: v for k, v in row.items() if k != "response"} for _, row in read_values(made)))
+
+
+def vouch(made: Path, place: Path, reruns: Path) -> None:
+    """Vouch for copied predictions as the maintainers' run; an existing line is kept."""
+    slug, split, _, sample = made.parents[2].name, *made.stem.partition("-")
+    record, n = read_run_record(made), sum(1 for _ in read_values(place))
+    if record is None:
+        raise SystemExit(f"{made} has no run record next to it: run the system again")
+    line = Rerun(
+        slug=slug,
+        dataset=record.dataset,
+        split=split,
+        sample=sample or None,
+        predictions_sha256=file_sha256(place),
+        n=n,
+        n_same=n,
+        caps=dict(record.caps),
+        system_sha256=record.system_sha256,
+        harness=record.harness,
+        own=True,
+        note=NOTE,
+        made_at=datetime.fromtimestamp(int(made.stat().st_mtime), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    if not reruns.is_file() or line.key not in {old.key for old in read_reruns(reruns)}:
+        write_rerun(reruns, line)
+
+
+def publish(runs: Path) -> None:
+    """Put predictions and scorecards into the repository, and verify them."""
+    for made in sorted((runs / "submissions").glob("*/predictions/*/*.jsonl")):
+        place = ROOT / "submissions" / made.relative_to(runs / "submissions")
+        strip(made, place)
+        vouch(made, place, LEADERBOARD / FILE_NAME)
+    datasets = [word for name in SPLITS if (runs / name).is_dir() for word in ("--dataset", runs / name)]
+    command("score", "--all", ROOT / "submissions", *datasets, "--out", LEADERBOARD / "results")
+    print(command("verify", "--results", LEADERBOARD / "results", "--submissions", ROOT / "submissions", *datasets))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table."""
+    names = list(head)
+    lines = [names, ["---"] * len(names), *([str(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def board_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """One table of board.json, in the board's order."""
+    head = ("rank", "system", "score", "95 % interval", "accuracy", "hallucination", "missing")
+    return table(head, map(_board_row, rows))
+
+
+def _board_row(row: Mapping[str, Any]) -> list[str]:
+    first, last = row["rank_first"], row["rank_last"]
+    return [
+        f"{first}" if first == last else f"{first}–{last}",
+        f"`{row['slug']}`",
+        f"{row['score']:+.3f}",
+        f"{row['score_low']:+.3f} … {row['score_high']:+.3f}",
+        *(f"{row[name]:.3f}" for name in ("accuracy", "hallucination", "missing")),
+    ]
+
+
+def comparisons(results: Path) -> str:
+    """The paired tests between PAIRS, on the largest set of questions that both were asked."""
+    rows = []
+    for first, second in PAIRS:
+        both = [
+            folder
+            for folder in sorted(results.glob("*"))
+            if all((folder / slug / "scorecard.json").is_file() for slug in (first, second))
+        ]
+        if both:
+            found = max((_compare(folder / first, folder / second) for folder in both), key=lambda pair: pair["n"])
+            low, high = found["interval"]
+            rows.append(
+                (
+                    f"`{first}` − `{second}`",
+                    f"{found['n']:,}",
+                    f"{found['score_difference']:+.3f}",
+                    f"{low:+.3f} … {high:+.3f}",
+                    f"{found['sign_flip_p']:.2g}",
+                )
+            )
+    return table(("difference of", "n", "score", "95 % interval", "p (sign flips)"), rows)
+
+
+def _compare(first: Path, second: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(command("compare", first, second, "--json"))
+    return found
+
+
+def retrieval(folder: Path) -> str:
+    """Home pages and evidence among what the systems cite, for one set of questions."""
+    rows = []
+    for path in sorted(folder.glob("*/scorecard.json")):
+        card = json.loads(path.read_text(encoding="utf-8"))
+        found = card["retrieval"]
+        if "metrics" in found:
+            home = found.get("home_page", {}).get("metrics", {})
+            shares = [f"{home[name]:.3f}" if name in home else "–" for name in ("success@1", "success@10")]
+            metrics = [f"{found['metrics'][name]:.3f}" for name in ("R@5", "MRR", "NDCG@10")]
+            rows.append([f"`{card['system']['slug']}`", *shares, found["n_supported"], *metrics])
+    head = ("system", "home page @1", "@10", "questions with evidence", "R@5", "MRR", "NDCG@10")
+    return table(head, rows) if rows else ""
+
+
+def report(runs: Path) -> None:
+    """Write docs/figures/results.md from the committed scorecards."""
+    site = runs / "site"
+    command("board", LEADERBOARD / "results", "--submissions", ROOT / "submissions", "--out", site)
+    tables = json.loads((site / "board.json").read_text(encoding="utf-8"))["tables"]
+    parts = ["# Results of the board's systems", "Written by `python bench/board_runs.py report`."]
+    for name, split in SPLITS.items():
+        folder = runs / name
+        if not folder.is_dir():
+            continue
+        manifest = read_manifest(folder)
+        sources = manifest.sources
+        parts.append(f"## {manifest.id}")
+        wanted = (
+            "questions",
+            "splits",
+            "pages",
+            "pages_per_question",
+            "characters_per_page",
+            "questions_with_evidence",
+        )
+        also = ("questions_with_home_page", "questions_leaked", "leaks_masked", "hits_by_outcome")
+        parts.append(
+            table(("figure", "value"), ((f"`{key}`", sources[key]) for key in (*wanted, *also) if key in sources))
+        )
+        results = LEADERBOARD / "results" / manifest.release.folder
+        for one in tables:
+            if one["dataset"] == name:
+                parts.append(f"### {split}, {one['sample'] or 'all questions'}: n = {one['rows'][0]['n']:,}")
+                parts.append(board_table(one["rows"]))
+        parts += ["### Tests between systems", comparisons(results), "### What was cited"]
+        for sample in (None, 1_000, 500):
+            place = results / (split if sample is None else f"{split}-{Sample(sample, SEED).name}")
+            parts += [text for text in [retrieval(place)] if text]
+    page = ROOT / "docs" / "figures" / "results.md"
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    print(f"wrote {page}")
+
+
+def main() -> None:
+    """Run, probe, publish or report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("run", "probe", "publish", "report"))
+    parser.add_argument("slugs", nargs="*", metavar="SLUG", help="systems; without any, all of them")
+    parser.add_argument("--runs", type=Path, required=True, help="folder of the datasets and the submissions")
+    parser.add_argument("--models", type=Path, help="folder that bench/get_models.py filled")
+    parser.add_argument("--dataset", choices=tuple(SPLITS), default="open-textbooks")
+    parser.add_argument("--most", type=int, help="ask at most so many questions of a sample")
+    given = parser.parse_args()
+    runs = given.runs.resolve()
+    if given.what in ("run", "probe") and given.models is None:
+        parser.error(f"{given.what} needs --models")
+    if given.what == "run":
+        run(runs, given.models, given.dataset, given.slugs, given.most)
+    elif given.what == "probe":
+        probe(runs, given.models, given.dataset, given.slugs, given.most or 300)
+    elif given.what == "publish":
+        publish(runs)
+    else:
+        report(runs)
+
+
+if __name__ == "__main__":
+    main()
