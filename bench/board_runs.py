@@ -41,6 +41,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LEADERBOARD = ROOT / "leaderboard"
 SPLITS = {"open-textbooks": "test", "tqa-val": "val"}
 SEED = 0
+README_ROWS = 10
+"""Rows of the board in README.md; docs/figures/results.md has all."""
 LIMITS = ("--time-s", "600", "--start-s", "900")
 """So wide that a busy machine, not the system, never decides an outcome."""
 NOTE = "run in the sandbox by bench/board_runs.py; `response` is left out: it may quote pages"
@@ -289,9 +291,26 @@ def report(runs: Path) -> None:
         for sample in (None, 1_000, 500):
             place = results / (split if sample is None else f"{split}-{Sample(sample, SEED).name}")
             parts += [text for text in [retrieval(place)] if text]
+    flagship = [one for one in tables if one["dataset"] == next(iter(SPLITS))]
+    if flagship:
+        most = max(flagship, key=lambda one: len(one["rows"]))
+        title = f"{most['dataset']}, {most['split']}, {most['sample'] or 'all questions'}: n = {most['rows'][0]['n']:,}"
+        write_readme(title, board_table(most["rows"]))
     page = ROOT / "docs" / "figures" / "results.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"wrote {page}")
+
+
+def write_readme(title: str, rows: str) -> None:
+    """The first rows of the flagship's largest table, into README.md between its marks."""
+    begin, end = "<!-- board: begin -->", "<!-- board: end -->"
+    lines = rows.splitlines()
+    shown, n_others = "\n".join(lines[: 2 + README_ROWS]), max(len(lines) - 2 - README_ROWS, 0)
+    more = f"; [its tables](docs/figures/results.md) list the other {n_others} systems" if n_others else ""
+    readme = ROOT / "README.md"
+    before, rest = readme.read_text(encoding="utf-8").split(begin)
+    about = f"[Results](docs/results.md) describes the datasets, the systems and the findings{more}."
+    readme.write_text(f"{before}{begin}\n{title}\n\n{shown}\n\n{about}\n{end}{rest.split(end)[1]}", encoding="utf-8")
 
 
 def main() -> None:
@@ -303,7 +322,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, help="folder that bench/get_models.py filled")
     parser.add_argument("--dataset", choices=tuple(SPLITS), default="open-textbooks")
     parser.add_argument("--most", type=int, help="ask at most so many questions of a sample")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     runs = given.runs.resolve()
     if given.what in ("run", "probe") and given.models is None:
         parser.error(f"{given.what} needs --models")

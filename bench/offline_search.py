@@ -18,8 +18,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from real_build import two_sites
-
 from builder.crawl.searching import query_of
 from builder.question_sets.question_files import read_questions
 from builder.search import SearchEngine
@@ -31,6 +29,13 @@ from builder.sites.site_folders import Site, read_sites
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "builder"))
 HOSTS = {"siyavula": "siyavula.example", "openstax-physics": "openstax.example"}
 ZIM_HOST = "zim.example"
+
+
+def two_sites(folder: Path, data: Path) -> Path:
+    """A folder with links to the two sites that are searched: the data has more of them."""
+    for name in HOSTS:
+        (folder / name).symlink_to((data / "web" / name).resolve())
+    return folder.resolve()
 
 
 def pack(sites: list[Site], path: Path) -> None:

@@ -6,7 +6,7 @@ Usage: bench/page.py papers/hypa_rag:claims
        bench/page.py papers/hypa_rag:runs --folder FOLDER
        bench/page.py papers/hypa_rag:graph …          (see bench/papers/hypa_graph.py)
 
-FOLDER holds `dataset/` and `submissions/`, as bench/real_systems.py leaves them. Prints Markdown.
+FOLDER holds `dataset/` and `submissions/`, a dataset and the submissions of bench/board_runs.py. Prints Markdown.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mala_answers
 import mala_tasks
 import mala_weights
+from board_runs import table
 from mala_ceiling import ceiling_table
 from mala_metrics import AP_MIN, MAP, NDCG, Values, interval, metrics_of, paired_rows
 from mala_systems import ABLATIONS, SYSTEMS, Searcher, Variant
 from mala_tasks import Task
-from real_run_report import table
 
 PAPER = {"sparse": (0.724, 0.732), "dense": (0.768, 0.783), "hybrid": (0.897, 0.915)}
 """Table 1: MAP@3 and NDCG@3 on HaluBench's 13,867 questions."""

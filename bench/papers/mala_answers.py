@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from real_run_report import table
+from board_runs import table
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Counts, ScoreCard

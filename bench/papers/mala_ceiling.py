@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
+from board_runs import table
 from mala_metrics import HIT, Values
-from real_run_report import table
 
 SECOND, THIRD = 1 / math.log2(3), 1 / math.log2(4)
 """NDCG of a single relevant passage at rank 2 and 3; its average precision there is 1/2 and 1/3."""

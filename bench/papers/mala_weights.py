@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from board_runs import table
 from mala_metrics import MAP, Values, interval, metrics_of
 from mala_systems import HYBRID, SYSTEMS, Searcher
 from mala_tasks import Task
-from real_run_report import table
 from scipy import stats
 
 from baselines.fuse import weighted_rrf

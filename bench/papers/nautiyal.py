@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import nautiyal_behaviour
 import nautiyal_latency
 import scored_runs
+from board_runs import table
 from nautiyal_medquad import METHODS, K, Medquad, Search, Values, first_of_areas, random_runs, read
 from nautiyal_tests import pooled_row, run_ps
 from plots import COLOURS, panels, save
-from real_run_report import table
 
 from edu_rag.statistics import holm, paired
 

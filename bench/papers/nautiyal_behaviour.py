@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from board_runs import table
 from nautiyal_medquad import METHODS, Search
 from nautiyal_tests import pooled_row
-from real_run_report import table
 
 from baselines.parts import Rank
 from baselines.rerank.bi_encoder import bi_encoder

@@ -9,9 +9,9 @@ from statistics import median, quantiles
 from time import perf_counter
 from typing import Any
 
+from board_runs import table
 from nautiyal_medquad import CANDIDATES, K, Medquad, vectors_of
 from plots import COLOURS, panels, save
-from real_run_report import table
 
 from baselines.bm25 import BM25, tokenise
 from baselines.embed import DEFAULT_MODEL, Encoder

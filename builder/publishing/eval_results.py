@@ -80,7 +80,7 @@ def benchmarks_of(texts: Sequence[str], board: BoardFile | None, *, is_asked: bo
         release = Release.parse(match["release"])
         known[release] = Benchmark(release, match["repo"], match["sha"])
     if is_asked and not known:
-        remedy = "add --benchmark tqa-val@2.1.0=my-org/tqa-val, the dataset's own repository"
+        remedy = "add --benchmark tqa-val@3.0.0=my-org/tqa-val, the dataset's own repository"
         raise ConfigError("--eval-results", "needs to know where the dataset is on the Hub", remedy)
     return known
 

@@ -65,7 +65,7 @@ class Erratum:
                 yield error
         if self.link and not self.is_web and not self._is_inside:
             what = "is neither a web address nor a path inside the repository"
-            yield RecordError("link", f"{self.link[:80]!r} {what}", "'docs/real-run.md#the-key' is one")
+            yield RecordError("link", f"{self.link[:80]!r} {what}", "'docs/results.md#findings' is one")
 
     @property
     def is_web(self) -> bool:

@@ -15,7 +15,7 @@ date = 2026-11-12
 dataset = "tqa@1.0.0"
 fault = "Half of the pages were empty."
 done = "1.1.0 has them."
-link = "docs/real-run.md#the-key"
+link = "docs/results.md#the-key"
 
 [[errata]]
 id = "gold-of-two-questions"

@@ -156,9 +156,9 @@ def test_the_ledger_names_what_was_wrong_and_links_to_it(site: Path, results: Pa
     assert 'href="systems/tqa.v2.val/mover.html"' in text
     assert 'href="history/tqa-1.0.0.html"' in text
     assert 'href="https://example.org/why"' in text
-    assert "<code>docs/real-run.md#the-key</code> in the repository" in text  # nobody said where that is
+    assert "<code>docs/results.md#the-key</code> in the repository" in text  # nobody said where that is
     assert errata[1].address("https://git.example/us/it/") == (
-        "https://git.example/us/it/blob/HEAD/docs/real-run.md#the-key"
+        "https://git.example/us/it/blob/HEAD/docs/results.md#the-key"
     )
     assert "Half of the pages were empty." in (site / "history/tqa-1.0.0.html").read_text(encoding="utf-8")
 
