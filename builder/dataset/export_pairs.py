@@ -2,29 +2,75 @@
 
 from __future__ import annotations
 
+import sqlite3
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from types import TracebackType
+
+import msgspec
 
 from builder.dataset.chat_pairs import (
     ABSTENTION,
     MAX_PAGES,
     ChatPair,
+    ReadPage,
     answer_text,
     foreign_pages,
+    read_page,
     shuffled_ids,
     to_pair,
 )
-from builder.dataset.page_shelf import PageShelf
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import to_line
 from edu_rag.gold import Gold, match_gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
+
+CACHED_PAGES = 256
+
+
+class PageShelf:
+    """A scratch table of pages; it goes when it is closed."""
+
+    def __init__(self, pages: Iterable[WebPage]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="edu-rag-pages-")
+        self._base = sqlite3.connect(Path(self._folder.name) / "pages.sqlite3", isolation_level=None)
+        self._base.execute("PRAGMA journal_mode=OFF")  # nothing here must survive a crash
+        self._base.execute("PRAGMA synchronous=OFF")
+        self._base.execute("CREATE TABLE pages (page_id TEXT PRIMARY KEY, page BLOB) WITHOUT ROWID")
+        encoded = ((page.page_id, msgspec.msgpack.encode(page)) for page in pages)
+        self._base.execute("BEGIN")
+        self._base.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?)", encoded)
+        self._base.execute("COMMIT")
+        self.ids: list[str] = [row[0] for row in self._base.execute("SELECT page_id FROM pages ORDER BY page_id")]
+        self._known = frozenset(self.ids)
+        self.page = lru_cache(maxsize=CACHED_PAGES)(self._read)
+
+    def _read(self, page_id: str) -> ReadPage:
+        row = self._base.execute("SELECT page FROM pages WHERE page_id = ?", (page_id,)).fetchone()
+        if row is None:
+            raise KeyError(page_id)
+        return read_page(msgspec.msgpack.decode(row[0], type=WebPage))
+
+    def __contains__(self, page_id: str) -> bool:
+        return page_id in self._known
+
+    def __enter__(self) -> PageShelf:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._base.close()
+        self._folder.cleanup()
+
 
 KINDS = ("qa", "qa-pages", "negatives")
 POISON = frozenset({"injection", "hidden_text", "leak_question", "leak_key"})

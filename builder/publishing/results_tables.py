@@ -7,12 +7,11 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder.publishing.entries import ResultEntry, read_entries
 from builder.publishing.exam_ids import ExamIds
-from builder.publishing.found_predictions import with_predictions
 from builder.publishing.hidden_results import is_hidden, refuse_unknown
 from builder.publishing.results_card import CardFacts, results_card, rows_of
 from builder.publishing.rows import Cut, prediction_table, scorecard_row
@@ -22,6 +21,43 @@ from edu_rag.files.jsonl import write_file, write_json
 from edu_rag.files.manifest import FileEntry, file_sha256
 from edu_rag.progress import Stage
 from edu_rag.scorecard.results_folder import read_card
+
+
+def _files(submissions: Path) -> Iterator[Path]:
+    """`SLUG/predictions/NAME-VERSION/*.jsonl`, no part of it a link: a stranger's link could name any file of ours."""
+    for path in sorted(submissions.glob("*/predictions/*/*.jsonl")):
+        parts = [path, *list(path.parents)[:3]]
+        if path.is_file() and not any(part.is_symlink() for part in parts):
+            yield path
+
+
+def with_predictions(entries: Sequence[ResultEntry], submissions: Path | None) -> list[ResultEntry]:
+    """The entries, with predictions from a folder of submissions if they are not next to the scorecard.
+
+    Files are matched by their bytes alone. Raises ConfigError if `submissions` is not a folder.
+    """
+    if submissions is None:
+        return list(entries)
+    if not submissions.is_dir():
+        raise ConfigError(submissions, "is not a folder", "give the folder of submissions, or leave --submissions out")
+    wanted = {entry.predictions_sha256 for entry in entries if entry.predictions is None} - {""}
+    if not wanted:
+        return list(entries)
+    found = _by_hash(_files(submissions), wanted)
+    return [
+        entry if entry.predictions is not None else replace(entry, predictions=found.get(entry.predictions_sha256))
+        for entry in entries
+    ]
+
+
+def _by_hash(files: Iterable[Path], wanted: set[str]) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in files:
+        sha256 = file_sha256(path)
+        if sha256 in wanted:
+            found.setdefault(sha256, path)
+    return found
+
 
 CARD = "README.md"
 MANIFEST = "manifest.json"

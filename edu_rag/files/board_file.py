@@ -43,8 +43,8 @@ _HUB_PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
 class BoardDataset:
     """One dataset of the board, and its source.
 
-    It is in the package (`bundled`), made by the `recipe` of its name from public sources, on a Hub at one commit, or not
-    available to CI.
+    It is in the package (`bundled`), made by the `recipe` of its name from public sources, on a Hub at one commit, or
+    not available to CI.
 
     `content_sha256` pins the rows, `manifest_sha256` every byte of the folder. `samples` are those the board has tables
     of, `whole` or `stratified-N-seed-S`; a runnable system that comes without predictions is asked the first.

@@ -4,6 +4,8 @@ withdrawal.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +14,33 @@ from typing import Literal
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError, each_fault
 from edu_rag.files.toml import read_toml
 from harness.pulls.tree_differences import MAX_CHANGES, TreeDifference, differences, top_folders
-from harness.pulls.withdrawal import WITHDRAW, layout_fault
 from harness.submission.file_tree import Fault, place, shown, start_of, told
 from harness.submission.folder import FILE_NAME, SubmissionFile
 from harness.submission.plain_files import MAX_SETTINGS_BYTES, answers_to, plain_faults
 from harness.submission.settings_faults import is_login
-from harness.submission.settings_lines import with_line
+from harness.submission.settings_lines import with_line, without_withdrawal
 from harness.submission.slugs import slug_fault
+
+WITHDRAW = 'withdraw it by one line above [limits]: withdrawn = "the reason"'
+_WITHDRAW_ALONE = f"change nothing else there; {WITHDRAW}"
+
+
+def layout_fault(base: Path, head: Path, name: str) -> SubmissionError | None:
+    """Find a change in a submission's settings file that a reader of its values cannot see; None if there is none.
+
+    Comments, layout and permissions are the team's words on the scored system: only the line that withdraws may be new.
+    """
+    old, new = (start_of(place(root, name), MAX_SETTINGS_BYTES + 1) for root in (base, head))
+    if old is None or new is None:
+        return SubmissionError(name, "is not a readable file", "put the file there")
+    was, now = (os.lstat(place(root, name)).st_mode & stat.S_IXUSR for root in (base, head))
+    if was != now:
+        what = "is made executable" if now else "is no longer executable"
+        return SubmissionError(name, what, _WITHDRAW_ALONE if old != new else f"leave it as it was; {WITHDRAW}")
+    if without_withdrawal(old).rstrip(b"\r\n") != without_withdrawal(new).rstrip(b"\r\n"):
+        return SubmissionError(name, "its comments or its layout are changed", _WITHDRAW_ALONE)
+    return None
+
 
 ChangeKind = Literal["new", "new run", "withdrawal"]
 FOLDER = "submissions"

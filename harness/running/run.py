@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,6 @@ from harness.running.answer_cache import AnswerCache, key_of
 from harness.running.child_system import ChildSystem, child_environment, is_secret
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.hints import hint_for
-from harness.running.own_places import require_own_places
 from harness.running.partial import Partial
 from harness.running.runner import MAX_BARREN_STARTS, Runner
 from harness.running.system_log import SystemLog
@@ -34,6 +33,22 @@ from harness.sandbox.caps_in_force import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
 from harness.submission.folder import Limits, Submission, partial_path
 from harness.submission.run_record import RunRecord, record_path
+
+
+def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
+    """Raise SubmissionError if one of these paths is a link or anything but a plain file, or is behind a link.
+
+    Looked at are the parts below `folder`; those above it are the caller's own.
+    """
+    for path in paths:
+        below = [part for part in path.parents if folder in part.parents]
+        odd = next((part for part in below if part.is_symlink() or (part.exists() and not part.is_dir())), None)
+        if odd is None and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+            odd = path
+        if odd is not None:
+            what = "is not a plain file or folder, and the run would write there"
+            raise SubmissionError(odd, what, "remove it: a link could lead to any file of yours")
+
 
 _SAID = (
     "response",

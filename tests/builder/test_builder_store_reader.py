@@ -18,7 +18,7 @@ from builder_store import fetches, n_fetches, n_searches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.crawl.fetch_plan import FetchPlan
+from builder.crawl.fetching import FetchPlan
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader
