@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("baselines", "builder", "edu_rag", "harness", "leaderboard", "publishing")
-CARDS = ROOT / "leaderboard" / "results" / "tqa-val-2.1.0" / "val"
+CARDS = ROOT / "leaderboard" / "results" / "open-textbooks-1.0.0" / "test"
 ENGINE = """
 import json
 from builder.config import to_config
@@ -96,10 +96,10 @@ def test_what_a_diff_adds_works(changed: Path, code: str) -> None:
 @pytest.mark.process
 def test_the_added_column_is_on_the_board(changed: Path, tmp_path: Path) -> None:
     for slug in ("blind-a", "blind-d"):
-        shutil.copytree(CARDS / slug, tmp_path / "results" / "tqa-val-2.1.0" / "val" / slug)
+        shutil.copytree(CARDS / slug, tmp_path / "results" / "open-textbooks-1.0.0" / "test" / slug)
     done = run(changed, "-m", "edu_rag", "board", tmp_path / "results", "--out", tmp_path / "site")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     cells = re.findall(r'<td data-column="attempt_rate" data-value="(\d+)">([\d.]+)', page)
-    assert cells == [("1529", "60.6"), ("2524", "100.0")]
+    assert cells == [("1748", "100.0"), ("1748", "100.0")]
     assert re.search(r'<th scope="col" data-column="attempt_rate"[^>]*>Attempted', page)

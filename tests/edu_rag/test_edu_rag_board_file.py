@@ -33,9 +33,10 @@ def manifest(**changed: str) -> Manifest:
 
 def test_ours_names_the_datasets_of_the_board_and_says_which_ci_can_have():
     board = read_board_file(OURS)
-    assert {dataset.id: dataset.can_be_had for dataset in board.datasets} == {
-        "edu-rag-mini@1.0.0#3f653aca": True,
-        "tqa-val@2.1.0#14b62b2b": False,
+    assert {dataset.name: dataset.can_be_had for dataset in board.datasets} == {
+        "open-textbooks": True,
+        "tqa-val": False,
+        "edu-rag-mini": True,
     }
     assert board.baselines_team == "EDU-RAG baselines"
 

@@ -330,7 +330,7 @@ def test_a_board_file_of_another_form_is_an_error_of_ours(board: Board, site: Pa
 
 def test_the_committed_predictions_are_those_of_the_committed_scorecards_and_are_vouched_for() -> None:
     """What `edu-rag verify` needs of the repository; the dataset itself, of 60 MB, is not in it."""
-    results = ROOT / "leaderboard" / "results" / "tqa-val-2.1.0"
+    results = ROOT / "leaderboard" / "results" / "open-textbooks-1.0.0"
     files = {
         (path.parents[2].name, file_sha256(path)): path
         for path in (ROOT / "submissions").glob("*/predictions/*/*.jsonl")
