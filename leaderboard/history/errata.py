@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -89,7 +89,7 @@ class Erratum:
 class Ledger:
     """The file: its entries in any order. Invariant: ids are unique."""
 
-    errata: list[Erratum]
+    errata: list[Erratum] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ids = [erratum.id for erratum in self.errata]
