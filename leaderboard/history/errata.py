@@ -58,9 +58,9 @@ class Erratum:
                 yield RecordError(name, "is blank", "say it in a sentence")
         if not (self.dataset or self.system or self.question or self.page):
             yield RecordError("id", "does not say what was wrong", "add dataset, system, question or page")
-        for check, text, field in ((Release.parse, self.dataset, "dataset"), (require_slug, self.system, "system")):
+        for check, text, name in ((Release.parse, self.dataset, "dataset"), (require_slug, self.system, "system")):
             try:
-                check(text, field) if text else None
+                check(text, name) if text else None
             except RecordError as error:
                 yield error
         if self.link and not self.is_web and not self._is_inside:
