@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from builder.clock import Clock
 from builder.search import SearchEngine
-from builder.search.chain import Chain
-from builder.search.combine import Combined, combined
+from builder.search.combine import Chain, Combined, combined
 from builder.search.settings import SearchConfig
 from builder.search_results import ANSWERED, SearchResult
 from builder.store.crawl_store import CrawlStore, Search

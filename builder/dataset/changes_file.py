@@ -8,9 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from builder.dataset.diff import DatasetDiff, TableDiff
-from builder.dataset.version_steps import WHY
-from builder.documents.card_tables import outside
+from builder.dataset.diff import WHY, DatasetDiff, TableDiff
+from builder.documents.dataset_card import outside
 from edu_rag.errors import DataError
 from edu_rag.files import manifest as manifests
 from edu_rag.files.jsonl import write_file

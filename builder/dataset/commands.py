@@ -165,7 +165,7 @@ def takedown(
     """
     from datetime import UTC, datetime
 
-    from builder.dataset.takedown_run import TakedownRequest, run_takedown, told_lines
+    from builder.dataset.takedown import TakedownRequest, run_takedown, told_lines
 
     request = TakedownRequest(
         folder=folder,

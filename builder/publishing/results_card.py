@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from builder.documents.card_tables import markdown_table, outside
-from builder.documents.dataset_card import config_digest, size_category
+from builder.documents.dataset_card import config_digest, markdown_table, outside, size_category
 from builder.publishing.entries import ResultEntry
 from builder.publishing.rows import ABSENT, MAX_ANSWER, Cut
 from builder.publishing.schemas import CONFIGS, TELLS_GOLD

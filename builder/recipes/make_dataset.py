@@ -13,10 +13,8 @@ from urllib.parse import urlsplit
 from builder.build import build
 from builder.question_sets.question_files import FlatQuestion
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits
-from builder.recipes.site_folders import copy_sites, open_questions
-from builder.recipes.source_archives import BookFolder, open_sources
-from builder.textbooks.book import Module
-from builder.textbooks.book_questions import LEFT_OUT, identity_of, question_of
+from builder.recipes.recipe_sources import BookFolder, copy_sites, open_questions, open_sources
+from builder.textbooks.book import LEFT_OUT, Module, identity_of, question_of
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import write_records
 from edu_rag.files.manifest import Manifest

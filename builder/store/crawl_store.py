@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from builder.fetch.body import charset_of
 from builder.search_results import ANSWERED
-from builder.store.agreement import refuse_lost_index
 from builder.store.batches import batch_record
 from builder.store.faults import MAKE_ROOM, file_fault, index_fault
 from builder.store.index import (
@@ -40,6 +39,7 @@ from builder.store.index import (
     version_of,
     write_state,
 )
+from builder.store.index_files import refuse_lost_index
 from builder.store.lock import bring_back_takedowns, forget_store, is_store, locked, sync_folder
 from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, StoreReader, reading, refuse_missing
 from builder.store.repair import NewStore, Repair

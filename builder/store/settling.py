@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from builder.fetch.fetched import Fetched, Validators, validators_of
-from builder.fetch.transient import is_transient, was_asked
+from builder.fetch.fetched import Fetched, Validators, is_transient, validators_of, was_asked
 from builder.store.index import Fetch
 
 MAX_ATTEMPTS = 3

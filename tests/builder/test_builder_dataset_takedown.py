@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from builder.dataset.check_dataset import check_folder
 from builder.dataset.diff import compare_folders
-from builder.dataset.takedown import plan_takedown, results_to_score_again, take_down, to_takedown
-from builder.dataset.takedown_run import STORE_MARK
+from builder.dataset.takedown import STORE_MARK, plan_takedown, results_to_score_again, take_down, to_takedown
 from builder.store.reader import StoreReader
 from builder.store.takedowns import read_takedowns
 from edu_rag.__main__ import root

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from builder.fetch import Fetched, fetch_all, reserves_rights
-from builder.fetch.body import BodyError, _Inflater
+from builder.fetch.body import SMALL_BYTES, BodyError, _Inflater
 from builder.fetch.robots import robots_of, told_to_us
 from builder.fetch.settings import FetchConfig
-from builder.fetch.shares import SMALL_BYTES
 from builder.fetch.signals import (
     MAX_LINES,
     PRODUCT_TOKEN,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from lxml import html
 from some_pages import build_some
 
-from builder.documents.card_tables import outside
+from builder.documents.dataset_card import outside
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
