@@ -25,7 +25,7 @@ import numpy as np
 from edu_rag.comparing.all_pairs import all_pairs_of
 from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import mc_interval, points_of
-from harness.comparing.table import table_of
+from harness.comparing.compare import table_of
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 

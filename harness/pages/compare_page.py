@@ -15,10 +15,9 @@ from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
 from harness.comparing.comparison_text import labels_of
 from harness.comparing.flips import GROUPS, Flip, FlipDetail, Group
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.explaining.shown_answer import label_read
-from harness.pages.figure_labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
-from harness.pages.render_page import render
+from harness.pages.render_page import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, render, side_by_side
 from harness.scoring.attribution import causes_of, points_lost
 
 MAX_NAME = 48

@@ -1,4 +1,4 @@
-"""Which pages a probe gives instead of a question's own: none, its evidence alone, another question's, half noise."""
+"""The probes by name, and the pages that each gives: none, the evidence alone, another question's, half noise."""
 
 from __future__ import annotations
 
@@ -170,3 +170,9 @@ def _noise(source: ProbeSource, pool: Sequence[WebPage], question_id: str, seed:
         if source.foreign(question_id, page):
             taken[page.page_id] = page
     return list(taken.values())
+
+
+REPEAT = "repeat"
+EVIDENCE_ONLY = "evidence-only"
+NAMES = ("no-context", EVIDENCE_ONLY, "other-pages", "half-noise", "permuted", REPEAT)
+"""Every probe, in the order in which they are run and shown."""

@@ -12,7 +12,7 @@ from edu_rag.look.lookalikes import name_key, resembles
 from edu_rag.names import is_slug
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.pulls.changed_files import accounts_of, is_among
 from harness.pulls.sandboxed_runs import SandboxedRun
 from harness.pulls.tables import PullTable

@@ -1,33 +1,91 @@
-"""From a checked submission to its results: predictions submitted or made in the sandbox, scored, and compared."""
+"""From checked submissions to results: predictions submitted or made in the sandbox, scored, and compared."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from edu_rag.errors import EduRagError, SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.pulls.changed_files import Change
-from harness.pulls.merged import scored_now
 from harness.pulls.place_on_board import of_table, stand
 from harness.pulls.review_records import ReviewRequest, TableResult
 from harness.pulls.review_warnings import of_citations, of_copies, of_outcomes, of_rerun, readings
 from harness.pulls.sandboxed_runs import SandboxedRun, ask_again, ask_all, why_not
 from harness.pulls.tables import Asks, PullTable
-from harness.rescoring.eligible_predictions import PlacedPredictions, predictions_of
-from harness.scoring.score import Scored, score_within
-from harness.submission.folder import Submission
+from harness.rescoring.jobs import PlacedPredictions, predictions_of
+from harness.scoring.score import Scored, card_of, score_within
+from harness.submission.folder import Submission, open_submission
 from harness.submission.plain_files import MAX_PREDICTIONS_FILE_BYTES
 from harness.submission.target import Target
 from harness.trust.cautions import may_cite, page_lengths
 from harness.trust.implausible import implausible
 from harness.trust.rerun_log import NOBODY
+
+MAX_SCORED = 300
+MAX_BYTES = 300_000_000
+"""Predictions files of the base that one table scores here, and their size together: some 20 seconds of work."""
+
+
+class Merged(NamedTuple):
+    """The scorecards of merged submissions, and a word on those that were left out because they are too many."""
+
+    cards: list[ScoreCard]
+    left_out: tuple[str, ...]
+
+
+def scored_now(base: Path, table: PullTable, exam: Exam, cards: Sequence[ScoreCard], scored_at: datetime) -> Merged:
+    """Scorecards of the base's predictions for a table that none of `cards` is on, in order of slug.
+
+    Faulty files are left out silently: their team's pull request has reported them.
+    """
+    asked = exam.dataset, exam.split, exam.sample
+    have = {card.system.slug for card in cards if (card.dataset, card.split, card.sample) == asked}
+    found: list[ScoreCard] = []
+    n_tried, n_bytes, n_left = 0, 0, 0
+    for path in _predictions(base, table):
+        slug = path.parents[2].name
+        if slug in have:
+            continue
+        have.add(slug)
+        n_tried, n_bytes = n_tried + 1, n_bytes + path.stat().st_size
+        if n_tried > MAX_SCORED or n_bytes > MAX_BYTES:
+            n_left += 1
+            continue
+        try:
+            submission = open_submission(path.parents[2])
+            target = Target(path, submission.facts, folder=submission.folder)
+            card = score_within(exam, target, card_of, scored_at=scored_at, vouched=NOBODY)
+            found.append(card)
+        except EduRagError:  # the job on main reports it again
+            continue
+    return Merged(found, _left_out(n_left))
+
+
+def _left_out(n: int) -> tuple[str, ...]:
+    if not n:
+        return ()
+    limits = f"{MAX_SCORED} files or {MAX_BYTES // 1_000_000} MB are scored here"
+    return (
+        f"{n:,} merged submission(s) without a result yet: at most {limits}; maintainers: commit the board's results",
+    )
+
+
+def _predictions(base: Path, table: PullTable) -> Iterator[Path]:
+    """The base's files for a table: its own ones first, then those of the whole split."""
+    for name in dict.fromkeys((table.name, table.split)):
+        for path in sorted((base / "submissions").glob(f"*/predictions/{table.folder}/{name}.jsonl")):
+            if path.is_file() and not path.is_symlink():
+                yield path
+
 
 MAX_LEFT = 5
 """Datasets that are not at hand and are named."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from edu_rag.files.board_file import BOARD_FILE, WHOLE, BoardFile, check_pinned, read_board_file
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Version, table_name
-from harness.exam.exam import Exam, open_exam
+from harness.exam import Exam, open_exam
 
 PLACE = Path("leaderboard") / BOARD_FILE
 OWN_BASELINES = "EDU-RAG baselines"

@@ -137,7 +137,7 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
 
 def test_the_fingerprint_is_the_one_that_scoring_writes() -> None:
     from edu_rag.scorecard.support import Support
-    from harness.exam.exam import Exam, fingerprints
+    from harness.exam import Exam, fingerprints
 
     questions = [ask(question_id, "Why?") for question_id in IDS]
     gold = {i: Gold(question_id=i, answer="a") for i in IDS}

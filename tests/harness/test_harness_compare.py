@@ -27,13 +27,14 @@ from harness.comparing.compare import (
     compare_sides,
     comparison_values,
     detectable,
+    require_same,
     sides_of,
+    slice_differences,
+    table_of,
+    table_values,
 )
 from harness.comparing.comparison_text import comparison_lines, labels_of, table_lines
-from harness.comparing.same import require_same
-from harness.comparing.slice_tests import slice_differences
-from harness.comparing.table import table_of, table_values
-from harness.exam.exam import Exam
+from harness.exam import Exam
 
 NAME_OF = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
 NO_CHOICE = Choice(None, None, None)

@@ -33,7 +33,7 @@ from harness.comparing.flips import (
     predictions_beside,
     slice_flips,
 )
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from harness.explaining.lost_points import find_losses
 from harness.pages.compare_page import compare_paths
 from harness.scoring.score import score_target
