@@ -1,12 +1,23 @@
-"""Two systems that were tested on the same questions: `edu-rag compare` and the board share the record."""
+"""Systems that were tested on the same questions: one pair, and every pair of several with Holm's correction."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.statistics import McNemar, Paired
+from edu_rag.statistics import (
+    McNemar,
+    Paired,
+    holm,
+    mcnemar_all,
+    paired_all,
+    shared_lessons,
+    smallest_detectable_difference,
+    spread_all,
+    strict_points_of,
+)
 
 ALPHA = 0.05
 """A difference with a larger p is not established."""
@@ -83,4 +94,47 @@ def turned_pair(pair: TestedPair) -> TestedPair:
         correctness=McNemar(m.n_second_only, m.n_first_only, m.p),
         detectable=pair.detectable,
         among=pair.among,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AllPairs:
+    """All pairs of some systems by their places i < j, in that order; the same lessons for all of them."""
+
+    tested: Mapping[tuple[int, int], TestedPair]
+
+    def of(self, first: int, second: int) -> TestedPair:
+        """The pair first - second; two different places."""
+        return self.tested[first, second] if first < second else turned_pair(self.tested[second, first])
+
+
+def all_pairs_of(cards: Sequence[ScoreCard]) -> AllPairs:
+    """Test every pair of scorecards that are on the same questions; two at least.
+
+    Lessons are those of all scorecards (`shared_lessons`): where two scorecards state none and a third does, the two
+    are tested by lesson here, which a comparison of the two alone cannot know.
+    """
+    outcomes = [card.outcomes for card in cards]
+    lessons = shared_lessons([card.lessons for card in cards])
+    score, correctness = paired_all(outcomes, lessons), mcnemar_all(outcomes, lessons)
+    missing = any("u" in letters or "f" in letters for letters in outcomes)
+    strict = paired_all([strict_points_of(letters) for letters in outcomes], lessons) if missing else score
+    adjusted = holm([found.p for found in score.values()])
+    mcnemar_adjusted = holm([found.p for found in correctness.values()])
+    spreads = spread_all(outcomes, lessons)
+    return AllPairs(
+        {
+            (i, j): TestedPair(
+                first=cards[i],
+                second=cards[j],
+                difference=found,
+                strict=strict[i, j],
+                correctness=correctness[i, j],
+                detectable=smallest_detectable_difference(found.n, spreads[i, j].effective_sd)
+                if spreads[i, j].sd
+                else None,
+                among=AmongPairs(len(score), p_holm, mcnemar_p_holm),
+            )
+            for ((i, j), found), p_holm, mcnemar_p_holm in zip(score.items(), adjusted, mcnemar_adjusted, strict=True)
+        }
     )

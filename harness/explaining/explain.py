@@ -10,8 +10,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, WebPage
-from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Passage, Prediction, SystemFacts, Verdict
 from edu_rag.scorecard.support import holds_evidence, offered_pages
 from harness.exam import open_exam
 from harness.judging.grading import Grading, grade_all

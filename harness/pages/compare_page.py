@@ -9,8 +9,7 @@ from typing import NamedTuple
 from edu_rag.comparing.pair_sentences import fields_of, filled
 from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
-from edu_rag.scorecard.card import Counts, ScoreCard, Verdict
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard, Verdict
 from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
 from harness.comparing.comparison_text import labels_of

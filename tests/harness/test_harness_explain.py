@@ -16,8 +16,7 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.jsonl import write_json
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, Span, WebPage, page_id_of
-from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Passage, Prediction, SystemFacts, Verdict
 from edu_rag.scorecard.support import offered_pages
 from harness.explaining.explain import (
     MAX_CITED,

@@ -12,6 +12,8 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, get_args
 
+from baselines.parts import Rank, ScoredPassage
+from baselines.retrieve.top import top
 from baselines.token_ids import SHARED, START, TokenIds, tokenise
 from edu_rag.errors import ConfigError
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BM25", "Variant", "check_parameters", "tokenise"]
+
+__all__ = ["BM25", "Variant", "bm25", "check_parameters", "tokenise"]
 
 Variant = Literal["lucene", "rank_bm25"]
 K1, B = 1.5, 0.75
@@ -147,3 +150,24 @@ class BM25:
         if self.variant == "lucene":
             return idf * tf / (tf + norms)
         return idf * (tf * self._factor / (tf + norms))
+
+
+def bm25(k1: float = K1, b: float = B, variant: Variant = "lucene") -> Rank:
+    """The retriever that ranks texts by BM25 with these parameters. Raises ConfigError on parameters out of range.
+
+    `variant` is `lucene` or `rank_bm25` (see BM25). A text that shares no word with the query scores 0 and still has
+    its rank, by place: which texts are worth reading is for the rest of the system to say.
+    """
+    check_parameters(k1, b)
+    # The queries of one question (its rewrites, its choices) come with the same texts: the last index is kept.
+    last: tuple[tuple[str, ...], BM25] = ((), BM25((), k1, b, variant))
+
+    def rank(query: str, texts: Sequence[str], k: int) -> list[ScoredPassage]:
+        nonlocal last
+        given, (known, index) = tuple(texts), last
+        if given != known:
+            index = BM25(given, k1, b, variant)
+            last = given, index
+        return top(index.scores(query), k)
+
+    return rank
