@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from builder.dataset.changes_file import FILE_NAME as CHANGES
 from builder.dataset.changes_file import TAKEN_DOWN, changes_file, printable
-from builder.documents.dataset_card import outside
 from builder.documents.documents import dataset_documents
 from builder.store.reader import INDEX_FILE, StoreReader
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, TakeDowns, add_takedown, read_takedowns
 from builder.urls import canonical_or_none, host_of
 from edu_rag.errors import ConfigError, DataError, FaultsError, RecordError
+from edu_rag.files.card_markdown import outside
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.jsonl import read_json, write_json

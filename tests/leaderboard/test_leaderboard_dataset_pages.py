@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from lxml import html
 from some_pages import build_some
 
-from builder.documents.dataset_card import outside
 from edu_rag.__main__ import root
+from edu_rag.files.card_markdown import outside
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
 from leaderboard.datasets import meanings

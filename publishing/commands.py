@@ -79,12 +79,12 @@ def publish(
     """
     import os
 
-    from builder.publishing.eval_results import benchmarks_of, require_repo, write_eval_results
-    from builder.publishing.hidden_results import rules_of
-    from builder.publishing.push_results import push_results, token_in
-    from builder.publishing.results_tables import PublishRequest, written
     from edu_rag.files.board_file import read_board_file
     from edu_rag.progress import say
+    from publishing.entries import rules_of
+    from publishing.eval_results import benchmarks_of, require_repo, write_eval_results
+    from publishing.push_results import push_results, token_in
+    from publishing.results_tables import PublishRequest, written
 
     require_repo("--repo", repo)
     token = "" if dry_run else token_in(os.environ)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import edu_rag
-from builder.publishing.hub import told
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset
 from edu_rag.files.manifest import FILE_NAME, file_sha256, read_manifest
 from edu_rag.progress import Stage, say
+from publishing.hub import told
 
 
 def download(wanted: BoardDataset, folder: Path, *, endpoint: str | None) -> None:
@@ -58,9 +57,6 @@ def _take(wanted: BoardDataset, name: str, part: Path, endpoint: str | None) -> 
             raise (error.__cause__ or error) from None
 
 
-MINI = Path(edu_rag.__file__).resolve().parent / "mini"
-
-
 def chosen(board: BoardFile, names: Sequence[str]) -> list[BoardDataset]:
     """The datasets with these names, or all. Raises ConfigError for a name that the board does not have."""
     known = {dataset.name for dataset in board.datasets}
@@ -73,13 +69,12 @@ def chosen(board: BoardFile, names: Sequence[str]) -> list[BoardDataset]:
 
 
 def fetch(
-    datasets: Sequence[BoardDataset], out: Path, *, endpoint: str | None, sources: Path | None = None
+    datasets: Sequence[BoardDataset], out: Path, make: Callable[[BoardDataset, Path], None], *, endpoint: str | None
 ) -> Iterator[Path]:
     """Write each dataset that can be had to `out/name-version`, check it against the board, and yield its folder.
 
-    An existing folder is checked, not fetched again. `sources` has the archives of recipes; without it they are
-    downloaded. Raises ConfigError or DataError where a dataset is not the one that the board names, EngineError where
-    the Hub refuses.
+    An existing folder is checked, not fetched again. `make` builds a dataset that is bundled or has a recipe. Raises
+    ConfigError or DataError where a dataset is not the one that the board names, EngineError where the Hub refuses.
     """
     for dataset in datasets:
         folder = out / dataset.release.folder
@@ -87,26 +82,10 @@ def fetch(
             say(f"{dataset.id}: not published: nothing is scored on it here")
             continue
         if not (folder / FILE_NAME).is_file():
-            _get(dataset, folder, endpoint, sources)
+            if dataset.bundled or dataset.recipe:
+                make(dataset, folder)
+            else:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                download(dataset, folder, endpoint=endpoint)
         check_dataset(folder, dataset)
         yield folder
-
-
-def _get(dataset: BoardDataset, folder: Path, endpoint: str | None, sources: Path | None) -> None:
-    if dataset.bundled:
-        from builder.build import build
-        from builder.config import read_config
-
-        build([MINI / "questions.jsonl"], folder, read_config(MINI / "build.toml", {}))
-        return
-    if dataset.recipe:
-        from builder.build import n_cores
-        from builder.recipes.dataset_recipe import read_recipe
-        from builder.recipes.make_dataset import make_dataset
-
-        make_dataset(read_recipe(dataset.name), folder, sources=sources, workers=n_cores())
-        return
-    from builder.publishing.fetch_datasets import download
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    download(dataset, folder, endpoint=endpoint)

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.publishing.hidden_results import refuse_revealing
-from builder.publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
-from builder.publishing.results_tables import MANIFEST, WrittenResults
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import file_sha256
+from publishing.entries import refuse_revealing
+from publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
+from publishing.results_tables import MANIFEST, WrittenResults
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -21,14 +21,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builder.publishing.entries import ResultEntry
-from builder.publishing.results_tables import WrittenResults, make_empty
 from edu_rag.errors import ConfigError
 from edu_rag.files.board_file import BoardFile
 from edu_rag.files.jsonl import write_file
 from edu_rag.names import Release, is_release
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import read_card
+from publishing.entries import ResultEntry
+from publishing.results_tables import WrittenResults, make_empty
 
 FRAMEWORK = "edu-rag-bench"
 METRICS: Mapping[str, str] = {"score": "Score (accuracy - hallucination)", "accuracy": "Accuracy"}

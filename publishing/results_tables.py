@@ -10,17 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from builder.publishing.entries import ResultEntry, read_entries
-from builder.publishing.exam_ids import ExamIds
-from builder.publishing.hidden_results import is_hidden, refuse_unknown
-from builder.publishing.results_card import CardFacts, results_card, rows_of
-from builder.publishing.rows import Cut, prediction_table, scorecard_row
-from builder.publishing.schemas import ShardedTable, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError
 from edu_rag.files.jsonl import write_file, write_json
 from edu_rag.files.manifest import FileEntry, file_sha256
 from edu_rag.progress import Stage
 from edu_rag.scorecard.results_folder import read_card
+from publishing.entries import ResultEntry, is_hidden, read_entries, refuse_unknown
+from publishing.results_card import CardFacts, results_card, rows_of
+from publishing.rows import Cut, ExamIds, prediction_table, scorecard_row
+from publishing.schemas import ShardedTable, prediction_schema, scorecard_schema
 
 
 def _files(submissions: Path) -> Iterator[Path]:

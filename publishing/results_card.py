@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from builder.documents.dataset_card import config_digest, markdown_table, outside, size_category
-from builder.publishing.entries import ResultEntry
-from builder.publishing.rows import ABSENT, MAX_ANSWER, Cut
-from builder.publishing.schemas import CONFIGS, TELLS_GOLD
+from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
+from publishing.entries import ResultEntry
+from publishing.rows import ABSENT, MAX_ANSWER, Cut
+from publishing.schemas import CONFIGS, TELLS_GOLD
 
 _HOW = f"""\
 - **`scorecards`**: one row for each system on each split, or on a seeded sample of it. The five counts are over all
