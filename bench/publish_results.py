@@ -74,7 +74,7 @@ def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any
 
 def make_results(folder: Path, n_systems: int, n_questions: int) -> int:
     """Write a synthetic results folder; return the bytes of its predictions."""
-    from edu_rag.scorecard.card_file import write_scorecard
+    from edu_rag.scorecard.results_folder import write_scorecard
 
     ids, size = [f"q{number:06}" for number in range(n_questions)], 0
     for number in range(n_systems):

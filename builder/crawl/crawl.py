@@ -17,8 +17,7 @@ from builder.fetch import Fetched, fetch_all, was_given_up
 from builder.fetch.fetched import Validators
 from builder.search.combine import Chain
 from builder.sites.site_folders import HostMap
-from builder.store.crawl_store import CrawlStore
-from builder.store.settling import is_due, validators_for
+from builder.store.crawl_store import CrawlStore, is_due, validators_for
 from builder.store.takedowns import host_is_listed, read_takedowns
 from builder.urls import canonical_or_none, host_of
 from edu_rag.errors import DataError

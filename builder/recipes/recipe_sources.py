@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from builder.fetch.archive_download import download
-from builder.recipes.dataset_recipe import DatasetRecipe, Questions, Site, Source
+from builder.recipes.dataset_recipe import DatasetRecipe, Questions, RecipeSite, Source
 from builder.textbooks.book import BookFormat, Chapter, Module
 from builder.textbooks.cnxml import CNXML
 from builder.textbooks.markdown_book import MARKDOWN
@@ -183,7 +183,7 @@ def _member(archive: Path, member: str, scratch: Path) -> Path:
     return target
 
 
-def copy_sites(recipe: Sequence[Site], given: Path | None, to: Path) -> None:
+def copy_sites(recipe: Sequence[RecipeSite], given: Path | None, to: Path) -> None:
     """Copy and verify the folders of all sites to `to`, each below its host's name.
 
     Raises DataError for a site that is missing or has other files than the recipe says.

@@ -130,7 +130,7 @@ def _score_one(
 ) -> None:
     from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
-    from edu_rag.scorecard.card_file import scorecard_values
+    from edu_rag.scorecard.results_folder import scorecard_values
     from harness.judging.free_text import UnjudgedError
     from harness.scoring.score import now_utc, score_within, summary, write_results
     from harness.scoring.scorecard_text import brief_line, card_lines

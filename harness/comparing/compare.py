@@ -15,8 +15,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import Prediction, ScoreCard
-from edu_rag.scorecard.card_file import FILE_NAME
-from edu_rag.scorecard.results_folder import PREDICTIONS, read_card
+from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, read_card
 from edu_rag.statistics import (
     Paired,
     holm,

@@ -11,8 +11,7 @@ from edu_rag.errors import ConfigError, EduRagError, RecordError, SubmissionErro
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import DatasetId, QuestionSet, Release
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.scorecard.card_file import FILE_NAME
-from edu_rag.scorecard.results_folder import ResultsFolder, place_of
+from edu_rag.scorecard.results_folder import FILE_NAME, ResultsFolder, place_of
 from harness.exam import Exam, open_exam, sampled
 from harness.submission.folder import FILE_NAME as SUBMISSION_FILE
 from harness.submission.folder import Submission, behind_link, open_submission, present

@@ -17,9 +17,8 @@ from edu_rag.files.jsonl import read_json, to_line
 from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import Stage
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
-from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard, scorecard_values
-from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
-from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
+from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, place_of, read_scorecard, scorecard_values
+from edu_rag.scorecard.results_folder import FILE_NAME as SCORECARD
 from harness.judging.grading import Grading
 from harness.rescoring.jobs import OpenExams, Results, ScoringJob, plans, submissions_in, target_of
 from harness.rescoring.rescore import GONE, why_kept

@@ -333,8 +333,7 @@ def summary(card: ScoreCard) -> dict[str, Any]:
 def write_results(results: Path, card: ScoreCard, predictions: Path) -> Path:
     """Write scorecard.json and a copy of the predictions where the board looks; return the scorecard's path."""
     from edu_rag.files.jsonl import write_file
-    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
-    from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
+    from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, place_of, write_scorecard
 
     folder = results / place_of(card)
     data = predictions.read_bytes()

@@ -12,7 +12,7 @@ from typing import Any
 from edu_rag.files.jsonl import write_records
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 from publishing.rows import ids_sha256
 
 DATASET = "tiny@1.2.0#0123abcd"

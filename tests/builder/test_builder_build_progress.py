@@ -15,8 +15,7 @@ from builder.config import to_config
 from builder.crawl.crawl import fetch_missing
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
-from builder.store.crawl_store import CrawlStore
-from builder.store.settling import row_after
+from builder.store.crawl_store import CrawlStore, row_after
 from edu_rag.errors import DataError
 from edu_rag.progress import BuildLog, Stage, logging_to, note
 from edu_rag.records import Question

@@ -133,7 +133,7 @@ def test_without_a_store_the_next_build_is_warned_of(tmp_path: Path) -> None:
 
 def _scorecard(folder: Path, slug: str, dataset: str) -> None:
     from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
-    from edu_rag.scorecard.card_file import write_scorecard
+    from edu_rag.scorecard.results_folder import write_scorecard
 
     card = ScoreCard(
         system=SystemFacts(slug=slug, name=slug, team="t"),

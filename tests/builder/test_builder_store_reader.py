@@ -22,13 +22,12 @@ from builder.crawl.crawl import FetchPlan
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.batches import Fold
-from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader
+from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, is_due, row_after
 from builder.store.index import bring_up_to_date
 from builder.store.lock import forget_store
 from builder.store.reader import CHUNK_ROWS
 from builder.store.rebuild import rebuild_index
 from builder.store.repair import Repair
-from builder.store.settling import is_due, row_after
 from builder.store.warc import Record, WarcFile, scan
 from edu_rag.errors import DataError
 

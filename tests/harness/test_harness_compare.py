@@ -16,7 +16,7 @@ from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 from edu_rag.scorecard.support import Support
 from edu_rag.statistics import holm, mcnemar, paired, rank_groups, sign_flip_p, strict_points_of, typical_sd
 from harness.comparing.compare import (

@@ -19,7 +19,7 @@ from edu_rag.__main__ import root
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import CAUSES, OUTCOMES
-from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
 from harness.comparing.compare import Choice, Side
 from harness.comparing.flips import (

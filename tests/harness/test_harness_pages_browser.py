@@ -12,7 +12,7 @@ import hostile_exam as made
 import pytest
 from bs4 import BeautifulSoup
 
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 from harness.comparing.compare import Choice
 from harness.explaining.explain import explain
 from harness.judging.grading import open_judge

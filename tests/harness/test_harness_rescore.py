@@ -14,7 +14,7 @@ from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard, write_scorecard
 from harness.rescoring.rescore import (
     RECORD,
     Rescoring,
