@@ -52,8 +52,7 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
     """Make a crawl store as a finished crawl would have left it."""
     from builder.build import write_inputs
     from builder.config import to_config
-    from builder.crawl.crawl import Round
-    from builder.crawl.searching import query_of
+    from builder.crawl import Round, query_of
     from builder.deriving.derive import Inputs
     from builder.fetch import Fetched
     from builder.search_results import SearchResult

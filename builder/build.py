@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl.crawl import Round, crawl, next_round, round_of
-from builder.crawl.searching import Sleep, answer_to
+from builder.crawl import Round, Sleep, answer_to, crawl, next_round, round_of
 from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report

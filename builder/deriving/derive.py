@@ -15,7 +15,7 @@ from typing import Any
 
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
-from builder.crawl.searching import answer_to
+from builder.crawl import answer_to
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
 from builder.deriving.page_stage import PageSettings

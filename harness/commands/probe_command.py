@@ -18,7 +18,7 @@ from harness.commands.options import (
     split_option,
 )
 from harness.commands.run_command import manner_of, manner_options, runnable, stopping_like_ctrl_c
-from harness.probing.probe_pages import NAMES
+from harness.probing.probe_questions import NAMES
 
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset

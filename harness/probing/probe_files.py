@@ -15,8 +15,7 @@ from edu_rag.progress import say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, SystemFacts
 from harness.exam import Exam
-from harness.probing.permute import may_permute, permute
-from harness.probing.probe_pages import DRAWS, EVIDENCE_ONLY, NAMES, REPEAT
+from harness.probing.probe_questions import DRAWS, EVIDENCE_ONLY, NAMES, REPEAT, may_permute, permute
 from harness.submission.folder import behind_link
 from harness.submission.predictions_file import predictions_within, read_predictions
 from harness.submission.run_record import RunRecord, is_measured, read_run_record, record_path, same_system

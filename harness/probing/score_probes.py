@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from edu_rag.records import LABELS, Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
 from harness.judging.outcomes import judge
-from harness.probing.permute import permute
 from harness.probing.probe_files import ProbeAnswers, probe_answers
-from harness.probing.probe_pages import REPEAT
+from harness.probing.probe_questions import REPEAT, permute
 from harness.probing.rates import position_p, positions_of, stability_of, wilson
 from harness.reading.answers import read_answer
 

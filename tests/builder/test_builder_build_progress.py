@@ -12,7 +12,7 @@ from builder_store import n_fetches
 
 from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
-from builder.crawl.crawl import fetch_missing
+from builder.crawl import fetch_missing
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.crawl_store import CrawlStore, row_after
@@ -81,7 +81,7 @@ def test_refusals_and_hosts_given_up_are_noted_once(tmp_path: Path, monkeypatch:
                 )
             )
 
-    monkeypatch.setattr("builder.crawl.crawl.fetch_all", fetch_all)
+    monkeypatch.setattr("builder.crawl.fetch_all", fetch_all)
     with logging_to(BuildLog()) as log, CrawlStore(tmp_path / "s", create=True) as store:
         log.open(tmp_path / "log")
         store.add_search("q", "brave", "Why?", SearchResult(state="rate_limited", reason="429"), AT)

@@ -18,7 +18,7 @@ from builder_store import fetches, n_fetches, n_searches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.crawl.crawl import FetchPlan
+from builder.crawl import FetchPlan
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.batches import Fold

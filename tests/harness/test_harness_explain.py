@@ -29,7 +29,7 @@ from harness.explaining.explain import (
     marked_text,
 )
 from harness.explaining.lost_points import find_losses, losses_lines, losses_values, lost_lines, lost_to
-from harness.probing.permute import may_permute, permute
+from harness.probing.probe_questions import may_permute, permute
 from harness.scoring.attribution import REMEDIES
 from harness.submission.folder import Limits
 from harness.submission.run_record import RunRecord, record_path
