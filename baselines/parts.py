@@ -141,8 +141,8 @@ NAMES: dict[Kind, dict[str, str]] = {
         "distilbert": "baselines.classify.distilbert:distilbert",
     },
     "graph": {
-        "rules": "baselines.graph.part:rules",
-        "llm": "baselines.graph.part:llm",
+        "rules": "baselines.graph.graph_part:rules",
+        "llm": "baselines.graph.graph_part:llm",
     },
     "verify": {
         "self-check": "baselines.verify.self_check:self_check",

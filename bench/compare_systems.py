@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edu_rag.comparing.tested_pair import all_pairs_of
+from edu_rag.comparing.tested_pairs import all_pairs_of
 from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import mc_interval, points_of
 from harness.comparing.compare import table_of

@@ -45,7 +45,7 @@ def _predictions(rng: random.Random, ids: Sequence[str]) -> bytes:
 
 def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any:
     from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
-    from publishing.rows import ids_sha256
+    from publishing.result_rows import ids_sha256
 
     letters = "".join(rng.choices("ciauf", [50, 40, 6, 3, 1], k=len(ids)))
     lessons = [number % min(N_LESSONS, len(ids)) for number in range(len(ids))]

@@ -81,9 +81,9 @@ def publish(
 
     from edu_rag.files.board_file import read_board_file
     from edu_rag.progress import say
-    from publishing.entries import rules_of
     from publishing.eval_results import benchmarks_of, require_repo, write_eval_results
     from publishing.push_results import push_results, token_in
+    from publishing.result_entries import rules_of
     from publishing.results_tables import PublishRequest, written
 
     require_repo("--repo", repo)

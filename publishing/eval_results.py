@@ -27,7 +27,7 @@ from edu_rag.files.jsonl import write_file
 from edu_rag.names import Release, is_release
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import read_card
-from publishing.entries import ResultEntry
+from publishing.result_entries import ResultEntry
 from publishing.results_tables import WrittenResults, make_empty
 
 FRAMEWORK = "edu-rag-bench"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import file_sha256
-from publishing.entries import refuse_revealing
 from publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
+from publishing.result_entries import refuse_revealing
 from publishing.results_tables import MANIFEST, WrittenResults
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
-from publishing.entries import ResultEntry
-from publishing.rows import ABSENT, MAX_ANSWER, Cut
-from publishing.schemas import CONFIGS, TELLS_GOLD
+from publishing.result_entries import ResultEntry
+from publishing.result_rows import ABSENT, MAX_ANSWER, Cut
+from publishing.result_schemas import CONFIGS, TELLS_GOLD
 
 _HOW = f"""\
 - **`scorecards`**: one row for each system on each split, or on a seeded sample of it. The five counts are over all

@@ -24,7 +24,7 @@ from builder.deriving.work_tables import WorkTables
 from builder.documents.documents import dataset_documents
 from builder.evidence import label_evidence
 from builder.extract.sentence_splitter import SPLITTER
-from builder.fetch.signals import reserves_rights
+from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined
 from builder.search_results import ANSWERED
 from builder.store.index import Fetch

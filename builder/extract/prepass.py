@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from builder.extract.formulas import become, write_formulas
+from builder.extract.mathml import raised, small
 from builder.extract.page_text import PageSigns, signs_of, xpath
-from builder.extract.prepass_math import become, write_formulas
-from builder.extract.prepass_mathml import raised, small
 
 MAX_TERM = 200
 MIN_POINT = 20

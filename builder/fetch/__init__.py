@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from builder.clock import Clock
 from builder.fetch.fetched import Fetched, Validators, is_transient, validators_of, was_given_up
-from builder.fetch.signals import reserves_rights
+from builder.fetch.machine_use_signals import reserves_rights
 from builder.urls import host_of
 from edu_rag.progress import say
 

@@ -21,10 +21,10 @@ from builder.clock import Clock
 from builder.fetch.addresses import GuardedResolver, Lookup, RefusedAddressError, check_url, guarded_sockets
 from builder.fetch.body import BodyError, Share, Shares, check_headers, check_length, check_start, check_type, read_body
 from builder.fetch.fetched import BREAKER, Fetched, Validators
+from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
 from builder.fetch.politeness import Breakers, Gates, politeness_key, retry_after_s
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
-from builder.fetch.signals import signals_in_headers, signals_in_page
 from builder.sites.site_folders import SCHEME_HEADER
 from builder.urls import host_of, literal_address
 

@@ -12,8 +12,8 @@ class Fetched:
     """The result for one URL. `outcome` is one of records.HIT_OUTCOMES; `body` is inflated, and empty unless kept.
 
     `not_modified` means: kept, but the body is the one that the caller has already (status 304). `signals` are
-    reservations that the page or its host states, in the words of `builder.fetch.signals`. `took_s` is the URL's own
-    time: its requests, its host's robots.txt and the wait that the host asked for, without time spent queueing.
+    reservations that the page or its host states, in the words of `builder.fetch.machine_use_signals`. `took_s` is the
+    URL's own time: its requests, its host's robots.txt and the wait that the host asked for, without time spent queueing.
     """
 
     url: str

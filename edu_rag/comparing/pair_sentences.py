@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from edu_rag.comparing.tested_pair import ALPHA, TestedPair, turned
+from edu_rag.comparing.tested_pairs import ALPHA, TestedPair, turned
 from edu_rag.look.texts import delta, signed
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.budget import SMALL_BYTES, within_budget
 from edu_rag.comparing.pair_sentences import about_answers, about_lessons
-from edu_rag.comparing.tested_pair import AllPairs, TestedPair, all_pairs_of
+from edu_rag.comparing.tested_pairs import AllPairs, TestedPair, all_pairs_of
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256

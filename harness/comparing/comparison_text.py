@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from edu_rag.comparing.pair_sentences import contrary, named
-from edu_rag.comparing.tested_pair import ALPHA
+from edu_rag.comparing.tested_pairs import ALPHA
 from edu_rag.look.texts import clip
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import Paired

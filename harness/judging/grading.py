@@ -59,7 +59,7 @@ def open_judge(name: str, cache: Path | None = None, *, rules_first: bool = True
     With `cache` a judge's grades are kept in that file. Raises ConfigError for an unknown name, or a judge without its
     settings.
     """
-    from harness.judging.cache import CachedJudge
+    from harness.judging.judge_cache import CachedJudge
 
     names = [part.strip() for part in name.split(",")]
     for part in names:

@@ -23,8 +23,8 @@ from harness.pulls.changed_files import Change, judge
 from harness.pulls.place_on_board import read_results
 from harness.pulls.review_records import Review, ReviewRequest
 from harness.pulls.review_warnings import of_claims, of_names, runs_of_team
-from harness.pulls.scoring import Scoring
-from harness.pulls.tables import OWN_BASELINES, Asks, PullTable, asks_of, board_of, tables_of
+from harness.pulls.score_pull import Scoring
+from harness.pulls.scored_tables import OWN_BASELINES, Asks, PullTable, asks_of, board_of, tables_of
 from harness.submission.folder import Submission, open_submission
 
 MAX_BYTES = 512_000_000

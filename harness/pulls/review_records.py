@@ -14,7 +14,7 @@ from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from harness.pulls.changed_files import Change
 from harness.pulls.place_on_board import Against, Standing
 from harness.pulls.sandboxed_runs import SandboxedRun, Terms
-from harness.pulls.tables import PullTable
+from harness.pulls.scored_tables import PullTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose
 from harness.exam import Exam
-from harness.pulls.tables import PullTable
+from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import is_same
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, run_task
 from harness.running.system_output import hint_for

@@ -21,7 +21,7 @@ from edu_rag.scorecard.results_folder import PREDICTIONS
 from harness.exam import Exam
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
-from harness.rescoring.jobs import OpenExams, Results, ScoringJob, ScoringPlan, plans, submissions_in, target_of
+from harness.rescoring.scoring_jobs import OpenExams, Results, ScoringJob, ScoringPlan, plans, submissions_in, target_of
 from harness.scoring.score import card_and_trust, score_within, uncollected, write_results
 from harness.submission.target import Target
 from harness.trust.cautions import of_files

@@ -20,8 +20,8 @@ from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, place_of, read_scorecard, scorecard_values
 from edu_rag.scorecard.results_folder import FILE_NAME as SCORECARD
 from harness.judging.grading import Grading
-from harness.rescoring.jobs import OpenExams, Results, ScoringJob, plans, submissions_in, target_of
 from harness.rescoring.rescore import GONE, why_kept
+from harness.rescoring.scoring_jobs import OpenExams, Results, ScoringJob, plans, submissions_in, target_of
 from harness.scoring.score import card_of, score_within
 from harness.trust.rerun_log import NOBODY, Vouched
 

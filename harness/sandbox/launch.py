@@ -21,12 +21,12 @@ from typing import Any
 
 from edu_rag.errors import SandboxError
 from edu_rag.files.typed import to_plain
-from harness.sandbox.boxed import BoxedProcess, Guard, guarded, subreaper
 from harness.sandbox.caps import Caps
 from harness.sandbox.cgroups import Cgroups, make_cgroups
 from harness.sandbox.memory_watch import LOOK_S
 from harness.sandbox.policy import program, words
 from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
+from harness.sandbox.sandboxed_process import BoxedProcess, Guard, guarded, subreaper
 from harness.sandbox.staging import NOBODY, StagedFolder, open_to_others, stage_of
 from harness.sandbox.system_process import Process, own_python
 

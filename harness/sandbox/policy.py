@@ -197,7 +197,9 @@ def _uncounted() -> Iterator[_Rule]:
     """Rules for machines where no cgroup counts all memory: memory that belongs to no process is denied, or small."""
     for name in UNCOUNTED:
         yield _Rule(name)
-    yield _Rule("prctl", conditions=((0, "MASKED_EQ", _LOW, _LARGE_PAGES),))  # stay off: see harness.sandbox.boxed
+    yield _Rule(
+        "prctl", conditions=((0, "MASKED_EQ", _LOW, _LARGE_PAGES),)
+    )  # stay off: see harness.sandbox.sandboxed_process
     yield _Rule("fcntl", conditions=((1, "MASKED_EQ", _LOW, _SET_PIPE_SIZE),))
     for option in _BUFFER_SIZES:
         yield _Rule("setsockopt", 0, ((1, "MASKED_EQ", _LOW, _SOCKET_LEVEL), (2, "MASKED_EQ", _LOW, option)))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from edu_rag.comparing.pair_sentences import about_answers, about_choice, about_lessons, fields_of, sentences_of
-from edu_rag.comparing.tested_pair import AllPairs, TestedPair
+from edu_rag.comparing.tested_pairs import AllPairs, TestedPair
 from edu_rag.look.texts import clip, delta, plain
 from edu_rag.scorecard.card import ScoreCard
 

@@ -13,7 +13,7 @@ from edu_rag.files.jsonl import write_records
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts
 from edu_rag.scorecard.results_folder import write_scorecard
-from publishing.rows import ids_sha256
+from publishing.result_rows import ids_sha256
 
 DATASET = "tiny@1.2.0#0123abcd"
 IDS = tuple(f"q{number:03}" for number in range(8))

@@ -17,10 +17,10 @@ from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.scorecard.card import Passage, Slice
-from publishing.entries import rules_of
+from publishing.result_entries import rules_of
+from publishing.result_rows import ids_sha256
+from publishing.result_schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 from publishing.results_tables import PublishRequest, WrittenResults, write_results, written
-from publishing.rows import ids_sha256
-from publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 REPO = "school/results"
@@ -304,7 +304,7 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from publishing import schemas as tables_of
+    from publishing import result_schemas as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)
     monkeypatch.setattr(tables_of, "SHARD_BYTES", 3_000)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.comparing.pair_sentences import about_choice, chance, fields_of, filled, named, sentences_of
-from edu_rag.comparing.tested_pair import AmongPairs, TestedPair, all_pairs_of, turned_pair
+from edu_rag.comparing.tested_pairs import AmongPairs, TestedPair, all_pairs_of, turned_pair
 from edu_rag.look.texts import delta
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import McNemar, Paired

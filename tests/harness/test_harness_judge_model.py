@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from edu_rag.errors import ConfigError, DataError
-from harness.judging.cache import CachedJudge, key_of
 from harness.judging.free_text import Grade
 from harness.judging.grading import JudgeChain, open_judge
+from harness.judging.judge_cache import CachedJudge, key_of
 from harness.judging.judge_model import (
     MAX_FAILURES,
     MAX_REPLY_BYTES,

@@ -6,8 +6,8 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
+from builder.extract.mathml import linear_math
 from builder.extract.page_text import PageSigns, xpath
-from builder.extract.prepass_mathml import linear_math
 
 MAX_TEX = 2_000
 MAX_ALTERNATIVE = 120

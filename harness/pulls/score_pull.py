@@ -20,8 +20,8 @@ from harness.pulls.place_on_board import of_table, stand
 from harness.pulls.review_records import ReviewRequest, TableResult
 from harness.pulls.review_warnings import of_citations, of_copies, of_outcomes, of_rerun, readings
 from harness.pulls.sandboxed_runs import SandboxedRun, ask_again, ask_all, why_not
-from harness.pulls.tables import Asks, PullTable
-from harness.rescoring.jobs import PlacedPredictions, predictions_of
+from harness.pulls.scored_tables import Asks, PullTable
+from harness.rescoring.scoring_jobs import PlacedPredictions, predictions_of
 from harness.scoring.score import Scored, card_of, score_within
 from harness.submission.folder import Submission, open_submission
 from harness.submission.plain_files import MAX_PREDICTIONS_FILE_BYTES

@@ -24,8 +24,8 @@ from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Passage, Prediction, ScoreCard
-from publishing.entries import ResultEntry
-from publishing.schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
+from publishing.result_entries import ResultEntry
+from publishing.result_schemas import INTERVALS, JSON_COLUMNS, PRINTS, TELLS_GOLD, prediction_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
