@@ -13,7 +13,7 @@ class Fetched:
 
     `not_modified` means: kept, but the body is the one that the caller has already (status 304). `signals` are
     reservations that the page or its host states, in the words of `builder.fetch.machine_use_signals`. `took_s` is the
-    URL's own time: its requests, its host's robots.txt and the wait that the host asked for, without time spent queueing.
+    URL's own time: its requests, its host's robots.txt and the wait that the host asked for, without time in a queue.
     """
 
     url: str

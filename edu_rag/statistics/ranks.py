@@ -1,4 +1,4 @@
-"""Ranks as tie groups: many systems on the same questions, and a rank for each that its score has earned."""
+"""Ranks as tie groups: many systems on the same questions, tested in pairs after Holm, and the rank that each earned."""
 
 from __future__ import annotations
 
