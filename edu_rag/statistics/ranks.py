@@ -1,4 +1,4 @@
-"""Ranks as tie groups: many systems on the same questions, tested in pairs after Holm, and the rank that each earned."""
+"""Ranks as tie groups: many systems on the same questions, in pairs after Holm, and the rank that each has earned."""
 
 from __future__ import annotations
 
