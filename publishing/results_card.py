@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
 from publishing.result_entries import ResultEntry
-from publishing.result_rows import ABSENT, MAX_ANSWER, Cut
-from publishing.result_schemas import CONFIGS, TELLS_GOLD
+from publishing.result_rows import ABSENT, CONFIGS, MAX_ANSWER, TELLS_GOLD, Cut
 
 _HOW = f"""\
 - **`scorecards`**: one row for each system on each split, or on a seeded sample of it. The five counts are over all

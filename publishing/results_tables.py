@@ -16,8 +16,15 @@ from edu_rag.files.manifest import FileEntry, file_sha256
 from edu_rag.progress import Stage
 from edu_rag.scorecard.results_folder import read_card
 from publishing.result_entries import ResultEntry, is_hidden, read_entries, refuse_unknown
-from publishing.result_rows import Cut, ExamIds, prediction_table, scorecard_row
-from publishing.result_schemas import ShardedTable, prediction_schema, scorecard_schema
+from publishing.result_rows import (
+    Cut,
+    ExamIds,
+    ShardedTable,
+    prediction_schema,
+    prediction_table,
+    scorecard_row,
+    scorecard_schema,
+)
 from publishing.results_card import CardFacts, results_card, rows_of
 
 

@@ -18,8 +18,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.scorecard.card import Passage, Slice
 from publishing.result_entries import rules_of
-from publishing.result_rows import ids_sha256
-from publishing.result_schemas import TELLS_GOLD, prediction_schema, scorecard_schema
+from publishing.result_rows import TELLS_GOLD, ids_sha256, prediction_schema, scorecard_schema
 from publishing.results_tables import PublishRequest, WrittenResults, write_results, written
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -304,7 +303,7 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from publishing import result_schemas as tables_of
+    from publishing import result_rows as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)
     monkeypatch.setattr(tables_of, "SHARD_BYTES", 3_000)
@@ -342,7 +341,7 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
 def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
-        "import resource, sys; from pathlib import Path; from publishing import schemas as tables\n"
+        "import resource, sys; from pathlib import Path; from publishing import result_rows as tables\n"
         "from publishing.results_tables import PublishRequest, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
         "write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
