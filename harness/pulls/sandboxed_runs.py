@@ -20,7 +20,7 @@ from harness.exam import Exam
 from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import is_same
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, run_task
-from harness.running.system_output import hint_for
+from harness.running.system_log import hint_for
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
 from harness.submission.folder import Limits, Submission

@@ -10,18 +10,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from edu_rag.budget import CPU_VARIABLE
-from edu_rag.errors import RecordError
 from edu_rag.files.jsonl import parse_json
-from edu_rag.files.typed import first_line, to_record
 from edu_rag.records import Question, WebPage
 from edu_rag.scorecard.card import Prediction
-from harness.running.system_output import SystemLog, fit_to_print, without_ids
+from harness.running.replies import TEXT_CAP, Reply, prediction_of, without_ids
+from harness.running.system_log import SystemLog, fit_to_print
 from harness.running.task import question_line
 from harness.sandbox.system_process import Launcher, Process
 from harness.submission.folder import Limits
@@ -62,13 +60,6 @@ class FaultError(Exception):
         self.reason = reason
         self.ended = ended
         self.is_known = is_known
-
-
-class Reply(NamedTuple):
-    """A system's answer object, and the seconds from the question's first byte to the answer's last."""
-
-    values: dict[str, Any]
-    latency_s: float
 
 
 def is_secret(name: str) -> bool:
@@ -306,54 +297,9 @@ class ChildSystem:
 
 MAX_BARREN_STARTS = 5
 """After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
-_TEXT_CAP = 20_000
-"""The characters kept of an answer, of the model's text and of a reason; scoring does not read longer answers."""
-MAX_PASSAGES = 500
-_MAX_NAME = 200
-"""Without these caps a few thousand answers of a megabyte each would take the harness all memory there is."""
 _FIRST_ANSWER = (
     " (the first answer of a process: is stdout flushed after each line, and is limits.start_s long enough?)"
 )
-
-
-def _require_own_fields(values: Mapping[str, Any]) -> None:
-    for name in ("question_id", "latency_s", "status"):
-        if name in values:
-            raise RecordError(name, "is for the harness to say")
-    if "answer" not in values:
-        raise RecordError("answer", "missing field")
-
-
-def _require_few(passages: object) -> None:
-    """Before they are made into records: 70,000 of them fit into a line."""
-    if isinstance(passages, list) and len(passages) > MAX_PASSAGES:
-        raise RecordError("passages", f"{len(passages):,} are more than {MAX_PASSAGES}")
-
-
-def _short(prediction: Prediction) -> Prediction:
-    """A prediction whose texts are cut; an answer is left a character too long, so that it counts as that."""
-    if any(len(passage.page_id) > _MAX_NAME for passage in prediction.passages):
-        raise RecordError("passages", f"a page's id is longer than {_MAX_NAME} characters")
-    answer, response = prediction.answer, prediction.response
-    return replace(prediction, answer=answer and answer[: _TEXT_CAP + 1], response=response and response[:_TEXT_CAP])
-
-
-def prediction_of(question_id: str, reply: Reply, *, first: bool) -> Prediction:
-    """A reply as a prediction; latency is left out for the first answer of a process, which includes its start."""
-    values = reply.values
-    if values.get("error") is not None:  # many writers use null for "none"
-        said = str(values["error"])[:_TEXT_CAP]
-        return Prediction(question_id=question_id, answer=None, status="crash", response=said)
-    ours = {"question_id": question_id, "answer": None, "latency_s": None if first else round(reply.latency_s, 6)}
-    try:
-        _require_own_fields(values)
-        _require_few(values.get("passages"))
-        return _short(
-            to_record(ours | {name: value for name, value in values.items() if value is not None}, Prediction)
-        )
-    except RecordError as error:
-        fault = f"{error.where}: {first_line(error)}"[:_TEXT_CAP]
-        return Prediction(question_id=question_id, answer=None, status="protocol", response=fault)
 
 
 def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_id: str, *, first: bool) -> str:
@@ -408,7 +354,7 @@ class Runner:
                 self._barren += not self._answered
                 self.close()
             reason = _reason(
-                fault, without_ids(fault.reason, self._given, random_id)[:_TEXT_CAP], system, random_id, first=first
+                fault, without_ids(fault.reason, self._given, random_id)[:TEXT_CAP], system, random_id, first=first
             )
             return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
 

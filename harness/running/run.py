@@ -24,7 +24,7 @@ from harness.running.answer_cache import AnswerCache, key_of
 from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment, is_secret
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.resume import Partial
-from harness.running.system_output import SystemLog, hint_for
+from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import wanted_caps

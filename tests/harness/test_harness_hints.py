@@ -9,7 +9,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from harness.running.fingerprint import system_sha256
 from harness.running.run import Manner, run_submission
-from harness.running.system_output import hint_for
+from harness.running.system_log import hint_for
 from harness.submission.folder import Limits, open_submission
 
 LOOP = "import json, sys\nfor line in sys.stdin:\n    q = json.loads(line)\n    "

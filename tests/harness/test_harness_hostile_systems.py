@@ -13,7 +13,7 @@ from hostile_systems import HOSTILE, exam, in_order, mistreated, write_hostile
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction
 from harness.running.run import Manner, run_submission
-from harness.running.system_output import LOG_CAP_BYTES
+from harness.running.system_log import LOG_CAP_BYTES
 from harness.sandbox.caps import Caps
 from harness.submission.folder import Limits, open_submission
 from harness.submission.predictions_file import read_predictions

@@ -13,7 +13,7 @@ import pytest
 from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import write_file
-from harness.running.child_system import MAX_PASSAGES, Reply, prediction_of
+from harness.running.replies import MAX_PASSAGES, Reply, prediction_of
 from harness.running.run import Manner, run_submission
 from harness.sandbox import staging
 from harness.sandbox.caps import Caps

@@ -19,7 +19,7 @@ from harness.running import resume as partials
 from harness.running.child_system import ChildSystem, FaultError
 from harness.running.resume import SYNC_S, Partial
 from harness.running.run import Manner, run_submission
-from harness.running.system_output import CUT_MARK, SystemLog
+from harness.running.system_log import CUT_MARK, SystemLog
 from harness.sandbox.system_process import PlainLauncher, PlainProcess
 from harness.submission.folder import Limits, open_submission, partial_path
 from harness.submission.predictions_file import read_predictions

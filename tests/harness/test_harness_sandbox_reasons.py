@@ -10,7 +10,7 @@ import pytest
 
 from edu_rag.files.dataset import Dataset
 from harness.running.run import Manner, run_submission
-from harness.running.system_output import MAX_CHARS, fit_to_print, last_line
+from harness.running.system_log import MAX_CHARS, fit_to_print, last_line
 from harness.sandbox import launch
 from harness.sandbox.caps import Caps
 from harness.submission.folder import Limits, open_submission

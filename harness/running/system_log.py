@@ -1,4 +1,4 @@
-"""What a system writes, kept with its predictions: answers without ids of the run, its stderr, and hints for errors."""
+"""A system's stderr, kept up to a size next to its predictions, and hints for the errors that systems meet first."""
 
 from __future__ import annotations
 
@@ -6,28 +6,14 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Collection, Set
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+
+from harness.running.replies import ID
 
 MAX_CHARS = 300
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _SHORTEST_MASKED = 4
-ID = "(id)"
-"""Written in the place of a random id."""
-_WORD = re.compile(r"[^\W_]+")
-
-
-def without_ids(said: Any, asked: Set[str], current: str) -> Any:
-    """A value from JSON with ID for each random id in its texts: the `current` one anywhere, the others as words."""
-    if isinstance(said, str):
-        plain = said.replace(current, ID) if current else said
-        return _WORD.sub(lambda word: ID if word[0] in asked else word[0], plain)
-    if isinstance(said, list):
-        return [without_ids(one, asked, current) for one in said]
-    if isinstance(said, dict):
-        return {without_ids(name, asked, current): without_ids(one, asked, current) for name, one in said.items()}
-    return said
 
 
 def last_line(said: bytes) -> str:
