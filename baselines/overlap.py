@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from baselines.bm25 import BM25, tokenise
 from baselines.chunk.sentences import sentences_of
+from baselines.retrieve.bm25 import BM25, tokenise
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 if TYPE_CHECKING:

@@ -118,7 +118,7 @@ NAMES: dict[Kind, dict[str, str]] = {
         "pattern": "baselines.chunk.pattern:pattern",
     },
     "retrieve": {
-        "bm25": "baselines.retrieve.sparse:bm25",
+        "bm25": "baselines.retrieve.bm25:bm25",
         "dense": "baselines.retrieve.dense:dense",
     },
     "expand": {
@@ -132,7 +132,7 @@ NAMES: dict[Kind, dict[str, str]] = {
     },
     "rerank": {
         "cross-encoder": "baselines.rerank.cross_encoder:cross_encoder",
-        "bi-encoder": "baselines.rerank.bi_encoder:bi_encoder",
+        "bi-encoder": "baselines.rerank.cross_encoder:bi_encoder",
         "likelihood": "baselines.rerank.likelihood:likelihood",
     },
     "classify": {
@@ -141,8 +141,8 @@ NAMES: dict[Kind, dict[str, str]] = {
         "distilbert": "baselines.classify.distilbert:distilbert",
     },
     "graph": {
-        "rules": "baselines.graph.part:rules",
-        "llm": "baselines.graph.part:llm",
+        "rules": "baselines.graph.graph_part:rules",
+        "llm": "baselines.graph.graph_part:llm",
     },
     "verify": {
         "self-check": "baselines.verify.self_check:self_check",

@@ -1,11 +1,17 @@
-"""From a question to the passages it is answered from: chunk, expand, retrieve, fuse, rerank, graph."""
+"""From a question to the passages it is answered from: chunk, expand, retrieve, fuse, rerank, graph; and how many.
+
+Section 8.1 says the same in words: 2 classes, k 5 and 10 with Q 3 and 5; 3 classes, k 7 and Q 7 for the most complex.
+Where it is silent the tables decide. So the simplest class has k = 5 of two and k = 3 of three: the two columns are two
+settings, not one a refinement of the other. The paper describes K and S only in Table 7.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from baselines.context import Context, join
+from baselines.edu_rag_paper import Context, join
 from baselines.fuse import rrf
 from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, Rank, ScoredPassage
 from baselines.passages import PagePassage
@@ -94,3 +100,19 @@ class Pipeline:
         told = join(triplets, self.max_chars // 2)
         read = join(found, self.max_chars - (len(told.text) + 1 if told.text else 0))
         return Context(" ".join(filter(None, [read.text, told.text])), [*read.passages, *told.passages])
+
+
+TWO_CLASSES = (
+    Numbers(top_k=5, n_rewrites=3, n_keywords=4, depth=2),
+    Numbers(top_k=10, n_rewrites=5, n_keywords=5, depth=3),
+)
+THREE_CLASSES = (
+    Numbers(top_k=3, n_rewrites=3, n_keywords=3, depth=1),
+    Numbers(top_k=5, n_rewrites=5, n_keywords=4, depth=2),
+    Numbers(top_k=7, n_rewrites=7, n_keywords=5, depth=3),
+)
+
+
+def numbers_of_classes(n_classes: Literal[2, 3]) -> list[Numbers]:
+    """k, Q (Table 6), K and S (Table 7) of each class, by the column of 2 or of 3 classes."""
+    return list(TWO_CLASSES if n_classes == 2 else THREE_CLASSES)

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from baselines.context import MAX_CHARS, TOP_K
+from baselines.edu_rag_paper import MAX_CHARS, TOP_K
 from baselines.generate import StyleName
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.typed import faults_and_record

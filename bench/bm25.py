@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from baselines.bm25 import BM25
 from baselines.chunk.sentences import sentences_of
 from baselines.overlap import statement
+from baselines.retrieve.bm25 import BM25
 from baselines.retrieve.top import top
 from baselines.token_ids import TokenIds, tokenise
 from edu_rag.files.dataset import Dataset

@@ -150,7 +150,7 @@ def write_system(
     folder: Path, dataset: str, asked: Sequence[Question], cited: Sequence[Spans], number: int, *, seed: int = 0
 ) -> None:
     """One system's predictions and scorecard; the first choice is the right one."""
-    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
+    from edu_rag.scorecard.results_folder import FILE_NAME, write_scorecard
     from edu_rag.statistics import rate_intervals
 
     rng = random.Random(f"system {number}, {seed}")

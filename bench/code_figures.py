@@ -17,7 +17,7 @@ import grimp
 from plain_english import MARKERS, files, hits, read
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("edu_rag", "builder", "harness", "baselines", "leaderboard")
+PACKAGES = ("edu_rag", "builder", "harness", "baselines", "leaderboard", "publishing")
 SHARED_NAMES = {"__init__", "__main__", "commands", "settings"}
 """Base names that may occur in several packages."""
 DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs")

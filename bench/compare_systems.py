@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from edu_rag.comparing.all_pairs import all_pairs_of
+from edu_rag.comparing.tested_pairs import all_pairs_of
 from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import mc_interval, points_of
-from harness.comparing.table import table_of
+from harness.comparing.compare import table_of
 
 AT = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -77,7 +77,7 @@ def board_rows(n_systems: int, n_questions: int, lessons: Sequence[int]) -> list
     """The board's table of many systems, with lessons and without; some answers name no choice, so that the strict
     reading differs.
     """
-    from edu_rag.statistics.tails import _tail
+    from edu_rag.statistics.distributions import _tail
 
     rows: list[dict[str, object]] = []
     for name, own in (("by lesson", lessons), ("questions independent", [])):

@@ -24,10 +24,10 @@ from extraction import PEERS
 from hostile_kinds import KINDS
 
 from builder.clock import LOCAL_INSTANT
+from builder.config import ExtractConfig, FilterConfig, LabelConfig
 from builder.deriving import page_stage
 from builder.deriving.killable_workers import CPU_LIMIT_S, WorkFailure, map_killable
 from builder.deriving.page_stage import PageJob, PageSettings
-from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from builder.question_sets.question_files import read_questions
 
 MINI = Path(__file__).resolve().parents[1] / "edu_rag" / "mini" / "questions.jsonl"

@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.files.manifest import file_sha256
-from harness.judging.cache import CachedJudge
 from harness.judging.free_text import FreeTextJudge, Rules
-from harness.judging.judge_audit import HumanVerdict, JudgeAudit, audit, read_human
-from harness.judging.judge_audit_text import audit_values
+from harness.judging.grading import JudgeChain
+from harness.judging.judge_audit import HumanVerdict, JudgeAudit, audit, audit_values, read_human
+from harness.judging.judge_cache import CachedJudge
 from harness.judging.judge_model import JudgeSettings, ModelJudge
-from harness.judging.judges import JudgeChain
 
 ROOT = Path(__file__).resolve().parents[1]
 SERVER = ROOT / "tests" / "baselines" / "llama_server.py"

@@ -30,7 +30,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("baselines", "builder", "docs", "edu_rag", "harness", "leaderboard", "submissions", "tests", "pyproject.toml")
+COPIED = (
+    *("baselines", "builder", "docs", "edu_rag", "harness", "leaderboard", "publishing", "submissions", "tests"),
+    "pyproject.toml",
+)
 KNOWN = ROOT / "bench" / "mutation_survivors.toml"
 SURVIVED = (0, 5, 33)  # mutmut's exit codes: tests passed, or there were none
 KILLED = (1, 3, -24, 24, 36, 152, 255)  # a test failed, pytest broke, or it hung

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builder.crawl.searching import query_of
+from builder.crawl import query_of
 from builder.question_sets.question_files import read_questions
 from builder.search import SearchEngine
 from builder.search.folder_engine import FolderEngine, indexed_pages

@@ -44,8 +44,8 @@ def _predictions(rng: random.Random, ids: Sequence[str]) -> bytes:
 
 
 def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any:
-    from builder.publishing.exam_ids import ids_sha256
     from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
+    from publishing.result_rows import ids_sha256
 
     letters = "".join(rng.choices("ciauf", [50, 40, 6, 3, 1], k=len(ids)))
     lessons = [number % min(N_LESSONS, len(ids)) for number in range(len(ids))]
@@ -74,7 +74,7 @@ def _card(slug: str, rng: random.Random, ids: Sequence[str], sha256: str) -> Any
 
 def make_results(folder: Path, n_systems: int, n_questions: int) -> int:
     """Write a synthetic results folder; return the bytes of its predictions."""
-    from edu_rag.scorecard.card_file import write_scorecard
+    from edu_rag.scorecard.results_folder import write_scorecard
 
     ids, size = [f"q{number:06}" for number in range(n_questions)], 0
     for number in range(n_systems):

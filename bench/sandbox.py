@@ -137,8 +137,8 @@ def questions(scratch: Path, n: int) -> dict[str, dict[str, float]]:
 def child(settings: dict[str, Any]) -> None:
     """One run in this process: what was said, how long each question took, and the peak of resident memory."""
     from edu_rag.files.dataset import Dataset
+    from harness.running.child_system import Runner
     from harness.running.run import Manner, run_submission
-    from harness.running.runner import Runner
     from harness.sandbox.caps import Caps
     from harness.submission.folder import Limits, open_submission
     from harness.submission.predictions_file import read_predictions

@@ -193,7 +193,7 @@ from harness.scoring.confidence import confidence_of
 from harness.judging.grading import Grading, grade_all
 from harness.scoring.retrieval import retrieval_of
 from edu_rag.scorecard.card import OUTCOME_LETTERS, SystemFacts
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 mark("imports")
 gc.disable()  # as score_target does
 dataset = Dataset(Path(sys.argv[1])); mark("open the dataset (hashes)")

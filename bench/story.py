@@ -33,6 +33,7 @@ PARTS = (
     "builder",
     "baselines",
     "leaderboard",
+    "publishing",
     ".github",
     "pyproject.toml",
     "constraints.txt",

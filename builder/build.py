@@ -1,4 +1,7 @@
-"""Build a dataset: the crawl and the derivation in one go, with a crawl store that records its own inputs."""
+"""Build a dataset: the crawl and the derivation in one go, with a crawl store that records its own inputs.
+
+A folder with a dataset of another name is refused, and so is a store that was made from other questions.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,21 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl.crawl import crawl
-from builder.crawl.rounds import Round, next_round, round_of
-from builder.crawl.searching import Sleep, answer_to
-from builder.deriving.derive import derive
+from builder.crawl import Round, Sleep, answer_to, crawl, next_round, round_of
+from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
 from builder.extract.extract import check_extractor
-from builder.inputs import Inputs, with_changes
-from builder.output_folder import dataset_at, refuse_other_name, say_replaced
-from builder.question_sets.question_changes import question_changes, refuse_changes, stored_questions
 from builder.question_sets.question_files import read_questions
-from builder.search.chain import Chain, open_chain
+from builder.search.combine import Chain, open_chain
 from builder.search.settings import forget_paths, is_offline
 from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
@@ -34,11 +32,76 @@ from edu_rag.budget import one_budget_a_file
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset_writer import refuse_foreign
 from edu_rag.files.jsonl import read_json, read_records, write_json, write_records
-from edu_rag.files.manifest import Manifest
+from edu_rag.files.manifest import FILE_NAME, Manifest, read_manifest
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold, match_gold
+from edu_rag.names import Version
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
+
+
+def dataset_at(out: Path) -> Manifest | None:
+    """The manifest of the dataset in the folder; None if there is none that can be read."""
+    with suppress(DataError, OSError):
+        return read_manifest(out) if (out / FILE_NAME).is_file() else None
+    return None
+
+
+def refuse_other_name(where: Path, old: str, new: str) -> None:
+    """Raise DataError if the folder has a dataset of another name."""
+    if old != new:
+        raise DataError(where, f"holds the dataset {old!r}, not {new!r}", "choose another --out, or add --fresh")
+
+
+def say_replaced(old: Manifest | None, new: Manifest) -> None:
+    """One version of a dataset should have one content: say where this build broke that."""
+    if old is None or (old.name, old.version) != (new.name, new.version) or old.id == new.id:
+        return
+    was, now = (f"#{one.content_sha256[:8]} ({one.sources.get('pages', 0):,} pages)" for one in (old, new))
+    say(f"{new.name}@{new.version}: was {was}, is now {now} under the same version")
+
+
+_REMEDY = "raise the major version in build.toml or with --version, add --fresh, or choose another --out"
+
+
+class QuestionChanges(NamedTuple):
+    """How many questions came, went, and stayed with another text, choice, split or gold."""
+
+    added: int
+    removed: int
+    changed: int
+
+    def __str__(self) -> str:
+        return f"{self.added:,} added, {self.removed:,} removed, {self.changed:,} changed"
+
+
+def _by_id(questions: Sequence[Question], golds: Sequence[Gold]) -> Mapping[str, tuple[Question, Gold | None]]:
+    gold_of = {gold.question_id: gold for gold in golds}
+    return {question.question_id: (question, gold_of.get(question.question_id)) for question in questions}
+
+
+def question_changes(
+    before: tuple[Sequence[Question], Sequence[Gold]], now: tuple[Sequence[Question], Sequence[Gold]]
+) -> QuestionChanges | None:
+    """Compare two sets of questions with their gold; None if they are equal. Order is not a difference."""
+    old, new = _by_id(*before), _by_id(*now)
+    n_changed = sum(old[question_id] != new[question_id] for question_id in old.keys() & new.keys())
+    changes = QuestionChanges(len(new.keys() - old.keys()), len(old.keys() - new.keys()), n_changed)
+    return changes if any(changes) else None
+
+
+def stored_questions(questions: Path, gold: Path) -> tuple[Sequence[Question], Sequence[Gold]] | None:
+    """The content of a store's two files; None if a kill left one unwritten. Raises DataError."""
+    if not (questions.is_file() and gold.is_file()):
+        return None
+    return [item for _, item in read_records(questions, Question)], [item for _, item in read_records(gold, Gold)]
+
+
+def refuse_changes(folder: Path, changes: QuestionChanges, old: str, new: str) -> None:
+    """Raise DataError unless the major version rises: results of two sets of questions must never share a table."""
+    if Version.parse(new).major <= Version.parse(old).major:
+        raise DataError(folder, f"was made from other questions ({changes})", _REMEDY)
+
 
 QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
 _ROOM = "free some disk space and run the same command again to resume"

@@ -6,20 +6,80 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from builder.clock import parse_instant
 from builder.fetch.settings import MANNERS, FetchConfig
-from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
-from builder.scale_settings import ScaleConfig
 from builder.search.settings import SearchConfig, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.toml import read_toml
 from edu_rag.files.typed import faults_and_record, to_plain
 from edu_rag.names import DATASET_NAME, VERSION
+
+DEFAULT_EXTRACTOR = "cascade-v1"
+Host = Annotated[str, Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractConfig:
+    """[extract]: which extractor turns HTML into clean text."""
+
+    extractor: str = DEFAULT_EXTRACTOR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterConfig:
+    """[filter]: which pages are dropped, each with its reason. Every rule can be turned off.
+
+    `min_bytes` of clean text: the paper's 0.5 KB (EDU-RAG section 3.2). `languages` empty keeps every language.
+    `near_duplicate` is the Jaccard similarity of word 5-grams from which a page repeats a better-ranked one of the
+    same question; 0 keeps them all.
+    """
+
+    min_bytes: Annotated[int, Meta(ge=0, le=1_000_000)] = 512
+    languages: tuple[Annotated[str, Meta(pattern=r"^[a-z]{2,3}\Z")], ...] = ("en",)
+    error_pages: bool = True
+    walls: bool = True
+    duplicates: bool = True
+    near_duplicate: Annotated[float, Meta(ge=0, le=1)] = 0.8
+    blocked_hosts: tuple[Host, ...] = ()
+    leaks: Literal["keep", "mask", "drop"] = "keep"
+    """A page that holds a question of the dataset is kept, kept with blanks in place of the question, or dropped."""
+    reserved_rights: bool = False
+    """Drop pages whose owner reserves text and data mining (TDMRep, noai, Content-Usage)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelConfig:
+    """[label]: which labels are put on pages, and the evidence methods."""
+
+    mask_pii: bool = True
+    leaks: bool = True
+    evidence: tuple[str, ...] = ("answer-string-v1",)
+    evidence_model: str = "all-MiniLM-L6-v2"
+    """The sentence-transformers model of `embedding-v1`: a name, or a local folder."""
+
+
+Executor = Literal["none", "local", "ray", "slurm"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleConfig:
+    """[scale]: `executor` is one of datatrove's, or `none` for the builder's own workers on this machine.
+
+    `tasks` is the number of parts that the pages are cut into; a part that is done is not done again. `partition`,
+    `time` and `mem_per_cpu_gb` are Slurm's. `ray_address` is the cluster to join; without one, Ray starts here.
+    """
+
+    executor: Executor = "none"
+    tasks: Annotated[int, Meta(ge=1, le=100_000)] = 8
+    partition: str = "cpu"
+    time: Annotated[str, Meta(pattern=r"^(\d{1,3}-)?\d{1,2}:\d{2}:\d{2}\Z")] = "24:00:00"
+    mem_per_cpu_gb: Annotated[int, Meta(ge=1, le=512)] = 2
+    ray_address: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
         "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
         "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
         "crawl": _Entry("builder.commands", "Rebuild the index of a crawl store"),
-        "dataset": _Entry("builder.dataset.commands", "Check, audit, compare, correct, export or publish a dataset"),
+        "dataset": _Entry("edu_rag.cli.dataset_group", "Check, audit, compare, correct, export or publish a dataset"),
     },
     "Submit": {
         "new": _Entry("harness.commands.new_command", "Create a submission folder"),
@@ -54,7 +54,7 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Publish": {
         "board": _Entry("leaderboard.commands", "Write a static site from scorecards"),
         "serve": _Entry("leaderboard.serving.commands", "Serve a site locally, and rebuild it after changes"),
-        "publish": _Entry("builder.publishing.commands", "Publish results on the Hugging Face Hub"),
+        "publish": _Entry("publishing.commands", "Publish results on the Hugging Face Hub"),
         "verify": _Entry("harness.commands.verify_command", "Recompute every number of the board"),
         "rerun": _Entry("harness.commands.rerun_command", "Run a submitted system again and compare its answers"),
     },

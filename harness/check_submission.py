@@ -18,9 +18,8 @@ from edu_rag.sample import choose
 from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap
-from harness.submission.file_tree import walk
 from harness.submission.folder import Submission, all_faults, behind_link
-from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes
+from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes, walk
 from harness.submission.predictions_file import faults_in, read_predictions
 from harness.submission.run_record import require_made_on
 from harness.submission.settings_faults import settings_faults

@@ -42,7 +42,7 @@ def _lines(board: Board) -> list[str]:
 def _base_url(text: str) -> str:
     """The address of the site, with one '/' at its end; empty if it was not given. Raises ConfigError."""
     from edu_rag.errors import ConfigError
-    from edu_rag.look.links import safe_link
+    from edu_rag.look.texts import safe_link
 
     # Feed and sitemap put paths behind it.
     if text and (not text.startswith(("https://", "http://")) or safe_link(text) is None or set("?#") & set(text)):
@@ -53,7 +53,7 @@ def _base_url(text: str) -> str:
 def _repository(text: str) -> str:
     """The repository's web address without a '/' at its end; empty if it was not given. Raises ConfigError."""
     from edu_rag.errors import ConfigError
-    from edu_rag.look.links import safe_link
+    from edu_rag.look.texts import safe_link
 
     # Reports of problems put a path and a question behind it.
     if text and (not text.startswith(("https://", "http://")) or safe_link(text) is None or set("?#") & set(text)):

@@ -13,8 +13,8 @@ import pytest
 import workflow_policy as policy
 from workflow_mutations import MUTATIONS, Mutation, text_of
 
-from builder.dataset import commands as dataset_commands
 from edu_rag.__main__ import COMMANDS
+from edu_rag.cli import dataset_group
 
 ROOT = Path(__file__).resolve().parents[1]
 GITHUB = ROOT / ".github"
@@ -152,7 +152,7 @@ def test_files_that_the_pages_name_are_there(page: str):
 def test_every_command_that_the_operators_page_names_exists():
     text = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
     named = set(re.findall(r"edu-rag (?:dataset )?([a-z]+)\b", text))
-    assert named - {"dataset", *COMMANDS, *dataset_commands.dataset.commands} == set()
+    assert named - {"dataset", *COMMANDS, *dataset_group.dataset.commands} == set()
 
 
 def test_actionlint_is_awake(tmp_path: Path):

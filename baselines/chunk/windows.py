@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from baselines.chunk.distinct import chunker
+from baselines.chunk.sentences import chunker
 from baselines.parts import Chunk
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemPage

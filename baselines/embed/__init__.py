@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baselines.embed.back_ends import open_back_end
-from baselines.embed.encoders import DEFAULT_MODEL, locate_encoder
 from baselines.embed.vectors import FILE, open_store
-from baselines.models import cache_folder, models_folder
+from baselines.models import DEFAULT_MODEL, cache_folder, locate_encoder, models_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +30,7 @@ def readable(text: str) -> str:
 class Encoder:
     """Texts to unit vectors.
 
-    `name` is a name of baselines.embed.encoders, a folder or a hub id; `back_end` one of
+    `name` is a name of baselines.models, a folder or a hub id; `back_end` one of
     baselines.embed.back_ends. Vectors are looked for in $EDU_RAG_MODELS/embeddings.sqlite, which a run can only
     read, then in the folder `cache`, where new ones are kept.
     """

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from baselines.embed.back_ends import load_sentence_transformer, vectors_of
-from baselines.embed.encoders import locate_encoder, weights_in
-from baselines.embed.exported import SETTINGS, TOKENISER, Settings, folder_of
-from baselines.models import models_folder
+from baselines.embed.back_ends import SETTINGS, TOKENISER, Settings, folder_of, load_sentence_transformer, vectors_of
+from baselines.models import locate_encoder, models_folder, weights_in
 from edu_rag.errors import ConfigError, EduRagError, MissingExtraError, SubmissionError
 from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import say

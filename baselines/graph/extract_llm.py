@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 
 from baselines.generate import LanguageModel
-from baselines.graph.english import english, lemma, says_something
-from baselines.graph.phrases import named
+from baselines.graph.english import english, lemma, named, says_something
 from baselines.graph.triplets import MAX_PER_SENTENCE, Entity, Extract, Triplet, sound
 from baselines.prompt import harmless, load_prompt
 from edu_rag.serve import SystemQuestion

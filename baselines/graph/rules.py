@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from baselines.graph.english import english, lemma
-from baselines.graph.phrases import coordinated, entities, entity
+from baselines.graph.english import coordinated, english, entities, entity, lemma
 from baselines.graph.triplets import MAX_PER_SENTENCE, Entity, Triplet, sound
 
 if TYPE_CHECKING:

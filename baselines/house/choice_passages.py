@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from baselines.bm25 import BM25
 from baselines.chunk.sentences import sentences_of
 from baselines.passages import PagePassage
+from baselines.retrieve.bm25 import BM25
 from edu_rag.serve import SystemQuestion
 
 if TYPE_CHECKING:

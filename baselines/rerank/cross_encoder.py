@@ -1,4 +1,4 @@
-"""Reranking by a cross-encoder, which reads the query and a text together (Nautiyal et al., section 3.6)."""
+"""Reranking by a cross-encoder, which reads query and text together (Nautiyal et al., 3.6), or by a bi-encoder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from baselines.embed import readable
 from baselines.fuse import best
 from baselines.models import device, models_folder
 from baselines.parts import Rank, ScoredPassage
+from baselines.retrieve.dense import dense
 from edu_rag.errors import MissingExtraError, SubmissionError
 
 DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -72,3 +73,12 @@ def cross_encoder(encoder: str = DEFAULT_MODEL, max_tokens: int = 512) -> Rank:
         return best({place: score_of[text] for place, text in enumerate(texts)}, k)
 
     return rank
+
+
+def bi_encoder(encoder: str = "all-mpnet-base-v2") -> Rank:
+    """The reranker that orders candidates by the cosine of their vectors with the query's.
+
+    No paper has it. It is dense retrieval among few texts, by an encoder that is too slow for all of them: it reads
+    query and text apart, where a cross-encoder (Nautiyal et al., section 3.6) reads them together.
+    """
+    return dense(encoder)

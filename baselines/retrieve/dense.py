@@ -13,7 +13,7 @@ from baselines.retrieve.top import top
 def dense(encoder: str = DEFAULT_MODEL, back_end: str = "torch") -> Rank:
     """The retriever that ranks texts by cosine with the query (Nautiyal et al., section 3.4).
 
-    `encoder` is a name of baselines.embed.encoders, a folder or a hub id; `back_end` is torch, onnx or onnx-int8.
+    `encoder` is a name of baselines.models, a folder or a hub id; `back_end` is torch, onnx or onnx-int8.
     The paper's Faiss IndexFlatIP is the same exact inner product. Raises SubmissionError, MissingExtraError or
     ConfigError with the remedy.
     """

@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from baselines.expand.answer_expansion import with_answer
 from baselines.fuse import rrf
 from baselines.generate import LanguageModel, shares
 from baselines.parts import Check, Relation, Verify, make
@@ -28,6 +27,20 @@ from baselines.prompt import FilledPrompt, load_prompt
 from baselines.recipe import Choice, name_and_settings
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
+
+MAX_QUERY_CHARS = 2_000
+"""Of question and of answer: a model's answer may run on, and a query of a book's length finds nothing."""
+
+
+def with_answer(question: str, answer: str) -> str:
+    """The question's text, then the answer's text (of a label, the choice's).
+
+    Huo et al. join question and generated answer into one query, so that passages about this answer are found, not
+    about another acceptable one. The paper does not give their order or separator; here they follow in this
+    order, separated by a space. Either may be empty.
+    """
+    return " ".join(part for part in (question[:MAX_QUERY_CHARS].strip(), answer[:MAX_QUERY_CHARS].strip()) if part)
+
 
 Stack = Literal["bm25", "neural", "neural-reader"]
 By = Literal["likelihood", "generation"]

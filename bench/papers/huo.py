@@ -28,7 +28,7 @@ from baselines.verify.self_check import RELATIONS
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.serve import SystemPage, SystemQuestion
 from edu_rag.statistics import holm, paired
-from harness.exam.exam import Exam
+from harness.exam import Exam
 
 SYSTEMS = {
     "the model alone": "huo-self-check-vanilla",

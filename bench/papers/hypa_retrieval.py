@@ -18,15 +18,14 @@ from plots import COLOURS, panels, save
 from scored_runs import SPLIT, difference, percent, table
 
 from baselines.chunk.windows import n_tokens, windows
-from baselines.classify.adapt import numbers_of_classes
 from baselines.classify.tfidf import svm
-from baselines.context import join
+from baselines.edu_rag_paper import join
 from baselines.expand.sub_queries import sub_queries
 from baselines.fuse import rrf
 from baselines.parts import Rank, ScoredPassage
-from baselines.pipeline import Numbers, Pipeline
+from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
+from baselines.retrieve.bm25 import bm25
 from baselines.retrieve.dense import dense
-from baselines.retrieve.sparse import bm25
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.support import read_support

@@ -9,8 +9,7 @@ from board_runs import table
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Counts, ScoreCard
-from harness.comparing.compare import Choice
-from harness.comparing.table import ComparisonTable, compare_many
+from harness.comparing.compare import Choice, ComparisonTable, compare_many
 
 SAMPLE = "stratified-500-seed-0"
 SLUGS = {"sparse": "mala-sparse", "dense": "mala-dense", "hybrid": "mala-hybrid"}

@@ -10,8 +10,8 @@ from mala_tasks import Task
 from baselines.expand.wordnet import wordnet
 from baselines.fuse import rrf, specificity, weighted_rrf
 from baselines.parts import Expand, Fuse, Rank, ScoredPassage
+from baselines.retrieve.bm25 import bm25
 from baselines.retrieve.dense import dense
-from baselines.retrieve.sparse import bm25
 
 DEPTH = 30
 K = 3

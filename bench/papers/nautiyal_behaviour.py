@@ -10,7 +10,7 @@ from nautiyal_medquad import METHODS, Search
 from nautiyal_tests import pooled_row
 
 from baselines.parts import Rank
-from baselines.rerank.bi_encoder import bi_encoder
+from baselines.rerank.cross_encoder import bi_encoder
 from harness.scoring.retrieval import mean_with_interval
 
 PAPER_CHANGES = {

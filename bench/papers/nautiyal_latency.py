@@ -13,10 +13,10 @@ from board_runs import table
 from nautiyal_medquad import CANDIDATES, K, Medquad, vectors_of
 from plots import COLOURS, panels, save
 
-from baselines.bm25 import BM25, tokenise
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.fuse import rrf
 from baselines.models import cache_folder
+from baselines.retrieve.bm25 import BM25, tokenise
 from baselines.retrieve.top import top
 
 SIZES = (1_000, 2_000, 4_000, 8_000)

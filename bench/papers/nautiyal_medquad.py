@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from baselines.bm25 import BM25
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.fuse import rrf
 from baselines.models import cache_folder
 from baselines.parts import ScoredPassage
+from baselines.retrieve.bm25 import BM25
 from baselines.retrieve.top import top
 from harness.scoring.retrieval import measures
 

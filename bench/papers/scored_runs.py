@@ -16,7 +16,7 @@ from baselines.verify.guard import checked_of
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, Verdict
 from edu_rag.statistics import paired, rate_intervals
-from harness.exam.exam import Exam, open_exam
+from harness.exam import Exam, open_exam
 from harness.judging.outcomes import judge
 from harness.probing.rates import wilson
 from harness.submission.predictions_file import read_predictions

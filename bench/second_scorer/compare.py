@@ -37,7 +37,7 @@ from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
 from edu_rag.scorecard.support import Support
 from edu_rag.statistics import mcnemar, paired
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.reading.answers import read_answer
 from harness.scoring.score import score, summary
 from harness.submission.predictions_file import read_predictions

@@ -4,16 +4,184 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.dataset.audit_pages import PageAudit, audit_pages
-from builder.dataset.audit_questions import QuestionAudit, QuestionGroup, audit_questions
 from builder.dataset.changes_file import printable
+from builder.dataset.question_faults import RULES, KeyTest, contradictions, faults_of, key_test
+from builder.urls import canonical_or_none, host_of
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
+from edu_rag.records import QUESTION_FLAGS, Evidence, Leak, Question, SearchHit, WebPage
+
+
+@dataclass(slots=True)
+class PageAudit:
+    """The outcomes of a split's hits, and the content of its pages."""
+
+    split: str
+    n_hits: int = 0
+    n_pages: int = 0
+    n_questions: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    dropped: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """By outcome: the first few (URL, question id), each URL once."""
+    details: dict[str, Counter[str]] = field(default_factory=dict)
+    """The crawl store's details by outcome (`404`, `net::timeout`), if the store is at hand."""
+    hosts: dict[str, Counter[str]] = field(default_factory=dict)
+    """By host: its hits by outcome."""
+    flags: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    licences: int = 0
+    characters: list[int] = field(default_factory=list)
+    pages_per_question: Counter[int] = field(default_factory=Counter)
+    without_pages: list[str] = field(default_factory=list)
+    leaks: Counter[str] = field(default_factory=Counter)
+    leaked_questions: Counter[str] = field(default_factory=Counter)
+    leaking_pages: Counter[str] = field(default_factory=Counter)
+    evidence: dict[str, Counter[str]] = field(default_factory=dict)
+    """By method: questions with evidence by kind, and `spans`."""
+
+
+def _note_hit(found: PageAudit, hit: SearchHit, details: Mapping[str, str], examples: int) -> None:
+    found.n_hits += 1
+    found.outcomes[hit.outcome] += 1
+    found.hosts.setdefault(host_of(hit.url), Counter())[hit.outcome] += 1
+    if hit.outcome == "kept":
+        return
+    detail = details.get(canonical_or_none(hit.url) or hit.url) if details else None
+    if detail:
+        found.details.setdefault(hit.outcome, Counter())[detail] += 1
+    told = found.dropped.setdefault(hit.outcome, [])
+    if len(told) < examples and all(url != hit.url for url, _ in told):
+        told.append((hit.url, hit.question_id))
+
+
+def _hits(found: PageAudit, dataset: Dataset, details: Mapping[str, str], examples: int) -> None:
+    kept: dict[str, set[str]] = {}
+    for hit in dataset.records("hits", found.split, SearchHit):
+        _note_hit(found, hit, details, examples)
+        if hit.page_id is not None:
+            kept.setdefault(hit.question_id, set()).add(hit.page_id)
+    for question in dataset.records("questions", found.split, Question):
+        found.n_questions += 1
+        n = len(kept.get(question.question_id, ()))
+        found.pages_per_question[n] += 1
+        if n == 0 and len(found.without_pages) < examples:
+            found.without_pages.append(question.question_id)
+
+
+def _pages(found: PageAudit, dataset: Dataset) -> None:
+    for page in dataset.records("pages", found.split, WebPage):
+        found.n_pages += 1
+        found.flags.update(page.flags)
+        found.languages[page.language or "unknown"] += 1
+        found.licences += page.license is not None
+        found.characters.append(len(page.text))
+
+
+def _labels(found: PageAudit, dataset: Dataset, kinds: Mapping[str, str]) -> None:
+    leaked: dict[str, set[str]] = {}
+    leaking: dict[str, set[str]] = {}
+    for leak in dataset.records("leaks", found.split, Leak):
+        found.leaks[leak.kind] += 1
+        leaked.setdefault(leak.kind, set()).add(leak.question_id)
+        leaking.setdefault(leak.kind, set()).add(leak.page_id)
+    found.leaked_questions = Counter({kind: len(ids) for kind, ids in leaked.items()})
+    found.leaking_pages = Counter({kind: len(ids) for kind, ids in leaking.items()})
+    seen: set[tuple[str, str]] = set()
+    for item in dataset.records("evidence", found.split, Evidence):
+        of_method = found.evidence.setdefault(item.method, Counter())
+        of_method["spans"] += 1
+        if (item.method, item.question_id) not in seen:
+            seen.add((item.method, item.question_id))
+            of_method[kinds.get(item.question_id, "unknown")] += 1
+
+
+def audit_pages(dataset: Dataset, split: str, details: Mapping[str, str], examples: int) -> PageAudit:
+    """Count the outcomes of a split's hits and the content of its pages, which are read one row group at a time.
+
+    `details` gives, by canonical URL, the crawl store's detail of a fetch that was not kept.
+    """
+    found = PageAudit(split=split)
+    kinds = {question.question_id: question.kind for question in dataset.records("questions", split, Question)}
+    _hits(found, dataset, details, examples)
+    _pages(found, dataset)
+    _labels(found, dataset, kinds)
+    found.characters.sort()
+    return found
+
+
+FLAG_MEANINGS: Mapping[str, str] = {
+    "meta_choice": "a choice speaks of other choices: never shuffled",
+    "duplicate_choices": "two choices are the same text",
+    "truncated": "the question or a choice is cut short",
+    "context_bound": "needs a neighbour, a passage or a picture that is not here",
+    "duplicate_question": "another question has the same text and choices",
+}
+
+
+@dataclass(slots=True)
+class QuestionGroup:
+    """Questions with one flag or fault: how many, and the first few as (id, text, choices)."""
+
+    meaning: str
+    n: int = 0
+    examples: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class QuestionAudit:
+    """The problems of a split's questions."""
+
+    split: str
+    n: int
+    kinds: dict[str, int]
+    flags: dict[str, QuestionGroup]
+    faults: dict[str, QuestionGroup]
+    contradictions: list[tuple[str, str]]
+    key: KeyTest
+    n_clean: int
+
+
+def _note(group: QuestionGroup, question: Question, gold: Gold | None, examples: int) -> None:
+    group.n += 1
+    if len(group.examples) < examples:
+        answer = gold.answer if gold is not None else None
+        told = {"question_id": question.question_id, "text": question.text, "choices": dict(question.choices)}
+        group.examples.append(told | {"gold": answer})
+
+
+def audit_questions(
+    split: str, questions: Sequence[Question], gold: Mapping[str, Gold], examples: int
+) -> QuestionAudit:
+    """Count flags and faults of a split's questions, with `examples` of each. Without gold, its rules find nothing."""
+    flags = {flag: QuestionGroup(FLAG_MEANINGS[flag]) for flag in QUESTION_FLAGS}
+    faults = {name: QuestionGroup(meaning) for name, (_, meaning) in RULES.items()}
+    kinds: dict[str, int] = {}
+    n_clean = 0
+    for question in questions:
+        own = gold.get(question.question_id)
+        kinds[question.kind] = kinds.get(question.kind, 0) + 1
+        found = faults_of(question, own)
+        n_clean += not found and not question.flags
+        for flag in question.flags:
+            _note(flags[flag], question, own, examples)
+        for fault in found:
+            _note(faults[fault], question, own, examples)
+    return QuestionAudit(
+        split=split,
+        n=len(questions),
+        kinds=dict(sorted(kinds.items())),
+        flags=flags,
+        faults=faults,
+        contradictions=contradictions(questions, gold),
+        key=key_test(questions, gold),
+        n_clean=n_clean,
+    )
+
 
 EXAMPLES = 3
 MAX_HOSTS = 15

@@ -8,11 +8,10 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from builder.dataset.diff import DatasetDiff, TableDiff
-from builder.dataset.version_steps import WHY
-from builder.documents.card_tables import outside
+from builder.dataset.diff import WHY, DatasetDiff, TableDiff
 from edu_rag.errors import DataError
 from edu_rag.files import manifest as manifests
+from edu_rag.files.card_markdown import outside
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FileEntry
 from edu_rag.files.table_rows import TELLS_GOLD

@@ -1,21 +1,311 @@
-"""Checking a dataset folder: every fault at once, and warnings that leave the verdict to a person."""
+"""Check a dataset folder: questions, gold, pages, evidence and leaks. Every fault at once, and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import erfc, exp, lgamma, log, sqrt
 from pathlib import Path
 from typing import Any
 
-from builder.dataset.check_files import Tables
-from builder.dataset.check_gold import check_labels
-from builder.dataset.check_pages import check_pages
-from builder.dataset.check_tables import Seen, read_leaks, read_split
-from builder.dataset.findings import Findings
+from builder.dataset.check_files import REBUILD, Findings, Tables
+from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
+from builder.extract.sentence_splitter import SPLITTER, split_sentences
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import DataError
 from edu_rag.files.identity import absent_tables
 from edu_rag.files.table_rows import CONFIGS
+from edu_rag.gold import Gold
+from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpan:
+    """A labelled span of a page, to be compared with the page's text when it is read."""
+
+    start: int
+    end: int
+    what: str
+    method: str | None = None
+
+
+@dataclass(slots=True)
+class Seen:
+    """The content of one split's small tables; pages are read later, one at a time."""
+
+    questions: dict[str, Question] = field(default_factory=dict)
+    gold: dict[str, Gold] = field(default_factory=dict)
+    hits: dict[str, list[SearchHit]] = field(default_factory=dict)
+    page_ids: set[str] = field(default_factory=set)
+    spans: dict[str, list[PageSpan]] = field(default_factory=dict)
+
+
+def _check_questions(tables: Tables, split: str, seen: Seen) -> None:
+    for question in tables.records("questions", split):
+        if question.split != split:
+            where = f"{tables.folder}: {question.question_id}"
+            tables.faults.add("wrong split", where, f"says split {question.split!r}, but is in {split!r}", REBUILD)
+        seen.questions[question.question_id] = question
+
+
+def _gold_fault(gold: Gold, question: Question | None) -> str | None:
+    if question is None:
+        return "belongs to an unknown question"
+    if (gold.answer is None) != (question.kind == "free_text"):
+        return f"does not suit its kind {question.kind}"
+    if gold.answer is not None and gold.answer not in question.choices:
+        return f"is {gold.answer!r}, which is not one of its choices {', '.join(question.choices)}"
+    return None
+
+
+def _check_gold(tables: Tables, split: str, seen: Seen) -> None:
+    if not tables.has("gold", split):
+        return  # a hidden split, whose gold is not published
+    for gold in tables.records("gold", split):
+        fault = _gold_fault(gold, seen.questions.get(gold.question_id))
+        if fault is None:
+            seen.gold[gold.question_id] = gold
+        elif tables.is_whole("questions", split):
+            tables.faults.add("gold", f"{tables.folder}: gold of {gold.question_id}", fault, REBUILD)
+    if tables.is_whole("gold", split):
+        for question_id in sorted(set(seen.questions) - set(seen.gold)):
+            where = f"{tables.folder}: question {question_id}"
+            tables.faults.add("no gold", where, "has no gold that suits it", "add it or drop the question")
+
+
+def _check_ranks(tables: Tables, question_id: str, hits: Iterable[SearchHit]) -> None:
+    ranks = [hit.rank for hit in hits]
+    if ranks != list(range(1, len(ranks) + 1)):
+        where = f"{tables.folder}: hits of {question_id}"
+        tables.faults.add("ranks", where, f"ranks are {ranks[:12]}, not 1, 2, 3 …", REBUILD)
+
+
+def _check_hits(tables: Tables, split: str, seen: Seen) -> None:
+    for hit in tables.records("hits", split):
+        seen.hits.setdefault(hit.question_id, []).append(hit)
+        if hit.page_id is not None:
+            seen.page_ids.add(hit.page_id)
+    for question_id, hits in seen.hits.items():
+        _check_ranks(tables, question_id, hits)
+        if question_id not in seen.questions and tables.is_whole("questions", split):
+            where = f"{tables.folder}: hits of {question_id}"
+            tables.faults.add("hits of no question", where, f"hits for unknown question {question_id}", REBUILD)
+
+
+def _check_evidence(tables: Tables, split: str, seen: Seen) -> None:
+    pairs = {(question_id, hit.page_id) for question_id, hits in seen.hits.items() for hit in hits}
+    item: Evidence
+    for item in tables.records("evidence", split):
+        what = f"evidence of {item.question_id} at {item.page_id} {item.start}..{item.end}"
+        where = f"{tables.folder}: {what}"
+        if item.question_id not in seen.questions and tables.is_whole("questions", split):
+            tables.faults.add("evidence", where, "leads nowhere: unknown question", REBUILD)
+        elif (item.question_id, item.page_id) not in pairs and tables.is_whole("hits", split):
+            tables.faults.add("evidence", where, "leads nowhere: not a hit of the question", REBUILD)
+        seen.spans.setdefault(item.page_id, []).append(PageSpan(item.start, item.end, what, item.method))
+
+
+def read_split(tables: Tables, split: str) -> Seen:
+    """The small tables of a split; faults are reported on the way."""
+    seen = Seen()
+    _check_questions(tables, split, seen)
+    _check_gold(tables, split, seen)
+    _check_hits(tables, split, seen)
+    _check_evidence(tables, split, seen)
+    return seen
+
+
+def read_leaks(tables: Tables, split: str, seen: dict[str, Seen]) -> list[str]:
+    """Check a split's leaks, whose pages may be those of any split, so all must have been read.
+
+    Returns the page of every `leak_key`.
+    """
+    splits, keys = list(seen.values()), []
+    leak: Leak
+    for leak in tables.records("leaks", split):
+        if leak.kind == "leak_key":
+            keys.append(leak.page_id)
+        what = f"leak of {leak.question_id} at {leak.page_id} {leak.start}..{leak.end}"
+        if not any(leak.question_id in other.questions for other in splits):
+            tables.faults.add("leak", f"{tables.folder}: {what}", "leads nowhere: unknown question", REBUILD)
+        homes = [other for other in splits if leak.page_id in other.page_ids]
+        for home in homes:
+            home.spans.setdefault(leak.page_id, []).append(PageSpan(leak.start, leak.end, what))
+        if not homes:
+            tables.faults.add("leak", f"{tables.folder}: {what}", "leads nowhere: unknown page", REBUILD)
+    return keys
+
+
+MIN_CASES = 20
+"""Below this no test says anything."""
+MIN_EXPECTED = 5.0
+"""The usual bound of the chi-square approximation (Cochran 1954)."""
+
+
+def chi_square_p(statistic: float, df: int) -> float:
+    """P(chi-square with df degrees of freedom >= statistic), by its finite sum (Abramowitz and Stegun 26.4.4-5)."""
+    if statistic <= 0:
+        return 1.0
+    half = statistic / 2
+    if df % 2 == 0:
+        return min(1.0, sum(exp(i * log(half) - half - lgamma(i + 1)) for i in range(df // 2)))
+    tail = erfc(sqrt(half))
+    return min(1.0, tail + sum(exp((i + 0.5) * log(half) - half - lgamma(i + 1.5)) for i in range(df // 2)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelCounts:
+    """How often each label is the gold among the questions of one kind and number of choices."""
+
+    kind: str
+    n_choices: int
+    counts: dict[str, int]
+    p: float
+
+    def __str__(self) -> str:
+        n = sum(self.counts.values())
+        shares = ", ".join(f"{label} {count:,} ({count / n:.0%})" for label, count in self.counts.items())
+        return f"{self.kind} with {self.n_choices} choices, n = {n:,}: {shares}; p = {self.p:.1g} against uniform"
+
+
+def label_counts(cases: Sequence[Case]) -> Iterator[LabelCounts]:
+    """The distribution of gold labels by kind and number of choices, with the chi-square test against uniform."""
+    groups: dict[tuple[str, int], Counter[str]] = {}
+    for case in cases:
+        groups.setdefault((case.question.kind, len(case.question.choices)), Counter())[case.gold] += 1
+    for (kind, n_choices), found in sorted(groups.items()):
+        expected = found.total() / n_choices
+        if expected < MIN_EXPECTED:
+            continue
+        counts = {label: found[label] for label in "abcdefghijklmnopqrstuvwxyz"[:n_choices]}
+        statistic = sum((count - expected) ** 2 / expected for count in counts.values())
+        yield LabelCounts(kind=kind, n_choices=n_choices, counts=counts, p=chi_square_p(statistic, n_choices - 1))
+
+
+def check_labels(tables: Tables, split: str, seen: Seen) -> None:
+    """Tell uneven labels (a warning) and predictors above chance (a fault; a warning where the source is to blame)."""
+    cases = cases_of(list(seen.questions.values()), seen.gold, seen.hits)
+    if len(cases) < MIN_CASES:
+        return
+    where = f"{tables.folder}: split {split}"
+    for found in label_counts(cases):
+        if found.p <= ALPHA:
+            tables.warnings.add("label distribution", where, f"gold labels are uneven: {found}")
+    for test in label_tests(cases):
+        if test.is_above_chance:
+            target = tables.faults if test.is_fault else tables.warnings
+            target.add(test.name, where, f"the gold can be guessed without reading by {test}")
+
+
+RECUT_PAGES = 500
+"""Pages of a split that are cut into sentences again: page ids are hashes, so the first ones are a fair sample."""
+SHORT_BYTES = 512
+"""The paper's 0.5 KB (EDU-RAG section 3.2)."""
+WHOLE_SENTENCES = frozenset({"answer-string-v1", "answer-string-v2", "true-false-v1", "embedding-v1"})
+"""Evidence methods whose spans are whole sentences."""
+_MAIL = re.compile(r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,24}\b")
+
+
+def _span_fault(span: PageSpan, page: WebPage, starts: set[int], ends: set[int]) -> str | None:
+    if span.end > len(page.text):
+        return f"leaves the page's text of {len(page.text):,} characters"
+    if not page.text[span.start : span.end].strip():
+        return "holds nothing but white space"
+    if span.method in WHOLE_SENTENCES and (span.start not in starts or span.end not in ends):
+        return f"is not cut at sentence borders, as {span.method} does"
+    return None
+
+
+def _check_spans(tables: Tables, page: WebPage, spans: list[PageSpan]) -> None:
+    starts = {start for start, _ in page.sentences}
+    ends = {end for _, end in page.sentences}
+    for span in spans:
+        fault = _span_fault(span, page, starts, ends)
+        if fault is not None:
+            tables.faults.add("span", f"{tables.folder}: {span.what}", fault, REBUILD)
+
+
+def _uncovered(page: WebPage) -> bool:
+    """Whether a character other than white space is outside all sentences."""
+    last = 0
+    for start, end in page.sentences:
+        if page.text[last:start].strip():
+            return True
+        last = end
+    return bool(page.text[last:].strip())
+
+
+def _check_sentences(tables: Tables, page: WebPage, number: int) -> None:
+    where = f"{tables.folder}: page {page.page_id}"
+    if any(text != text.strip() for text in page.sentence_texts()):
+        tables.faults.add("sentences", where, "a sentence begins or ends in white space", REBUILD)
+    if _uncovered(page):
+        tables.faults.add("sentences", where, "some of its text is in no sentence", REBUILD)
+    same_splitter = tables.manifest.sources.get("sentence_splitter") == SPLITTER
+    if same_splitter and number <= RECUT_PAGES and split_sentences(page.text) != page.sentences:
+        tables.faults.add("other sentences", where, f"its sentences are not those of {SPLITTER}", REBUILD)
+
+
+def _masks(tables: Tables) -> bool:
+    """Whether the build masked personal data, as the manifest's counts of page flags tell."""
+    flags = tables.manifest.sources.get("page_flags")
+    return isinstance(flags, dict) and "pii_masked" in flags
+
+
+def _check_text(tables: Tables, page: WebPage) -> None:
+    where = f"{tables.folder}: page {page.page_id} ({page.url})"
+    n = len(page.text.encode("utf-8", "replace"))
+    if n < SHORT_BYTES:
+        tables.warnings.add("short page", where, f"has only {n} bytes of text")
+    mail = _MAIL.search(page.text) if _masks(tables) else None
+    if mail is not None:
+        tables.warnings.add("mail address", where, f"holds a mail address at {mail.start()}, though pages are masked")
+
+
+def _digest(page: WebPage) -> bytes:
+    text = f"{page.html_sha256} {page.title}\0{page.text}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _check_key_flag(tables: Tables, page: WebPage, keys: Collection[str] | None) -> None:
+    if keys is not None and "leak_key" in page.flags and page.page_id not in keys:
+        where = f"{tables.folder}: page {page.page_id}"
+        what = "flag leak_key says that the answer on it is the gold of a hidden question"
+        tables.faults.add("hidden gold in flags", where, what, "publish with `edu-rag dataset push --hidden`")
+
+
+def check_pages(
+    tables: Tables, split: str, seen: Seen, known: dict[str, bytes], keys: Collection[str] | None = None
+) -> None:
+    """Check the pages of a split against what points at them; `known` are the pages of the splits before.
+
+    `keys`, where a split is hidden: the pages that may have the flag `leak_key`.
+    """
+    found: set[str] = set()
+    page: WebPage
+    for number, page in enumerate(tables.records("pages", split), 1):
+        found.add(page.page_id)
+        _check_spans(tables, page, seen.spans.get(page.page_id, []))
+        _check_sentences(tables, page, number)
+        _check_text(tables, page)
+        _check_key_flag(tables, page, keys)
+        if known.setdefault(page.page_id, _digest(page)) != _digest(page):
+            where = f"{tables.folder}: page {page.page_id}"
+            tables.faults.add("page of two texts", where, "has another text in another split", REBUILD)
+    if tables.is_whole("pages", split) and tables.is_whole("hits", split):
+        _check_references(tables, seen, found)
+
+
+def _check_references(tables: Tables, seen: Seen, found: set[str]) -> None:
+    for fault, ids in (
+        ("a hit leads to no page", seen.page_ids - found),
+        ("no hit leads to page", found - seen.page_ids),
+    ):
+        for page_id in sorted(ids):
+            tables.faults.add(fault, tables.folder, f"{fault}: {page_id}", REBUILD)
 
 
 @dataclass(slots=True)

@@ -165,7 +165,7 @@ def takedown(
     """
     from datetime import UTC, datetime
 
-    from builder.dataset.takedown_run import TakedownRequest, run_takedown, told_lines
+    from builder.dataset.takedown import TakedownRequest, run_takedown, told_lines
 
     request = TakedownRequest(
         folder=folder,
@@ -270,82 +270,3 @@ def card(folder: Path) -> None:
     from builder.documents.documents import rewrite_documents
 
     click.echo(rewrite_documents(folder).id)
-
-
-@dataset.command()
-@click.argument("folder", type=_FOLDER)
-@click.argument("repo", metavar="OWNER/NAME")
-@click.option(
-    "--hidden", multiple=True, metavar="SPLIT", help="Do not publish this split's gold, evidence and leaks; repeatable."
-)
-@click.option("--private", is_flag=True, help="Create the repository as private, if it does not exist.")
-@click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
-@click.option("--dry-run", is_flag=True, help="Print what would be published, with sizes, and publish nothing.")
-@click.option("--yes", is_flag=True, help="Confirm that this version may be published; required without --dry-run.")
-def push(
-    folder: Path, repo: str, hidden: tuple[str, ...], private: bool, endpoint: str | None, dry_run: bool, yes: bool
-) -> None:
-    """Publish a dataset folder on the Hugging Face Hub.
-
-    Each version is one commit and one tag. The upload is downloaded again and compared. The token is read from
-    HF_TOKEN, or from where `hf auth login` stores it. A published version cannot be changed, so publishing needs
-    --yes.
-
-    \b
-    Example:
-      edu-rag dataset push dataset my-org/tqa-val --hidden test --dry-run
-      edu-rag dataset push dataset my-org/tqa-val --hidden test --yes
-    """
-    from builder.dataset.check_dataset import check_folder
-    from builder.publishing.push_dataset import push as run
-    from builder.publishing.push_dataset import staged
-    from edu_rag.errors import ConfigError, FaultsError
-    from edu_rag.files.dataset import Dataset
-    from edu_rag.progress import say
-
-    if not (dry_run or yes):
-        what = "publishing needs a confirmation, since a published version cannot be changed"
-        raise ConfigError("edu-rag dataset push", what, "add --yes, or --dry-run to see what would be published")
-    faults = check_folder(folder, ()).faults.told()
-    if faults:
-        raise FaultsError(faults)
-    with staged(Dataset(folder), repo, hidden) as (stage, plan):
-        click.echo("\n".join(plan.lines()))
-        if dry_run:
-            say("dry run: nothing was published")
-            return
-        click.echo(f"published as {run(stage, plan, token=None, endpoint=endpoint, private=private)}")
-
-
-@dataset.command()
-@click.option(
-    "--board", "board_file", type=_FILE, required=True, help="The board's file, such as leaderboard/board.toml."
-)
-@click.option("--out", type=_FOLDER, required=True, help="Folder for the datasets, each in NAME-VERSION.")
-@click.option("--only", multiple=True, metavar="NAME", help="Fetch only this dataset; repeatable.")
-@click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
-@click.option(
-    "--sources",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="DIR",
-    help="Folder with the archives of datasets by recipe; without it they are downloaded.",
-)
-def fetch(board_file: Path, out: Path, only: tuple[str, ...], endpoint: str | None, sources: Path | None) -> None:
-    """Download or make, and check, the datasets that the board names.
-
-    Prints the folders, one per line. The bundled dataset is built from this package, offline. A dataset by recipe is
-    made from its public sources, as `edu-rag dataset make` does. The others are downloaded without a token from the
-    Hub, at the commit that the file names. A dataset that is not published is
-    skipped with a message on stderr; if its folder is at OUT/NAME-VERSION, it is checked and printed with the others.
-
-    \b
-    Example:
-      edu-rag dataset fetch --board leaderboard/board.toml --out datasets
-      edu-rag dataset fetch --board leaderboard/board.toml --out datasets --only edu-rag-mini
-    """
-    from builder.publishing.fetch_datasets import chosen
-    from builder.publishing.fetch_datasets import fetch as run
-    from edu_rag.files.board_file import read_board_file
-
-    for folder in run(chosen(read_board_file(board_file), only), out, endpoint=endpoint, sources=sources):
-        click.echo(folder)

@@ -10,12 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from builder.dataset.check_files import RECORDS
-from builder.dataset.version_steps import WHY, fits, larger
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import CONFIGS, SORT_KEYS
-from edu_rag.names import Step
+from edu_rag.names import Step, Version
 from edu_rag.records import WebPage
+
+STEPS: tuple[Step, ...] = ("none", "patch", "minor", "major")
+WHY = {
+    "major": "questions or gold changed",
+    "minor": "pages, evidence or labels changed",
+    "patch": "only metadata changed",
+    "none": "nothing changed",
+}
+
+
+def larger(first: Step, second: Step) -> Step:
+    """The larger of two steps."""
+    return max(first, second, key=STEPS.index)
+
+
+def fits(old: Version, new: Version, demanded: Step) -> bool:
+    """Whether `new` comes after `old` by at least the step demanded; without a change both may be the same."""
+    if demanded == "none":
+        return new >= old
+    return new >= old.raised(demanded)
+
 
 IDENTITY: Mapping[str, tuple[str, ...]] = {**SORT_KEYS, "hits": ("question_id", "url")}
 """The columns that identify a row. A hit that moved to another rank is the same hit."""

@@ -1,4 +1,4 @@
-"""Deriving: crawl store + settings -> dataset folder, a pure function; `edu-rag replay` only calls it.
+"""Deriving: crawl store + settings -> dataset folder, a pure function, and the record of its inputs.
 
 Stored responses go through the page stage in worker processes; questions are then labelled one by one.
 Intermediate data is in scratch tables on disk, so that memory stays flat.
@@ -7,25 +7,26 @@ Intermediate data is in scratch tables on disk, so that memory stays flat.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from builder.clock import parse_instant
-from builder.config import BuildConfig, config_sha256
-from builder.crawl.searching import answer_to
+from builder.clock import LOCAL_INSTANT, parse_instant
+from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
+from builder.crawl import answer_to
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
 from builder.deriving.page_stage import PageSettings
 from builder.deriving.scale import scaled_results
-from builder.deriving.sources import sources_of
 from builder.deriving.work_tables import WorkTables
 from builder.documents.documents import dataset_documents
 from builder.evidence import label_evidence
-from builder.fetch.signals import reserves_rights
-from builder.inputs import Inputs
+from builder.extract.sentence_splitter import SPLITTER
+from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined
+from builder.search_results import ANSWERED
 from builder.store.index import Fetch
 from builder.store.reader import StoreReader
 from builder.store.takedowns import TakeDowns, host_is_listed, read_takedowns
@@ -34,9 +35,103 @@ from edu_rag import __version__
 from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.manifest import Manifest
+from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.progress import Stage, note, say
-from edu_rag.records import Evidence, Question, SearchHit, WebPage
+from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, WebPage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The inputs of a store: questions, gold, settings, and the source that the engine searched."""
+
+    questions: Sequence[Question]
+    golds: Sequence[Gold]
+    config: BuildConfig
+    source: Mapping[str, Any] = field(default_factory=dict)
+    started_at: datetime = LOCAL_INSTANT
+    """When a dataset without any search was made: there is nothing in its store to tell it by."""
+
+
+def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
+    """The inputs with another extractor (extraction is redone from stored responses) or another executor."""
+    values = to_plain(inputs.config)
+    if extractor is not None:
+        values["extract"]["extractor"] = extractor
+    if executor is not None:
+        values["scale"]["executor"] = executor
+    return replace(inputs, config=to_config(values, "command line"))
+
+
+_WITH = "SELECT count(DISTINCT question_id) FROM evidence WHERE method"
+
+
+def _mean(total: float | None, n: int) -> float:
+    return round((total or 0) / n, 2) if n else 0.0
+
+
+def _states(store: StoreReader, inputs: Inputs) -> Iterator[str]:
+    for question in inputs.questions:
+        yield answer_to(question, store, inputs.config.search).state
+
+
+def _labels(tables: WorkTables, config: BuildConfig) -> dict[str, Any]:
+    found = {"page_flags": tables.flags(), "questions_with_evidence": tables.number(f"{_WITH} <> '{HOME_PAGE}'")}
+    if HOME_PAGE in config.label.evidence:
+        found["questions_with_home_page"] = tables.number(f"{_WITH} = '{HOME_PAGE}'")
+    if config.label.leaks:  # no leak found is not the same as none looked for
+        found["leaks"] = tables.counts("SELECT kind, count(*) FROM kept_leak GROUP BY kind")
+        found["questions_leaked"] = tables.number("SELECT count(DISTINCT question_id) FROM kept_leak")
+    if config.filter.leaks == "mask":
+        found["leaks_masked"] = tables.number("SELECT count(*) FROM kept_leak")
+    return found
+
+
+def _pages(tables: WorkTables, n_questions: int) -> dict[str, Any]:
+    """`pages_per_question` is over all questions, `characters_per_page` over the pages of all kept hits, as EDU-RAG's
+    Table 4 gives them (3.89 and 8,285).
+    """
+    n_pairs, n_pages = tables.number("SELECT count(*) FROM pair"), tables.number("SELECT count(*) FROM kept")
+    characters = tables.number("SELECT sum(n_chars) FROM pair JOIN pages USING (page_id)")
+    of_distinct = tables.number("SELECT sum(n_chars) FROM kept JOIN pages USING (page_id)")
+    return {
+        "pages": n_pages,
+        "questions_with_pages": tables.number("SELECT count(DISTINCT question_id) FROM pair"),
+        "pages_per_question": _mean(n_pairs, n_questions),
+        "characters_per_page": _mean(characters, n_pairs),
+        "characters_per_distinct_page": _mean(of_distinct, n_pages),
+        "extracted_by": tables.counts("SELECT tool, count(*) FROM kept JOIN pages USING (page_id) GROUP BY tool"),
+    }
+
+
+def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[str, Any]:
+    """The manifest's `sources`: questions, searches, fates of hits, pages and labels, as plain values."""
+    n = len(inputs.questions)
+    sources: dict[str, Any] = {
+        "questions": n,
+        "splits": dict(sorted(Counter(question.split for question in inputs.questions).items())),
+        "engine": inputs.config.search.engine,
+    }
+    if not inputs.config.search.chain:
+        return sources
+    states = dict(sorted(Counter(_states(store, inputs)).items()))
+    return sources | {
+        "search": crawl_settings(inputs.config)["settings"] | dict(inputs.source),
+        "top": inputs.config.search.top,
+        "searches": states,
+        "unsearched": n - sum(states.get(state, 0) for state in ANSWERED),
+        "hits": tables.number("SELECT count(*) FROM hits"),
+        "hits_by_outcome": tables.counts("SELECT outcome, count(*) FROM hits GROUP BY outcome"),
+        "urls": tables.number("SELECT count(*) FROM urls"),
+        "redirected_urls": tables.number("SELECT count(*) FROM urls WHERE n_redirects > 0"),
+        "redirects": tables.number("SELECT coalesce(sum(n_redirects), 0) FROM urls"),
+        **_pages(tables, n),
+        **_labels(tables, inputs.config),
+        "extractor": inputs.config.extract.extractor,
+        "evidence_methods": list(inputs.config.label.evidence),
+        "sentence_splitter": SPLITTER,
+    }
+
 
 MIN_FAILURES = 10
 """From so many pages on, their failing without exception is the machine's fault and no property of the pages."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from builder.page_settings import FilterConfig
+from builder.config import FilterConfig
 
 SHORT_CHARS = 1_500
 """Pages of this length or more are taken as content, with any title."""

@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from builder.clock import LOCAL_INSTANT
+from builder.config import ExtractConfig, FilterConfig, LabelConfig
 from builder.deriving.duplicates import signature
 from builder.deriving.killable_workers import WorkFailure, map_killable
 from builder.deriving.page_filters import why_dropped
 from builder.extract.extract import SAMPLE, Extracted, ExtractionFailure, check_tools, extract_page, skip_after
 from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
-from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.records import PAGE_FLAGS, Leak, Question, WebPage, page_id_of

@@ -18,9 +18,9 @@ from typing import IO, Any
 
 import msgspec
 
+from builder.config import ScaleConfig
 from builder.deriving import page_stage
 from builder.deriving.page_stage import PageResult, PageSettings, page_results
-from builder.scale_settings import ScaleConfig
 from builder.store.reader import StoreReader
 from edu_rag import __version__
 from edu_rag.errors import ConfigError, DataError, MissingExtraError

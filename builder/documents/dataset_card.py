@@ -1,16 +1,86 @@
-"""The dataset card: README.md with the YAML header that the Hub and `datasets` read, and the text for people."""
+"""The dataset card: README.md with its YAML header, the text for people, and the computed tables."""
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builder.documents.card_tables import markdown_table, outside, statistics
-from builder.documents.stats import DatasetStats
+from builder.documents.stats import MAX_HOSTS, DatasetStats
+from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
 from edu_rag.files.table_rows import CONFIGS
+
+MAX_LICENSES = 8
+
+
+def _share(n: int, total: int) -> str:
+    return f"{n / total:.1%}" if total else "-"
+
+
+def counts_table(title: str, what: str, counts: Mapping[str, int], total: int, most: int = 30) -> str:
+    """Counts with their share of `total`, the largest first; empty if there is nothing to count."""
+    order = sorted(counts, key=lambda name: (-counts[name], name))[:most]
+    rows = [[outside(name), f"{counts[name]:,}", _share(counts[name], total)] for name in order]
+    return markdown_table([title, what, "share"], rows) if rows else ""
+
+
+def _kinds(stats: DatasetStats) -> str:
+    labels = sorted({label for found in stats.labels.values() for label in found})
+    rows = []
+    for (kind, n_choices), n in sorted(stats.kinds.items()):
+        gold = stats.labels.get((kind, n_choices), Counter())
+        total = sum(gold.values())
+        shares = [_share(gold[label], total) if gold.get(label) else "-" for label in labels]
+        rows.append([f"`{kind}`", str(n_choices), f"{n:,}", _share(n, stats.n_questions), *shares])
+    return markdown_table(["kind", "choices", "questions", "share", *(f"gold is {label}" for label in labels)], rows)
+
+
+def _section(title: str, text: str) -> list[str]:
+    return [f"### {title}\n", text] if text else []
+
+
+def _labels(stats: DatasetStats) -> str:
+    total = stats.n_with_gold or stats.n_questions
+    rows = [
+        [
+            f"evidence by `{method}`" if method != "any" else "evidence by any method",
+            f"{n:,}",
+            _share(n, total),
+        ]
+        for method, n in sorted(stats.evidence.items())
+    ]
+    if stats.n_pages:
+        rows.append(
+            ["on a page of the dataset (a leak)", f"{stats.leaked_questions:,}", _share(stats.leaked_questions, total)]
+        )
+    table = markdown_table(["questions with", "questions", "share"], rows) if rows else ""
+    if table and total < stats.n_questions:
+        table += f"\nOf the {total:,} questions whose gold is here; what hidden splits hold is not counted.\n"
+    return table
+
+
+def statistics(stats: DatasetStats, plots: Sequence[str]) -> str:
+    """All computed tables and the plots, as the sections of a card."""
+    pictures = "\n".join(
+        f"![{name.rsplit('/', 1)[-1].removesuffix('.svg').replace('-', ' ')}]({name})\n" for name in plots
+    )
+    sections = [
+        *_section("Questions", _kinds(stats)),
+        *_section("Flags of questions", counts_table("flag", "questions", stats.question_flags, stats.n_questions)),
+        *_section("Evidence and leaks", _labels(stats)),
+        *_section("Flags of pages", counts_table("flag", "pages", stats.page_flags, stats.n_pages)),
+        *_section("Languages", counts_table("language", "pages", stats.languages, stats.n_pages, MAX_LICENSES)),
+        *_section(
+            "Licences that pages name", counts_table("licence", "pages", stats.licenses, stats.n_pages, MAX_LICENSES)
+        ),
+        *_section("What extracted the text", counts_table("extractor", "pages", stats.extractors, stats.n_pages)),
+        *_section("Hosts", counts_table("host", "pages", stats.hosts, stats.n_pages, MAX_HOSTS)),
+        *_section("Plots", pictures),
+    ]
+    return "\n".join(sections)
+
 
 _TEMPLATE = Path(__file__).with_name("datasheet.md")
 _NOT_COLLECTED = "Questions and golds were read from their files; nothing was collected from the web."
@@ -84,12 +154,6 @@ def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
     return tables
 
 
-def config_digest(files: Mapping[str, FileEntry], config: str) -> str:
-    """A hash of the bytes of a config's files, 16 hexadecimal digits."""
-    named = [f"{name} {entry.sha256}\n" for name, entry in sorted(files.items()) if name.startswith(f"{config}/")]
-    return hashlib.sha256("".join(named).encode()).hexdigest()[:16]
-
-
 def _configs(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
     configs = []
     for config, splits in tables.items():
@@ -102,18 +166,6 @@ def _configs(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, i
             entry["default"] = True
         configs.append(entry)
     return configs
-
-
-def size_category(n_rows: int) -> str:
-    """The Hub's name for a number of rows."""
-    bounds = (
-        (1_000, "n<1K"),
-        (10_000, "1K<n<10K"),
-        (100_000, "10K<n<100K"),
-        (1_000_000, "100K<n<1M"),
-        (10_000_000, "1M<n<10M"),
-    )
-    return next((name for bound, name in bounds if n_rows < bound), "10M<n<100M")
 
 
 def _task_categories(stats: DatasetStats | None) -> list[str]:

@@ -10,16 +10,17 @@ from functools import cached_property
 from typing import Any
 
 from builder.extract.extraction_tools import (
+    PageShape,
     ToolOutput,
     drop_unread,
     html_of,
+    page_shape,
     plain_text,
     resiliparse_main,
     trafilatura_fast,
     trafilatura_full,
     without_table_rules,
 )
-from builder.extract.page_shape import PageShape, page_shape
 from builder.extract.page_text import clean_text, parse_html
 
 MIN_BYTES = 512

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 from builder.extract import extraction_tools as extract_tools
 from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
-from builder.extract.extraction_tools import ToolOutput
-from builder.extract.page_shape import PageShape, page_shape, refused
+from builder.extract.extraction_tools import PageShape, ToolOutput, page_shape, refused
 from builder.extract.page_text import clean_text, page_title, parse_html
 from builder.labels.hidden_text import hidden_text_of
 from edu_rag.errors import ConfigError, MissingExtraError

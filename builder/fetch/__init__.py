@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from builder.clock import Clock
-from builder.fetch.fetched import Fetched, Validators, validators_of
-from builder.fetch.signals import reserves_rights
-from builder.fetch.transient import is_transient, was_given_up
+from builder.fetch.fetched import Fetched, Validators, is_transient, validators_of, was_given_up
+from builder.fetch.machine_use_signals import reserves_rights
 from builder.urls import host_of
 from edu_rag.progress import say
 
 if TYPE_CHECKING:
-    from builder.fetch.resolver import Lookup
+    from builder.fetch.addresses import Lookup
     from builder.fetch.settings import FetchConfig
     from builder.sites.site_folders import HostMap
 
@@ -51,8 +50,8 @@ def fetch_all(
     (time-outs, refusals, bombs) is an outcome; only an error raised by `sink` ends the fetching. `validators` make the
     request for their URL conditional; `lookup` finds a host's addresses (default: the system's resolver).
     """
+    from builder.fetch.addresses import system_lookup
     from builder.fetch.client import crawl
-    from builder.fetch.resolver import system_lookup
 
     live = _with_warning(urls, settings, hosts)
     try:

@@ -1,32 +1,238 @@
-"""A crawl: every URL is walked hop by hop, each hop in its turn, under robots.txt and the guards."""
+"""A crawl: every URL is walked hop by hop, each hop in its turn, under robots.txt, the guards and the bounds.
+
+Results go to the crawl's sink in batches, in a separate thread.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import aiohttp
+from yarl import URL
 
 from builder.clock import Clock
-from builder.fetch.addresses import RefusedAddressError, check_url
-from builder.fetch.fetched import Fetched, Validators
-from builder.fetch.hop import Hopper, HopResponse
-from builder.fetch.politeness import Breakers, Gates, politeness_key
-from builder.fetch.resolver import GuardedResolver, Lookup, guarded_sockets
-from builder.fetch.retry_after import retry_after_s
+from builder.fetch.addresses import GuardedResolver, Lookup, RefusedAddressError, check_url, guarded_sockets
+from builder.fetch.body import BodyError, Share, Shares, check_headers, check_length, check_start, check_type, read_body
+from builder.fetch.fetched import BREAKER, Fetched, Validators
+from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
+from builder.fetch.politeness import Breakers, Gates, politeness_key, retry_after_s
+from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
-from builder.fetch.shares import Share, Shares
-from builder.fetch.transient import BREAKER
-from builder.fetch.writer import Sink, Writer
-from builder.urls import host_of
+from builder.sites.site_folders import SCHEME_HEADER
+from builder.urls import host_of, literal_address
 
 if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
     from builder.sites.site_folders import HostMap
+
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
+Grow = Callable[[asyncio.Timeout], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class HopResponse:
+    """The result of a hop: the fetch so far, the redirect's target, the host's requests, whether it answered."""
+
+    got: Fetched
+    target: str | None = None
+    retry_after: str = ""
+    answered: bool = True
+
+
+def _well_formed(text: str) -> str:
+    # Bytes that are not UTF-8 arrive as lone surrogates, which neither WARC nor SQLite can take.
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
+    """The headers in title case, repeated ones joined: servers spell their names as they like."""
+    found: dict[str, str] = {}
+    for spelled, raw in response.headers.items():
+        name, value = spelled.title(), _well_formed(raw)
+        mark = "\n" if name == "X-Robots-Tag" else ", "  # each of these may name its own agent
+        found[name] = found[name] + mark + value if name in found and name != "Content-Type" else value
+    return found
+
+
+def target_of(here: str, location: str) -> str:
+    """The target of a Location header: absolute, without fragment, percent-encoded as browsers do it.
+
+    Raises ValueError if no URL can be made of it.
+    """
+    parts = urlsplit(urljoin(here, location.strip()))
+    path, query = (quote(part, safe=_URL_MARKS, errors="surrogateescape") for part in (parts.path, parts.query))
+    return urlunsplit((parts.scheme, _well_formed(parts.netloc).lower(), path, query, ""))
+
+
+def _dialled(url: str) -> URL:
+    """The URL for the request; an address in an odd spelling is written plainly, as browsers do it."""
+    asked = URL(url, encoded=True)
+    literal = literal_address(host_of(url))
+    return asked if literal is None else asked.with_host(str(literal))
+
+
+def told(error: BaseException) -> str:
+    """An error in a few words, without addresses of objects or whole tracebacks."""
+    text = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+class Hopper:
+    """Makes single requests in a session, within the bounds of the settings."""
+
+    def __init__(self, session: aiohttp.ClientSession, settings: FetchConfig, hosts: HostMap) -> None:
+        self._session = session
+        self._settings = settings
+        self._hosts = hosts
+
+    async def hop(
+        self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool
+    ) -> HopResponse:
+        """Request `got.final_url`, in at most `left_s` seconds. Never raises because of the server's behaviour."""
+        if got.final_url.startswith("https:") and host_of(got.final_url) in self._hosts:
+            # Served by the engine, on loopback: no other host is ever asked without its TLS.
+            headers = {**headers, SCHEME_HEADER: "https"}
+        request = _Request(self._session, self._settings, got, headers, grow, page)
+        try:
+            return await request.answer(left_s)
+        except TimeoutError:
+            limit = f"not done after {self._settings.timeout_s:g} s" if request.status else "no answer in time"
+            return self._failed(request, "timeout", limit)
+        except BodyError as error:
+            return self._failed(request, error.outcome, error.detail)
+        except aiohttp.ClientConnectorError as error:
+            refused = isinstance(error.os_error, RefusedAddressError)
+            outcome = "refused_address" if refused else "connection"
+            return replace(self._failed(request, outcome, told(error.os_error)), answered=refused)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return self._failed(request, "connection", told(error))
+
+    @staticmethod
+    def _failed(request: _Request, outcome: str, detail: str) -> HopResponse:
+        got = replace(request.got, status=request.status, outcome=outcome, detail=detail)
+        return HopResponse(got, answered=request.status is not None)
+
+
+class _Request:
+    """One request under way. `status` shows how far it came: None until the headers have arrived."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        settings: FetchConfig,
+        got: Fetched,
+        headers: Mapping[str, str],
+        grow: Grow,
+        page: bool,
+    ) -> None:
+        self._session, self._settings, self.got, self._headers = session, settings, got, headers
+        self._grow, self._page = grow, page
+        self.status: int | None = None
+
+    async def answer(self, left_s: float) -> HopResponse:
+        """The answer. Raises TimeoutError, BodyError, aiohttp.ClientError, OSError, ValueError."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + max(left_s, 0.001)
+        url = _dialled(self.got.final_url)
+        if SCHEME_HEADER in self._headers:
+            url = url.with_scheme("http")
+        async with asyncio.timeout_at(min(deadline, loop.time() + self._settings.first_byte_s)) as clock:
+            async with self._session.get(url, allow_redirects=False, headers=self._headers) as response:
+                self.status = response.status
+                clock.reschedule(deadline)
+                return await self._read(response, clock)
+
+    async def _read(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> HopResponse:
+        got = replace(self.got, status=response.status)
+        location = response.headers.get("Location")
+        if response.status in REDIRECTS and location:
+            return HopResponse(got, target=target_of(got.final_url, location))
+        if response.status == 304 and any(name.startswith("If-") for name in self._headers):
+            headers = headers_of(response)
+            return HopResponse(replace(got, outcome="kept", headers=headers, not_modified=True))
+        if response.status not in (200, 203):
+            got = replace(got, outcome="http_error", detail=f"status {response.status}")
+            answered = response.status < 500 and response.status != 429
+            return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
+        return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
+
+    async def _body(self, got: Fetched, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> Fetched:
+        headers = got.headers
+        max_bytes = self._settings.max_bytes if self._page else MAX_ROBOTS_BYTES
+        check_headers(headers)
+        if self._page:  # robots.txt comes under every media type
+            check_type(headers)
+            check_length(headers, max_bytes)
+        chunks = response.content.iter_any()
+        body = await read_body(chunks, headers, max_bytes, lambda: self._grow(clock), cut=not self._page)
+        if not self._page:
+            return replace(got, outcome="kept", body=body)
+        check_start(body, headers)
+        signals = signals_in_headers(headers) | signals_in_page(body)
+        return replace(got, outcome="kept", body=body, signals=tuple(sorted(signals)))
+
+
+Sink = Callable[[Fetched], None]
+
+
+class Writer:
+    """Calls the sink in one thread, so that writing and its fsync hold up no other page's clock.
+
+    Results that arrive while the thread is busy are written together: a thread switch costs more than most pages.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="crawl-writer")
+        self._waiting: list[tuple[Fetched, asyncio.Future[None]]] = []
+        self._running: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Writer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._running is not None:
+            await self._running
+        self._thread.shutdown()
+
+    async def write(self, got: Fetched) -> None:
+        """Return when the sink has taken the result. Raises the sink's errors."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((got, done))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        await done
+
+    async def _run(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            error = await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._write, [got for got, done in batch if not done.cancelled()]
+            )
+            for _, done in batch:
+                if not done.done():
+                    done.set_result(None) if error is None else done.set_exception(error)
+        self._running = None
+
+    def _write(self, batch: list[Fetched]) -> BaseException | None:
+        try:
+            for got in batch:
+                self._sink(got)
+        except BaseException as error:  # handed to every URL of the batch: the first one ends the crawl
+            return error
+        return None
+
 
 ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
 _WINDOW = 512

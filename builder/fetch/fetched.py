@@ -1,4 +1,4 @@
-"""The result of a fetch, and a caller's knowledge of an earlier one."""
+"""The result of a fetch, a caller's knowledge of an earlier one, and which results are passing ones."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Fetched:
     """The result for one URL. `outcome` is one of records.HIT_OUTCOMES; `body` is inflated, and empty unless kept.
 
     `not_modified` means: kept, but the body is the one that the caller has already (status 304). `signals` are
-    reservations that the page or its host states, in the words of `builder.fetch.signals`. `took_s` is the URL's own
-    time: its requests, its host's robots.txt and the wait that the host asked for, without time spent queueing.
+    reservations that the page or its host states, in the words of `builder.fetch.machine_use_signals`. `took_s` is the
+    URL's own time: its requests, its host's robots.txt and the wait that the host asked for, without time in a queue.
     """
 
     url: str
@@ -59,3 +59,29 @@ def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
         last_modified=last_modified if len(last_modified) <= 100 else "",
         final_url=final_url,
     )
+
+
+ROBOTS_UNREAD = "robots.txt: "
+"""How the detail begins where a host's robots.txt could not be read, as opposed to: it forbids the page."""
+BREAKER = "circuit breaker: "
+"""How the detail begins where a host failed so often in a row that it was not asked again."""
+TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
+
+
+def is_transient(outcome: str, status: int | None, detail: str = "") -> bool:
+    """Whether the same URL may fare better on another day."""
+    if outcome in ("timeout", "connection"):
+        return True
+    if outcome == "robots":
+        return detail.startswith(ROBOTS_UNREAD)
+    return outcome == "http_error" and status in TRANSIENT_STATUSES
+
+
+def was_asked(got: Fetched) -> bool:
+    """Whether the URL's host was asked, for the page or for its robots.txt; a breaker's fast failure does not count."""
+    return not got.detail.removeprefix(ROBOTS_UNREAD).startswith(BREAKER)
+
+
+def was_given_up(got: Fetched) -> bool:
+    """Whether no page of the URL's host is asked for any more in this run."""
+    return got.detail.startswith((BREAKER, ROBOTS_UNREAD))

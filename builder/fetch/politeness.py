@@ -1,4 +1,4 @@
-"""Manners towards one host: its share of our requests, pauses between them, and when to stop asking it."""
+"""Manners towards one host: its share of our requests, pauses, Retry-After, and when to stop asking it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 from builder.urls import host_of
@@ -119,3 +121,21 @@ class Breakers:
             self._failures.pop(host, None)
         else:
             self._failures[host] = self._failures.get(host, 0) + 1
+
+
+MAX_WAIT_S = 31 * 86_400.0
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """The seconds that a Retry-After header asks for, from either of its forms (RFC 9110, 10.2.3); None for others."""
+    text = (value or "").strip()
+    if not text or len(text) > 100:
+        return None
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return min(float(text), MAX_WAIT_S)
+    try:
+        when = parsedate_to_datetime(text)
+        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
+        return min(max((when - now).total_seconds(), 0.0), MAX_WAIT_S)
+    except (ValueError, TypeError, OverflowError):
+        return None

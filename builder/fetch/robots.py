@@ -9,8 +9,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from builder.fetch.signals import PRODUCT_TOKEN, signals_of_rules, usage_rules
-from builder.fetch.transient import ROBOTS_UNREAD
+from builder.fetch.fetched import ROBOTS_UNREAD
+from builder.fetch.machine_use_signals import PRODUCT_TOKEN, signals_of_rules, usage_rules
 
 MAX_BYTES = 512_000
 """RFC 9309 section 2.5 asks for at least 500 KiB."""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from builder.labels.leak_text import STOP_WORDS, weight_of
+from builder.labels.leak_match import STOP_WORDS, weight_of
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from builder.labels.leak_index import PairIndex, SharedWords, Vocabulary, content_places
-from builder.labels.leak_key import KeyBlock, holds_key, span_with_key
-from builder.labels.leak_match import LeakMatch, best_match
-from builder.labels.leak_signs import Signs, signs_of, widened
-from builder.labels.leak_text import Words, n_telling, words_of
+from builder.labels.leak_key import KeyBlock, Signs, holds_key, signs_of, span_with_key, widened
+from builder.labels.leak_match import LeakMatch, Words, best_match, n_telling, words_of
 from builder.question_sets.question_flags import is_meta_choice
 from edu_rag.gold import Gold
 from edu_rag.records import Question

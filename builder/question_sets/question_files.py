@@ -16,7 +16,7 @@ from typing import Any
 
 from builder.question_sets.crag_files import CragRecord, crag_items, is_crag
 from builder.question_sets.question_flags import flag_questions
-from builder.question_sets.tqa import tqa_records
+from builder.question_sets.tqa_files import tqa_records
 from builder.urls import canonical_or_none
 from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
 from edu_rag.files.jsonl import read_values

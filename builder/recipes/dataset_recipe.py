@@ -69,7 +69,7 @@ class Questions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class RecipeSite:
     """One [[site]]: a web site as files, in `folder` of the folder of sources; `address` is that of its first folder.
 
     `files_sha256` is over the names and bytes of all its files.
@@ -101,7 +101,7 @@ class DatasetRecipe:
     splits: Splits | None = None
     source: list[Source] = field(default_factory=list)
     questions: Questions | None = None
-    site: list[Site] = field(default_factory=list)
+    site: list[RecipeSite] = field(default_factory=list)
     build: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -10,14 +10,15 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from builder.build import build
+from builder.build import build, n_cores
+from builder.config import read_config
 from builder.question_sets.question_files import FlatQuestion
-from builder.recipes.dataset_recipe import DatasetRecipe, Splits
-from builder.recipes.site_folders import copy_sites, open_questions
-from builder.recipes.source_archives import BookFolder, open_sources
-from builder.textbooks.book import Module
-from builder.textbooks.book_questions import LEFT_OUT, identity_of, question_of
+from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe
+from builder.recipes.recipe_sources import BookFolder, copy_sites, open_questions, open_sources
+from builder.textbooks.book import LEFT_OUT, Module, identity_of, question_of
+from edu_rag.bundled import MINI
 from edu_rag.errors import DataError
+from edu_rag.files.board_file import BoardDataset
 from edu_rag.files.jsonl import write_records
 from edu_rag.files.manifest import Manifest
 from edu_rag.progress import Stage, say
@@ -57,6 +58,14 @@ def make_dataset(
         what = f"has the content hash {manifest.content_sha256}, but the recipe says {recipe.content_sha256}"
         raise DataError(out, what, "install the versions of constraints.txt, or add --any-content")
     return manifest
+
+
+def make_board_dataset(dataset: BoardDataset, out: Path, *, sources: Path | None = None) -> None:
+    """Build a dataset of the board that is bundled with the package, or that has a recipe."""
+    if dataset.bundled:
+        build([MINI / "questions.jsonl"], out, read_config(MINI / "build.toml", {}))
+    else:
+        make_dataset(read_recipe(dataset.name), out, sources=sources, workers=n_cores())
 
 
 def _write_books(books: Sequence[BookFolder], recipe: DatasetRecipe, sites: Path) -> Iterator[FlatQuestion]:

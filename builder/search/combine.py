@@ -1,19 +1,25 @@
-"""Combine the answers of several engines into one ranked list: a pure function of the crawl store."""
+"""Several engines as one: asked together, and their answers combined into one ranked list."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from builder.fetch.settings import USER_AGENT
+from builder.search import SearchEngine, open_engines
 from builder.search.settings import SearchConfig
 from builder.search_results import ANSWERED, State
+from builder.sites.site_folders import HostMap
 from builder.urls import canonical_url
+from edu_rag.errors import ConfigError
 
 if TYPE_CHECKING:
     from builder.store.crawl_store import Search
+
 
 K = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009, section 2)."""
@@ -111,3 +117,41 @@ def combined(searches_by_engine: Mapping[str, Search | None], settings: SearchCo
         if search.state == "hits":
             return _answer([(engine, search)], ((url, engine) for url in search.urls), settings.top)
     return _answer(answers, (), settings.top) if all_answered else _refused(searches_by_engine, settings.chain)
+
+
+class Chain:
+    """The engines of a build in their order; one engine is a chain of one."""
+
+    def __init__(self, engines: Sequence[SearchEngine]) -> None:
+        self.engines = tuple(engines)
+
+    @property
+    def name(self) -> str:
+        """The engines' names, joined by commas, as in `--engine`."""
+        return ",".join(engine.name for engine in self.engines)
+
+    @contextmanager
+    def serving(self) -> Iterator[HostMap]:
+        """While entered, all hosts that the engines serve. Raises ConfigError if two serve the same one."""
+        hosts: dict[str, tuple[str, int]] = {}
+        by: dict[str, str] = {}
+        with ExitStack() as stack:
+            for engine in self.engines:
+                for host, address in stack.enter_context(engine.serving()).items():
+                    if host in hosts:
+                        what = f"is served by the engines {by[host]} and {engine.name}"
+                        raise ConfigError(host, what, "give one of them another name under [search.ENGINE.hosts]")
+                    hosts[host], by[host] = address, engine.name
+            yield hosts
+
+    def source(self) -> Mapping[str, Any]:
+        """The source that was searched: the engine's own values, or for several engines `sources` by name."""
+        if len(self.engines) == 1:
+            return self.engines[0].source()
+        return {"sources": {engine.name: dict(engine.source()) for engine in self.engines}}
+
+
+def open_chain(config: SearchConfig, user_agent: str = USER_AGENT) -> Chain | None:
+    """The chain that the settings name; None for `none`. Raises ConfigError if an engine cannot be opened."""
+    engines = open_engines(config, user_agent)
+    return Chain(engines) if engines else None

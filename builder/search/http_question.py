@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 import requests
 
 from builder.clock import Clock
-from builder.fetch.retry_after import MAX_WAIT_S, retry_after_s
+from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
 from builder.search_results import RawResponse
 
 MAX_BYTES = 4_000_000

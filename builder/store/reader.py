@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from builder.search_results import RawResponse
-from builder.store.agreement import refuse_disagreement
 from builder.store.faults import file_fault, index_fault, refetch
 from builder.store.index import (
     FETCH_COLUMNS,
@@ -27,7 +26,15 @@ from builder.store.index import (
     verify_pages,
     verify_rows,
 )
-from builder.store.index_files import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, ReadIndex, lost_index
+from builder.store.index_files import (
+    INDEX_FILE,
+    LOCK_FILE,
+    LOG_FILE,
+    WARC_FILE,
+    ReadIndex,
+    lost_index,
+    refuse_disagreement,
+)
 from builder.store.warc import WarcFile, read_record
 from edu_rag.errors import DataError
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from builder.store.batches import Fold
 from builder.store.faults import file_fault, index_fault
-from builder.store.fold import Fold
 from builder.store.index import (
     VERSION,
     WarcState,
@@ -27,8 +27,7 @@ from builder.store.index import (
 from builder.store.index_files import INDEX_FILE, JOURNALS, WARC_FILE, copied
 from builder.store.lock import is_store, locked, sync_folder
 from builder.store.reader import DAMAGE, NO_STORE_REMEDY
-from builder.store.warc import WarcFile
-from builder.store.warc_scan import Damage, Record, scan
+from builder.store.warc import Damage, Record, WarcFile, scan
 from edu_rag.errors import DataError
 from edu_rag.progress import say
 

@@ -15,9 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from builder.store.agreement import refuse_other_store
-from builder.store.batches import batch_record, read_batch
-from builder.store.fold import Fold
+from builder.store.batches import Fold, batch_record, read_batch
 from builder.store.index import (
     FETCH_COLUMNS,
     SEARCH_COLUMNS,
@@ -29,10 +27,9 @@ from builder.store.index import (
     read_state,
     write_state,
 )
-from builder.store.index_files import INDEX_FILE, WARC_FILE
+from builder.store.index_files import INDEX_FILE, WARC_FILE, refuse_other_store
 from builder.store.lock import sync_folder
-from builder.store.warc import WarcFile, warcinfo_record
-from builder.store.warc_scan import Damage, Record, record_at, scan
+from builder.store.warc import Damage, Record, WarcFile, record_at, scan, warcinfo_record
 from edu_rag.errors import DataError
 from edu_rag.progress import say
 

@@ -1,4 +1,7 @@
-"""The take-down list of a crawl store: pages, hosts and contents that must not be in any dataset."""
+"""The take-down list of a crawl store: pages, hosts and contents that must not be in any dataset.
+
+The list outlives its crawl: `builder.store.lock.forget_store` keeps it when a store is deleted.
+"""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edu_rag.look.links import safe_link
-from edu_rag.look.texts import clip, date, percent, plain, seconds, signed
+from edu_rag.look.texts import clip, date, percent, plain, safe_link, seconds, signed
 from edu_rag.scorecard.card import OUTCOMES
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Results of a run and its scoring: predictions, verdicts, scorecards. Counts are stored, rates derived."""
+"""Results of a run and its scoring: predictions, verdicts, causes, scorecards. Counts are stored, rates derived."""
 
 from __future__ import annotations
 
@@ -337,3 +337,15 @@ def _attribution_faults(card: ScoreCard) -> Iterator[RecordError]:
 def _renumbered(lessons: tuple[int, ...]) -> tuple[int, ...]:
     numbers: dict[int, int] = {-1: -1}
     return tuple(numbers.setdefault(lesson, len(numbers) - 1) for lesson in lessons)
+
+
+CAUSES: Mapping[str, str] = {
+    "failed": "the system crashed, ran out of time, or left the question out",
+    "flagged_broken": "the question cannot be answered as it stands",
+    "unparseable": "the answer names no single choice",
+    "no_evidence": "the dataset has no evidence for it",
+    "over_abstained": "it abstained with evidence in its hands",
+    "not_retrieved": "the dataset has evidence, the system cited none of it",
+    "not_used": "evidence was cited, and the answer is wrong",
+}
+"""Every cause with its meaning, in order of precedence (docs/scoring-spec.md, section 7, gives the reasons)."""

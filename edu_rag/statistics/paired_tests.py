@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from edu_rag.statistics.bootstrap import LEVEL, difference_intervals, mean_interval, method_name
-from edu_rag.statistics.distributions import half_binomial
+from edu_rag.statistics.distributions import fair_tail, half_binomial
 from edu_rag.statistics.points import Ints, Lessons, Outcomes, same_length, unit_sums, units_of
-from edu_rag.statistics.tails import fair_tail
 
 Pair = tuple[int, int]
 """The places of two systems in a table, the first before the second."""

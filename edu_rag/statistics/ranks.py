@@ -1,4 +1,4 @@
-"""Ranks as tie groups: many systems on the same questions, and a rank for each that its score has earned."""
+"""Ranks as tie groups: many systems on the same questions, in pairs after Holm, and the rank that each has earned."""
 
 from __future__ import annotations
 

@@ -105,8 +105,8 @@ def _write(html_file: Path, paths: tuple[Path, Path], choice: Choice, *, everyth
 
 
 def _compare_many(paths: Sequence[Path], choice: Choice, *, as_json: bool) -> None:
+    from harness.comparing.compare import compare_many, table_values
     from harness.comparing.comparison_text import table_lines
-    from harness.comparing.table import compare_many, table_values
 
     table = compare_many(paths, choice)
     if as_json:

@@ -103,8 +103,7 @@ def _print_explanation(
     as_json: bool,
 ) -> None:
     from harness.explaining.explain import explain as explained
-    from harness.explaining.explain import explanation_values
-    from harness.explaining.explanation_text import explanation_lines
+    from harness.explaining.explain import explanation_lines, explanation_values
 
     explanation = explained(dataset, split, target, question_id, sample, grading)
     if html_file is not None:

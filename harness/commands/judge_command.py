@@ -65,10 +65,9 @@ def audit(
     """
     from edu_rag.files.manifest import file_sha256
     from edu_rag.progress import Stage, say
+    from harness.judging.grading import open_judge
     from harness.judging.judge_audit import audit as run
-    from harness.judging.judge_audit import read_human
-    from harness.judging.judge_audit_text import audit_lines, audit_values
-    from harness.judging.judges import open_judge
+    from harness.judging.judge_audit import audit_lines, audit_values, read_human
     from harness.pages.judge_page import judge_page
     from harness.pages.render_page import write_page
 

@@ -73,8 +73,8 @@ def grading_options(command: F) -> F:
 
 def grading_of(rules: str, judge: str, cache: Path | None, results: Path | None = None) -> Grading:
     """The grading that these options ask for; grades are kept next to the results where no file is named for them."""
-    from harness.judging.cache import FILE_NAME
     from harness.judging.grading import open_grading
+    from harness.judging.judge_cache import FILE_NAME
 
     return open_grading(rules, judge, cache or (results / FILE_NAME if results is not None else None))
 

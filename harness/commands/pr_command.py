@@ -89,8 +89,7 @@ def pr(
     from edu_rag.files.jsonl import write_file, write_json
     from harness.commands.run_command import caps_of, stopping_like_ctrl_c
     from harness.pulls.pull_request import review
-    from harness.pulls.review_json import review_values
-    from harness.pulls.review_records import ReviewRequest
+    from harness.pulls.review_records import ReviewRequest, review_values
     from harness.pulls.review_report import report
     from harness.pulls.sandboxed_runs import Terms
     from harness.scoring.score import now_utc

@@ -18,7 +18,7 @@ from harness.commands.options import (
     split_option,
 )
 from harness.commands.run_command import manner_of, manner_options, runnable, stopping_like_ctrl_c
-from harness.probing.probe_names import NAMES
+from harness.probing.probe_questions import NAMES
 
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
@@ -111,7 +111,7 @@ def probe(
       edu-rag probe demo/submissions/bm25-overlap --dataset demo/dataset --probe permuted --probe repeat --sample 20
     """
     from edu_rag.budget import within_budget
-    from harness.exam.exam import open_exam
+    from harness.exam import open_exam
     from harness.probing.probe_files import remove_replaced
     from harness.probing.probes import PROBES, Probing, run_probes
     from harness.probing.score_probes import probe_lines, probes_of

@@ -27,7 +27,7 @@ from harness.commands.options import (
 if TYPE_CHECKING:
     from edu_rag.files.dataset import Dataset
     from edu_rag.scorecard.card import ScoreCard, Verdict
-    from harness.exam.exam import Exam
+    from harness.exam import Exam
     from harness.judging.grading import Grading
     from harness.scoring.score import Scored
     from harness.trust.rerun_log import Vouched
@@ -130,7 +130,7 @@ def _score_one(
 ) -> None:
     from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
-    from edu_rag.scorecard.card_file import scorecard_values
+    from edu_rag.scorecard.results_folder import scorecard_values
     from harness.judging.free_text import UnjudgedError
     from harness.scoring.score import now_utc, score_within, summary, write_results
     from harness.scoring.scorecard_text import brief_line, card_lines
@@ -173,7 +173,7 @@ class _One:
 
     def exam(self) -> Exam:
         """The exam; and the ids of the pages that may be cited, before the budget begins: these are ours."""
-        from harness.exam.exam import open_exam
+        from harness.exam import open_exam
         from harness.trust.cautions import may_cite, page_ids
 
         self._pages = page_ids(self._dataset, self._split) if may_cite(self._path) else ()
@@ -192,8 +192,7 @@ def _score_all(
 ) -> None:
     from edu_rag.errors import FaultsError
     from edu_rag.progress import say
-    from harness.rescoring.rescore import rescore
-    from harness.rescoring.score_changes import RECORD, rescoring_lines, rescoring_values, write_record
+    from harness.rescoring.rescore import RECORD, rescore, rescoring_lines, rescoring_values, write_record
     from harness.scoring.score import now_utc
 
     found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading, vouched=vouched)

@@ -75,9 +75,8 @@ def verify(
       edu-rag verify --results demo/results --submissions demo/submissions --dataset demo/dataset --own-machine
     """
     from edu_rag.progress import say
-    from harness.rescoring.verify import BAD, verification_lines, verification_values
+    from harness.rescoring.verify import BAD, verification_lines, verification_values, verify_site
     from harness.rescoring.verify import verify as remake
-    from harness.rescoring.verify_site import verify_site
 
     if not results.is_dir():
         raise click.UsageError(f"--results: there is no folder {results}.")

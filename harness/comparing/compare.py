@@ -1,41 +1,154 @@
-"""Do two systems differ? The paired tests on the same questions, the slices and the questions on which they part."""
+"""Do systems differ? The paired tests of two on the same questions, their slices, and the table of three and more."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edu_rag.budget import SMALL_BYTES, within_budget
-from edu_rag.comparing.caveats import about_answers, about_lessons
-from edu_rag.comparing.tested_pair import TestedPair
+from edu_rag.comparing.pair_sentences import about_answers, about_lessons
+from edu_rag.comparing.tested_pairs import AllPairs, TestedPair, all_pairs_of
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import Prediction, ScoreCard
-from edu_rag.scorecard.card_file import FILE_NAME
-from edu_rag.scorecard.results_folder import PREDICTIONS, read_card
+from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, read_card
 from edu_rag.statistics import (
     Paired,
+    holm,
     mcnemar,
     paired,
+    points_of,
+    rank_groups,
     shared_lessons,
+    sign_flip_p,
     smallest_detectable_difference,
     spread_of,
     strict_points_of,
+    typical_sd,
+    units_of,
 )
 from harness.comparing.citation_overlap import overlap_of
-from harness.comparing.same import require_same
-from harness.comparing.slice_tests import SliceDifference, slice_differences
-from harness.exam.exam import Exam, open_exam
+from harness.exam import Exam, open_exam
 from harness.scoring.score import now_utc, scored_within
 from harness.submission.predictions_file import predictions_within
 from harness.submission.target import find_target
 from harness.trust.rerun_log import OWN_MACHINE
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from edu_rag.records import Question
+
+
+_ASKED = ("ids", "questions", "gold")
+"""Fingerprints of a scorecard's exam that say whether two were asked the same; `support` moves slices only."""
+
+
+def _refuse(what: str) -> SubmissionError:
+    return SubmissionError("compare", what, "score both on the same questions")
+
+
+def _require_same_dataset(first: ScoreCard, second: ScoreCard) -> None:
+    """The same name and major version: only a new major version may change questions or gold."""
+    a, b = first.dataset_id, second.dataset_id
+    same_content = a.hash8 == b.hash8 or a.version != b.version
+    if (a.name, a.major) != (b.name, b.major) or not same_content:
+        raise _refuse(f"dataset differs: {first.dataset} and {second.dataset}")
+
+
+def _require_same_pair(first: ScoreCard, second: ScoreCard) -> None:
+    _require_same_dataset(first, second)
+    for name in ("split", "sample"):
+        mine, other = getattr(first, name), getattr(second, name)
+        if mine != other:
+            raise _refuse(f"{name} differs: {mine} and {other}")
+    _require_prints(first.exam, second.exam)
+
+
+def _require_prints(first: Mapping[str, str], second: Mapping[str, str]) -> None:
+    for part in _ASKED:
+        if part in first and part in second and first[part] != second[part]:
+            raise _refuse(f"what was asked differs: another fingerprint of {part}")
+
+
+def require_same(cards: Sequence[ScoreCard], exam: Exam | None) -> None:
+    """Refuse scorecards that are not on the same questions, or not on those of the exam at hand (None: none is).
+
+    Raises SubmissionError.
+    """
+    for other in cards[1:]:
+        _require_same_pair(cards[0], other)
+    lengths = sorted({*(card.counts.n for card in cards), *([] if exam is None else [len(exam.questions)])})
+    if len(lengths) > 1:
+        what = f"number of questions differs: {' and '.join(map(str, lengths))}"
+        raise SubmissionError("compare", what, "score both again")
+    if lengths[0] == 0:
+        raise SubmissionError("compare", "there is no question in these scorecards", "score a split that has some")
+    for card in cards:  # another sample of the same size would give questions wrong names
+        _require_prints(card.exam, {} if exam is None else exam.prints)
+
+
+MIN_DIFFERING = 6
+"""A sign-flip test on fewer units that differ cannot reach p <= 0.05: 2 / 2**5 is 0.0625."""
+_UNTESTED = "lesson"
+"""A lesson is one unit of the test, so that it cannot be tested alone."""
+
+
+class SliceDifference(NamedTuple):
+    """The difference of two scores on the n questions of a slice, its exact sign-flip p, and p after Holm."""
+
+    attribute: str
+    value: str
+    n: int
+    difference: float
+    p: float
+    p_holm: float
+
+
+def _members(exam: Exam) -> dict[tuple[str, str], list[int]]:
+    """The places of the questions of each slice, in order of attribute and value; lessons and the whole left out."""
+    from edu_rag.scorecard.slices import slice_keys
+
+    found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, question in enumerate(exam.questions):
+        for key in slice_keys(question, exam.support):
+            found[key].append(place)
+    return {key: found[key] for key in sorted(found) if key[0] != _UNTESTED and len(found[key]) < len(exam.questions)}
+
+
+def _n_differing(d: NDArray[np.int64], lessons: Sequence[int], n_lessons: int) -> int:
+    """How many units of a slice differ; where the exam has several lessons, a slice inside one is a single unit."""
+    from edu_rag.statistics.points import unit_sums
+
+    if n_lessons > 1 and len(set(lessons)) == 1 and lessons[0] != -1:
+        return int(d.sum() != 0)
+    return int((unit_sums(d, units_of(lessons, len(d))) != 0).sum())
+
+
+def slice_differences(exam: Exam, first: str, second: str, lessons: Sequence[int]) -> tuple[SliceDifference, ...]:
+    """The slices of an exam on which two systems (outcome letters) were tested.
+
+    Slices in which fewer than six units differ are not: no outcome of theirs could be significant, and they would make
+    Holm's correction stricter for the rest (Tarone 1990). Which those are does not depend on who is ahead.
+    """
+    d = points_of(first) - points_of(second)
+    n_lessons = len(set(lessons))
+    tested = []
+    for key, places in _members(exam).items():
+        own = d[places]
+        own_lessons = [lessons[place] for place in places] if lessons else ()
+        if _n_differing(own, own_lessons, n_lessons) >= MIN_DIFFERING:
+            tested.append((key, own, sign_flip_p(own, own_lessons)))
+    adjusted = holm([p for _, _, p in tested])
+    return tuple(
+        SliceDifference(attribute, value, len(own), float(own.mean()), p, p_holm)
+        for ((attribute, value), own, p), p_holm in zip(tested, adjusted, strict=True)
+    )
 
 
 class Choice(NamedTuple):
@@ -209,4 +322,72 @@ def comparison_values(comparison: Comparison) -> dict[str, Any]:
         "slices": [part._asdict() for part in comparison.slices],
         "overlap": dict(comparison.overlap),
         "caveats": list(comparison.caveats),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonTable:
+    """Systems in the order given, the rank of each (shared without an established difference), and all their pairs.
+
+    `detectable` is the smallest score difference that one test finds with 80 % power for a typical pair; None if
+    no two systems differ.
+    """
+
+    cards: tuple[ScoreCard, ...]
+    ranks: tuple[int, ...]
+    pairs: AllPairs
+    detectable: float | None
+    caveats: tuple[str, ...]
+
+    @property
+    def any_difference(self) -> Paired:
+        """A difference, for what all pairs share: questions, lessons, method."""
+        return self.pairs.tested[0, 1].difference
+
+
+def table_of(cards: Sequence[ScoreCard]) -> ComparisonTable:
+    """Compare scorecards that are on the same questions (see `require_same`); two at least."""
+    outcomes = [card.outcomes for card in cards]
+    lessons = shared_lessons([card.lessons for card in cards])
+    pairs, sd = all_pairs_of(cards), typical_sd(outcomes, lessons)
+    return ComparisonTable(
+        cards=tuple(cards),
+        ranks=tuple(rank_groups(outcomes, lessons=lessons)),
+        pairs=pairs,
+        detectable=smallest_detectable_difference(cards[0].counts.n, sd) if sd else None,
+        caveats=caveats(cards, pairs.tested[0, 1].difference),
+    )
+
+
+def compare_many(paths: Sequence[Path], choice: Choice) -> ComparisonTable:
+    """Compare what paths stand for: scorecards, predictions or submissions. Raises SubmissionError, DataError."""
+    sides, _ = sides_of(paths, choice)
+    return table_of([side.card for side in sides])
+
+
+def _pair_values(at: tuple[int, int], pair: TestedPair) -> dict[str, Any]:
+    return {
+        "first": at[0],
+        "second": at[1],
+        **paired_values(pair.difference),
+        "sign_flip_p_holm": pair.p_holm,
+        "mcnemar_p": pair.correctness.p,
+        "mcnemar_p_holm": pair.mcnemar_p_holm,
+    }
+
+
+def table_values(table: ComparisonTable) -> dict[str, Any]:
+    """A table as JSON-ready values."""
+    shared = table.any_difference
+    return {
+        "n": shared.n,
+        "n_units": shared.n_units,
+        "interval_method": shared.method,
+        "systems": [
+            {"system": card.system.slug, "rank": rank, "score": card.counts.score, "strict": card.counts.strict_score}
+            for card, rank in zip(table.cards, table.ranks, strict=True)
+        ],
+        "pairs": [_pair_values(at, pair) for at, pair in table.pairs.tested.items()],
+        "smallest_detectable_difference": table.detectable,
+        "caveats": list(table.caveats),
     }

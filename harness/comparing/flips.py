@@ -17,7 +17,7 @@ from edu_rag.scorecard.card import OUTCOME_LETTERS, POINTS, Outcome, Prediction,
 from edu_rag.scorecard.results_folder import PREDICTIONS
 from edu_rag.scorecard.slices import slice_keys
 from harness.comparing.compare import Side
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.explaining.shown_answer import ShownAnswer, read_sources, tell
 from harness.judging.outcomes import judge
 from harness.submission.predictions_file import predictions_within

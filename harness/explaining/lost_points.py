@@ -10,12 +10,10 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import clip, quoted
 from edu_rag.records import Question
-from edu_rag.scorecard.card import Prediction, SystemFacts, Verdict
-from edu_rag.scorecard.causes import CAUSES
-from harness.exam.exam import Exam, open_exam
-from harness.judging.grading import Grading, grade_all
-from harness.judging.judges import is_offline
-from harness.probing.answered_questions import read_answered
+from edu_rag.scorecard.card import CAUSES, Prediction, SystemFacts, Verdict
+from harness.exam import Exam, open_exam
+from harness.judging.grading import Grading, grade_all, is_offline
+from harness.probing.probe_files import read_answered
 from harness.scoring.attribution import causes_of, points_lost
 from harness.scoring.score import require_readable
 from harness.submission.target import Target

@@ -9,16 +9,14 @@ from typing import NamedTuple
 from edu_rag.comparing.pair_sentences import fields_of, filled
 from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
 from edu_rag.look.texts import clip, plain
-from edu_rag.scorecard.card import Counts, ScoreCard, Verdict
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard, Verdict
 from harness.comparing import flips as parting
 from harness.comparing.compare import Choice, Comparison, Side, compare_sides, sides_of
 from harness.comparing.comparison_text import labels_of
 from harness.comparing.flips import GROUPS, Flip, FlipDetail, Group
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.explaining.shown_answer import label_read
-from harness.pages.figure_labels import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, side_by_side
-from harness.pages.render_page import render
+from harness.pages.render_page import CONFIDENCE, COST, OVERLAP, RETRIEVAL, probe_labels, render, side_by_side
 from harness.scoring.attribution import causes_of, points_lost
 
 MAX_NAME = 48

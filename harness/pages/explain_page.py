@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from edu_rag.look.texts import seconds
-from edu_rag.scorecard.card import Prediction
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Prediction
 from edu_rag.scorecard.support import holds_evidence
-from harness.explaining.excerpts import ExcerptLimits, excerpts
 from harness.explaining.explain import Explanation
-from harness.explaining.shown_answer import ShownAnswer, label_read, points_text
+from harness.explaining.shown_answer import ExcerptLimits, ShownAnswer, excerpts, label_read, points_text
 from harness.pages.render_page import render
 from harness.reading.answers import RULE
 from harness.scoring.attribution import REMEDIES

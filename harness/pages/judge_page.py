@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from edu_rag.look.texts import clip
 from harness.judging.judge_audit import AuditGroup, JudgeAudit
-from harness.pages.figure_labels import flat
-from harness.pages.render_page import render
+from harness.pages.render_page import flat, render
 
 MAX_GROUPS = 200
 _BANDS = ((0.81, "almost perfect"), (0.61, "substantial"), (0.41, "moderate"), (0.21, "fair"), (0.0, "slight"))

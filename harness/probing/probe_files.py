@@ -1,10 +1,11 @@
-"""The probes next to a predictions file: the ones that belong to it, and their answers."""
+"""The probes next to a predictions file: which belong to it, their answers, and the questions that they answer."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,17 +13,17 @@ from edu_rag.files.manifest import file_sha256
 from edu_rag.names import Sample, split_and_sample
 from edu_rag.progress import say
 from edu_rag.records import Question
-from edu_rag.scorecard.card import Prediction
-from harness.probing.permute import may_permute
-from harness.probing.probe_names import EVIDENCE_ONLY, NAMES, REPEAT
-from harness.probing.probe_pages import DRAWS
+from edu_rag.scorecard.card import Prediction, SystemFacts
+from harness.exam import Exam
+from harness.probing.probe_questions import DRAWS, EVIDENCE_ONLY, NAMES, REPEAT, may_permute, permute
 from harness.submission.folder import behind_link
-from harness.submission.predictions_file import read_predictions
+from harness.submission.predictions_file import predictions_within, read_predictions
 from harness.submission.run_record import RunRecord, is_measured, read_run_record, record_path, same_system
+from harness.submission.target import Target
 
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
-    from harness.exam.exam import Exam
+
 
 _FILE = re.compile(
     rf"(?P<table>[^.]+)\.(?P<probe>{'|'.join(name for name in NAMES if name != REPEAT)}|{REPEAT}-\d+)\.jsonl"
@@ -158,3 +159,48 @@ def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
         if len(questions) > len(best[name].questions if name in best else ()):
             best[name] = ProbeAnswers(questions, exam.gold, record, said, main, exam.support.evidence.keys())
     return best
+
+
+OWN_PAGES = ("permuted", "repeat")
+"""Probes that give a system the dataset's own pages, so that it can be said where their points went."""
+
+
+class Answered(NamedTuple):
+    """An exam with a system's predictions for it. `probe` is the name of the probe that asked, None for a run."""
+
+    exam: Exam
+    system: SystemFacts
+    predictions: Mapping[str, Prediction]
+    probe: str | None
+
+    @property
+    def has_own_pages(self) -> bool:
+        """Whether the system was given the pages that the dataset has for the question."""
+        return self.probe is None or self.probe.startswith(OWN_PAGES)
+
+
+def read_answered(exam: Exam, target: Target) -> Answered:
+    """Read the questions of a predictions file; the run record next to it says whether a probe asked them.
+
+    A probe's exam holds only the probe's questions, with choices in the probe's order. Raises DataError,
+    SubmissionError or BudgetError.
+    """
+    predictions = predictions_within(target.path, exam.known)
+    record = read_run_record(target.path)
+    if record is None or record.probe is None:
+        return Answered(exam, target.system, predictions, None)
+    return Answered(_asked(exam, record, predictions), target.system, predictions, record.probe)
+
+
+def _asked(exam: Exam, record: RunRecord, predictions: Mapping[str, Prediction]) -> Exam:
+    asked = [question for question in exam.questions if question.question_id in predictions]
+    if record.probe != "permuted":
+        return exam._replace(questions=asked)
+    turned = [permute(question, record.seed) for question in asked if may_permute(question)]
+    gold = {
+        question.question_id: replace(known, answer=permuted.given(known.answer or ""))
+        for permuted in turned
+        for question in [permuted.question]
+        for known in [exam.gold[question.question_id]]
+    }
+    return exam._replace(questions=[permuted.question for permuted in turned], gold={**exam.gold, **gold})

@@ -13,9 +13,17 @@ from edu_rag.names import Sample
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
 from edu_rag.sample import choose
-from harness.probing.permute import may_permute, permute
-from harness.probing.probe_names import REPEAT
-from harness.probing.probe_pages import DRAWS, EvidencePages, ProbeSource, half_noise, other_pages, source_of
+from harness.probing.probe_questions import (
+    DRAWS,
+    REPEAT,
+    EvidencePages,
+    ProbeSource,
+    half_noise,
+    may_permute,
+    other_pages,
+    permute,
+    source_of,
+)
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, require_set, run_task
 from harness.running.task import Task
 from harness.submission.folder import Submission

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from edu_rag.records import LABELS, Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
 from harness.judging.outcomes import judge
-from harness.probing.permute import permute
 from harness.probing.probe_files import ProbeAnswers, probe_answers
-from harness.probing.probe_names import REPEAT
+from harness.probing.probe_questions import REPEAT, permute
 from harness.probing.rates import position_p, positions_of, stability_of, wilson
 from harness.reading.answers import read_answer
 
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
-    from harness.exam.exam import Exam
+    from harness.exam import Exam
 
 
 def _letters(questions: Sequence[Question], gold: Mapping[str, Gold], predictions: Mapping[str, Prediction]) -> str:

@@ -14,11 +14,18 @@ from typing import Literal
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError, each_fault
 from edu_rag.files.toml import read_toml
 from harness.pulls.tree_differences import MAX_CHANGES, TreeDifference, differences, top_folders
-from harness.submission.file_tree import Fault, place, shown, start_of, told
-from harness.submission.folder import FILE_NAME, SubmissionFile
-from harness.submission.plain_files import MAX_SETTINGS_BYTES, answers_to, plain_faults
+from harness.submission.folder import FILE_NAME, SubmissionFile, with_line, without_withdrawal
+from harness.submission.plain_files import (
+    MAX_SETTINGS_BYTES,
+    Fault,
+    answers_to,
+    place,
+    plain_faults,
+    shown,
+    start_of,
+    told,
+)
 from harness.submission.settings_faults import is_login
-from harness.submission.settings_lines import with_line, without_withdrawal
 from harness.submission.slugs import slug_fault
 
 WITHDRAW = 'withdraw it by one line above [limits]: withdrawn = "the reason"'

@@ -12,8 +12,7 @@ from edu_rag.look.lookalikes import name_key
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import ResultsFolder
 from edu_rag.statistics import holm, rank_groups, shared_lessons
-from harness.comparing.compare import Comparison, Side, compare_sides
-from harness.comparing.same import require_same
+from harness.comparing.compare import Comparison, Side, compare_sides, require_same
 
 RESULTS = Path("leaderboard") / "results"
 MAX_CARDS = 5_000

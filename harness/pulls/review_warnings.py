@@ -12,10 +12,10 @@ from edu_rag.look.lookalikes import name_key, resembles
 from edu_rag.names import is_slug
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction, ScoreCard, SystemFacts
-from harness.exam.exam import Exam
+from harness.exam import Exam
 from harness.pulls.changed_files import accounts_of, is_among
 from harness.pulls.sandboxed_runs import SandboxedRun
-from harness.pulls.tables import PullTable
+from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import FAILED, said
 from harness.submission.folder import Submission, open_submission
 from harness.submission.predictions_file import read_predictions

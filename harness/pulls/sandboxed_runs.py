@@ -16,11 +16,11 @@ from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.names import Sample
 from edu_rag.records import Question
 from edu_rag.sample import choose
-from harness.exam.exam import Exam
-from harness.pulls.tables import PullTable
+from harness.exam import Exam
+from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import is_same
-from harness.running.hints import hint_for
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, run_task
+from harness.running.system_log import hint_for
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
 from harness.submission.folder import Limits, Submission

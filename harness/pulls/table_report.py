@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from edu_rag.look.texts import signed
-from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard, Slice
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, OUTCOMES, Counts, ScoreCard, Slice
 from harness.pulls.markdown import cell, code, ours, prose_table, table
 from harness.pulls.place_on_board import Against, Standing
 from harness.scoring.cost import cost_lines

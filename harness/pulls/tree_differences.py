@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from edu_rag.errors import SubmissionError
-from harness.submission.file_tree import MAX_IN_FOLDER, CrowdedError, Kind, TreeEntry, listing, place, raw
+from harness.submission.plain_files import MAX_IN_FOLDER, CrowdedError, Kind, TreeEntry, listing, place, raw
 
 How = Literal["added", "changed", "removed"]
 MAX_CHANGES = 20_000

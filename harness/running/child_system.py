@@ -1,4 +1,4 @@
-"""A system as a child process: one JSON line in, one JSON line out, within time and output limits."""
+"""A system as a child process: one JSON line in, one out, within limits; started again when it has ended."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 from edu_rag.budget import CPU_VARIABLE
 from edu_rag.files.jsonl import parse_json
-from harness.running.response_text import fit_to_print, without_ids
-from harness.running.system_log import SystemLog
+from edu_rag.records import Question, WebPage
+from edu_rag.scorecard.card import Prediction
+from harness.running.replies import TEXT_CAP, Reply, prediction_of, without_ids
+from harness.running.system_log import SystemLog, fit_to_print
+from harness.running.task import question_line
 from harness.sandbox.system_process import Launcher, Process
+from harness.submission.folder import Limits
 
 MAX_OUTPUT_BYTES = 1_000_000
 """The most a system may write for one question."""
@@ -56,13 +60,6 @@ class FaultError(Exception):
         self.reason = reason
         self.ended = ended
         self.is_known = is_known
-
-
-class Reply(NamedTuple):
-    """A system's answer object, and the seconds from the question's first byte to the answer's last."""
-
-    values: dict[str, Any]
-    latency_s: float
 
 
 def is_secret(name: str) -> bool:
@@ -296,3 +293,73 @@ class ChildSystem:
                     "protocol", f"the line's id is not that of a question: {self._shown(line)!r}", ended=False
                 )
         return None
+
+
+MAX_BARREN_STARTS = 5
+"""After so many processes in a row that ended without answering anything, the rest of the questions has failed."""
+_FIRST_ANSWER = (
+    " (the first answer of a process: is stdout flushed after each line, and is limits.start_s long enough?)"
+)
+
+
+def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_id: str, *, first: bool) -> str:
+    """The fault's reason; for a process that ended by itself, with its last line on stderr."""
+    if fault.is_known:
+        return reason
+    if fault.status == "crash" and system is not None:
+        said = system.last_words(random_id)
+        if system.was_refused_memory(said):
+            return system.memory_cap()
+        return f"{reason}: {said}" if said else reason
+    return reason + (_FIRST_ANSWER if first and fault.status == "timeout" else "")
+
+
+class Runner:
+    """Asks one question after another, starting the system again when it has ended."""
+
+    def __init__(self, start: Callable[[], ChildSystem], limits: Limits, new_id: Callable[[], str]) -> None:
+        self._start = start
+        self._limits = limits
+        self._new_id = new_id
+        self._system: ChildSystem | None = None
+        self._answered = False
+        self._barren = 0
+        self._given: set[str] = set()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the system is broken: too many processes ended without a single answer."""
+        return self._barren >= MAX_BARREN_STARTS
+
+    def predict(self, question: Question, pages: Sequence[WebPage]) -> Prediction:
+        """The prediction for one question; a fault of the system becomes its status."""
+        first = self._system is None or not self._answered
+        random_id = self._new_id()
+        self._given.add(random_id)
+        try:
+            if self._system is None:
+                self._answered = False  # before it, for a start may fail: that process answered nothing either
+                self._system = self._start()
+            limit_s = self._limits.start_s if first else self._limits.time_s
+            reply = self._system.ask(random_id, question_line(question, pages, random_id), limit_s)
+            self._answered, self._barren = True, 0
+            # An echo of the id would make the predictions of two runs differ, and their hashes with them.
+            reply = Reply(without_ids(reply.values, self._given, random_id), reply.latency_s)
+            return prediction_of(question.question_id, reply, first=first)
+        except FaultError as fault:
+            # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
+            # answered before is in step again only after a restart; a banner at the start is skipped.
+            system = self._system
+            if fault.ended or self._answered or not (system and system.settles()):
+                self._barren += not self._answered
+                self.close()
+            reason = _reason(
+                fault, without_ids(fault.reason, self._given, random_id)[:TEXT_CAP], system, random_id, first=first
+            )
+            return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
+
+    def close(self, grace_s: float = 0.0) -> None:
+        """End the process, if there is one."""
+        if self._system is not None:
+            self._system.end(grace_s)
+            self._system = None

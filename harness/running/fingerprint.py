@@ -11,7 +11,7 @@ from pathlib import Path
 from edu_rag import __version__
 from edu_rag.files.manifest import file_sha256
 from harness.running.child_system import is_secret
-from harness.submission.settings_lines import without_withdrawal
+from harness.submission.folder import without_withdrawal
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")
 _PLACES = ("EDU_RAG_CACHE", "EDU_RAG_MODELS", "HF_HOME")

@@ -21,15 +21,13 @@ from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.running.answer_cache import AnswerCache, key_of
-from harness.running.child_system import ChildSystem, child_environment, is_secret
+from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment, is_secret
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
-from harness.running.hints import hint_for
-from harness.running.partial import Partial
-from harness.running.runner import MAX_BARREN_STARTS, Runner
-from harness.running.system_log import SystemLog
+from harness.running.resume import Partial
+from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
 from harness.sandbox.caps import Caps
-from harness.sandbox.caps_in_force import wanted_caps
+from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
 from harness.submission.folder import Limits, Submission, partial_path
 from harness.submission.run_record import RunRecord, record_path

@@ -1,13 +1,42 @@
-"""Keep a system's stderr next to its predictions, up to a size: the end is the part that explains a fault."""
+"""A system's stderr, kept up to a size next to its predictions, and hints for the errors that systems meet first."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
+from collections.abc import Collection
 from pathlib import Path
 
-from harness.running.response_text import last_line
+from harness.running.replies import ID
+
+MAX_CHARS = 300
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+_SHORTEST_MASKED = 4
+
+
+def last_line(said: bytes) -> str:
+    """The last line that says something, or nothing."""
+    lines = said.decode("utf-8", "replace").replace("\r", "\n").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def fit_to_print(line: str, random_id: str = "", masked: Collection[str] = (), home: Path | None = None) -> str:
+    """A line without the question's random id, addresses, control characters, keys (`masked`), and our home's name.
+
+    Predictions are published, and a system's error may contain a key that it was given.
+    """
+    for value in masked:
+        if len(value) >= _SHORTEST_MASKED:
+            line = line.replace(value, "(withheld)")
+    if home is not None and len(home.parts) > 1:
+        line = line.replace(str(home), "~")
+    if random_id:
+        line = line.replace(random_id, ID)
+    line = _ADDRESS.sub("0x(address)", line)
+    return "".join(char if char.isprintable() else " " for char in line)[:MAX_CHARS].strip()
+
 
 LOG_CAP_BYTES = 4_000_000
 """A log that grew beyond this is cut to its last half."""
@@ -80,3 +109,38 @@ class SystemLog:
         self.drain()
         with self._turn:
             self._stream.close()
+
+
+_ANYWHERE: tuple[tuple[str, str], ...] = (
+    (r"is not a JSON answer", "stdout is for answers alone: print anything else on stderr"),
+)
+_BOXED: tuple[tuple[str, str], ...] = (
+    (
+        r"Name or service not known|name resolution|Network is unreachable|getaddrinfo|EAI_AGAIN|couldn't connect to",
+        "there is no network in the sandbox: have all that it needs in its folder, or hand in predictions only",
+    ),
+    (r"Read-only file system|EROFS", "in the sandbox only /tmp can be written to"),
+    (r"File too large|No space left on device", "`edu-rag sandbox` shows how much may be written"),
+    (
+        r"No module named|cannot import name|Cannot find module|cannot open shared object|\.so[.\d]*: cannot open",
+        "it has the packages of the environment that edu-rag runs in; docs/submit.md says which CI has",
+    ),
+    (
+        r"(?:No such file or directory:? ?|can't open file |ENOENT.*)['\"]/(?!app/)",
+        "the sandbox has none of your files but the submission's own: name them by paths relative to its folder",
+    ),
+    (
+        r"KeyError: '[A-Z][A-Z0-9_]*'|unbound variable",
+        "if that is a variable of your environment, pass it with --pass-env NAME; CI passes none",
+    ),
+    (r"(?i)cuda|nvidia", "there is no GPU in the sandbox: run without one, or hand in predictions only"),
+    (r"the memory cap of", "CI gives no more; --memory-gb sets another cap for a run of yours"),
+)
+
+
+def hint_for(reason: str, *, boxed: bool) -> str:
+    """A hint for a fault with this text, or nothing; `boxed`: it ran in the sandbox."""
+    for pattern, remedy in (*_ANYWHERE, *(_BOXED if boxed else ())):
+        if re.search(pattern, reason):
+            return remedy
+    return ""

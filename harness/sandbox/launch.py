@@ -1,4 +1,7 @@
-"""Start a system in the sandbox: cgroups, then user `nobody`, an empty environment, bubblewrap, and rlimits."""
+"""Start a system in the sandbox: cgroups, then user `nobody`, an empty environment, bubblewrap, and rlimits.
+
+Also here: the programs that the sandbox needs on this machine, and the caps in force as a run's record states them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import resource
 import select
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,17 +19,111 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.sandbox.boxed import BoxedProcess, subreaper
+from edu_rag.errors import SandboxError
+from edu_rag.files.typed import to_plain
 from harness.sandbox.caps import Caps
-from harness.sandbox.caps_in_force import facts_of
 from harness.sandbox.cgroups import Cgroups, make_cgroups
-from harness.sandbox.host_programs import find_tools, why_not
-from harness.sandbox.policy import words
-from harness.sandbox.process_guard import Guard, guarded
+from harness.sandbox.memory_watch import LOOK_S
+from harness.sandbox.policy import program, words
 from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
-from harness.sandbox.seccomp import program
+from harness.sandbox.sandboxed_process import BoxedProcess, Guard, guarded, subreaper
 from harness.sandbox.staging import NOBODY, StagedFolder, open_to_others, stage_of
 from harness.sandbox.system_process import Process, own_python
+
+OTHERWISE = "see docs/operators.md; or `edu-rag run --unsafe-no-sandbox` for a system that you trust"
+_PACKAGES = {
+    "bwrap": "bubblewrap",
+    "setpriv": "util-linux",
+    "prlimit": "util-linux",
+    "env": "coreutils",
+    "nice": "coreutils",
+    "setsid": "util-linux",
+}
+_PACKAGES_ROOT = {"unshare": "util-linux", "mount": "mount"}
+_APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+_SWITCHES = {
+    Path("/proc/sys/kernel/unprivileged_userns_clone"): "kernel.unprivileged_userns_clone=1",
+    Path("/proc/sys/user/max_user_namespaces"): "user.max_user_namespaces=10000",
+}
+
+
+def find_tools(search_path: str | None = None, *, platform: str = sys.platform) -> Mapping[str, str]:
+    """The full paths of the programs, by name. Raises SandboxError naming missing programs and their packages."""
+    if not platform.startswith("linux"):
+        what = f"works on Linux only, and this is {platform}"
+        raise SandboxError("sandbox", what, "use a Linux machine or container, or give --unsafe-no-sandbox")
+    wanted = _PACKAGES | (_PACKAGES_ROOT if os.geteuid() == 0 else {})
+    said = os.environ.get("PATH", os.defpath) if search_path is None else search_path
+    # An empty part, or ".", is the current folder: perhaps an untrusted one that contains a fake `bwrap`.
+    safe = os.pathsep.join(part for part in said.split(os.pathsep) if part.startswith("/"))
+    found = {name: shutil.which(name, path=safe) for name in wanted}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        packages = " ".join(sorted({wanted[name] for name in missing}))
+        what = f"not installed: {', '.join(missing)}"
+        raise SandboxError("sandbox", what, f"apt-get install {packages}; {OTHERWISE}")
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def why_not(said: str) -> SandboxError:
+    """The error for a failed trial, from its text on stderr."""
+    last = (said.strip().splitlines() or ["it said nothing"])[-1][:300]
+    if "disable-userns" in said or "Unknown option" in said:
+        what = f"this bubblewrap is older than 0.8.0: {last}"
+        return SandboxError("sandbox", what, f"install bubblewrap 0.8.0 or newer; {OTHERWISE}")
+    if _read(_APPARMOR) == "1" and ("ermission denied" in said or "not permitted" in said):
+        what = f"AppArmor keeps programs from making user namespaces here: {last}"
+        return SandboxError("sandbox", what, f"install its profile for bwrap (docs/operators.md); {OTHERWISE}")
+    for path, setting in _SWITCHES.items():
+        if _read(path) == "0":
+            return SandboxError("sandbox", f"user namespaces are off: {last}", f"sysctl -w {setting}; {OTHERWISE}")
+    if "namespace" in said or "not permitted" in said or "mount proc" in said:
+        what = f"user namespaces cannot be used here, as in many containers: {last}"
+        return SandboxError("sandbox", what, f"start the container so that it allows them; {OTHERWISE}")
+    return SandboxError("sandbox", f"cannot be started: {last}", OTHERWISE)
+
+
+def _read(path: Path) -> str:
+    return path.read_text().strip() if path.is_file() else ""
+
+
+NONE = {"sandbox": "none"}
+_NO_CGROUP = "there is no cgroup that this user may make"
+_WATCHED = (
+    f"{_NO_CGROUP}: memory as a whole is watched, at least every {LOOK_S * 1_000:.0f} ms, so that a burst is over the "
+    "cap until the next look; what the kernel holds in sockets and pipes is estimated by their number, and there are "
+    "no network sockets inside"
+)
+_UNWATCHED = (
+    f"{_NO_CGROUP}, and its processes do not show from outside: memory is capped for each process, not for all "
+    "together, and /tmp and /dev/shm come on top"
+)
+
+
+def wanted_caps(caps: Caps | None) -> dict[str, Any]:
+    """The caps of a run without machine-specific parts, for comparisons; None without a sandbox."""
+    return dict(NONE) if caps is None else {"sandbox": "bubblewrap", **to_plain(caps)}
+
+
+def facts_of(caps: Caps, cgroups: Cgroups | None, bwrap: str, *, is_watched: bool) -> dict[str, Any]:
+    """`wanted_caps`, with versions, means and gaps; `is_watched` matters only without a cgroup."""
+    means = "rlimit" if cgroups is None else f"cgroup v{cgroups.version}"
+    memory = "rlimit a process, watched as a whole" if is_watched else "rlimit a process"
+    return {
+        **wanted_caps(caps),
+        "version": _version(bwrap),
+        "user": "nobody" if os.geteuid() == 0 else "own",
+        "memory": memory if cgroups is None else means,
+        "processes": "rlimit" if cgroups is None else f"{means} and rlimit",
+        "cpu": "watched" if cgroups is None else means,
+        "gaps": [] if cgroups is not None else [_WATCHED if is_watched else _UNWATCHED],
+    }
+
+
+def _version(bwrap: str) -> str:
+    done = subprocess.run([bwrap, "--version"], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)  # noqa: S603 - ours
+    return done.stdout.strip()[:80]
+
 
 _CPU_S = 86_400
 _NICE = 10

@@ -13,7 +13,7 @@ from edu_rag.errors import SandboxError
 HOME = Path(__file__).resolve().parents[2]
 """The folder of our packages."""
 FOR_SYSTEMS = ("edu_rag", "baselines")
-NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard")
+NOT_FOR_SYSTEMS = ("harness", "builder", "leaderboard", "publishing")
 WITH_GOLD = "edu_rag/mini"
 """The demo's questions with their answers."""
 APP = Path("/app")

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from edu_rag.records import Question
-from edu_rag.scorecard.card import Prediction, Verdict
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Prediction, Verdict
 from edu_rag.scorecard.support import Support, holds_evidence
 
 REMEDIES: Mapping[str, str] = {

@@ -1,10 +1,11 @@
-"""Scoring: predictions + dataset -> a verdict for every question of the split, and the scorecard."""
+"""Scoring: predictions + dataset -> a verdict for every question of the split, outcomes counted, and the scorecard."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +16,11 @@ from edu_rag.budget import items_within_budget, within_budget
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
-from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, ScoreCard, SystemFacts, Verdict
+from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Outcome, Prediction, ScoreCard, Slice, SystemFacts, Verdict
+from edu_rag.scorecard.slices import slice_keys
 from edu_rag.statistics import rate_intervals
-from harness.exam.exam import Exam, lesson_numbers, open_exam, without_pages
-from harness.exam.outcome_counts import counts_of, slices_of
-from harness.judging.grading import Grading, answers_rule_of, grade_all
-from harness.judging.judges import is_offline
+from harness.exam import Exam, lesson_numbers, open_exam, without_pages
+from harness.judging.grading import Grading, answers_rule_of, grade_all, is_offline
 from harness.probing.score_probes import probes_of
 from harness.reading.answers import read_answer
 from harness.running.fingerprint import system_sha256
@@ -32,6 +32,27 @@ from harness.submission.declared_overlap import marks, read_overlap
 from harness.submission.predictions_file import gathered, packed, read_predictions
 from harness.submission.target import Target
 from harness.trust.rerun_log import OWN_MACHINE, Trust, Vouched
+
+
+def _counts(found: Mapping[Outcome, int]) -> Counts:
+    return Counts(**{str(outcome): n for outcome, n in found.items()})
+
+
+def counts_of(verdicts: Iterable[Verdict]) -> Counts:
+    """The five counts of verdicts."""
+    return _counts(Counter(verdict.outcome for verdict in verdicts))
+
+
+def slices_of(exam: Exam, verdicts: Sequence[Verdict]) -> tuple[Slice, ...]:
+    """Counts by kind, number of choices, lesson, flag, pages, evidence and leak, ordered by attribute and value."""
+    both = zip(exam.questions, verdicts, strict=True)
+    # Counted in one go: a counter of outcomes for each slice, one by one, takes twice the time.
+    found = Counter((key, verdict.outcome) for question, verdict in both for key in slice_keys(question, exam.support))
+    groups: defaultdict[tuple[str, str], dict[Outcome, int]] = defaultdict(dict)
+    for (key, outcome), n in found.items():
+        groups[key][outcome] = n
+    return tuple(Slice(attribute=a, value=v, counts=_counts(groups[a, v])) for a, v in sorted(groups))
+
 
 R = TypeVar("R")
 
@@ -312,8 +333,7 @@ def summary(card: ScoreCard) -> dict[str, Any]:
 def write_results(results: Path, card: ScoreCard, predictions: Path) -> Path:
     """Write scorecard.json and a copy of the predictions where the board looks; return the scorecard's path."""
     from edu_rag.files.jsonl import write_file
-    from edu_rag.scorecard.card_file import FILE_NAME, write_scorecard
-    from edu_rag.scorecard.results_folder import PREDICTIONS, place_of
+    from edu_rag.scorecard.results_folder import FILE_NAME, PREDICTIONS, place_of, write_scorecard
 
     folder = results / place_of(card)
     data = predictions.read_bytes()

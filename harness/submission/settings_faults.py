@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from edu_rag.errors import ConfigError
-from harness.submission.folder import FILE_NAME, Submission
-from harness.submission.settings_lines import setting_fault
+from harness.submission.folder import FILE_NAME, Submission, setting_fault
 from harness.submission.slugs import TEMPLATE_SLUG
 
 TEMPLATE: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.manifest import Manifest
 from edu_rag.names import is_slug
 from edu_rag.scorecard.card import SystemFacts
-from edu_rag.scorecard.card_file import FILE_NAME as SCORECARD
+from edu_rag.scorecard.results_folder import FILE_NAME as SCORECARD
 from harness.submission.folder import find_predictions, open_submission, sample_in, submission_of
 from harness.submission.run_record import require_made_on
 

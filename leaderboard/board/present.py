@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
-from edu_rag.look.links import first_link
+from edu_rag.look.texts import first_link
 from edu_rag.names import Sample
 from edu_rag.scorecard.card import Counts, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from edu_rag.comparing.all_pairs import AllPairs
-from edu_rag.comparing.caveats import about_answers, about_choice, about_lessons
-from edu_rag.comparing.pair_sentences import fields_of, sentences_of
-from edu_rag.comparing.tested_pair import TestedPair
+from edu_rag.comparing.pair_sentences import about_answers, about_choice, about_lessons, fields_of, sentences_of
+from edu_rag.comparing.tested_pairs import AllPairs, TestedPair
 from edu_rag.look.texts import clip, delta, plain
 from edu_rag.scorecard.card import ScoreCard
 

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError, each_fault
 from edu_rag.files.toml import read_toml
-from edu_rag.look.links import MAX_LINK, safe_link
+from edu_rag.look.texts import MAX_LINK, safe_link
 from edu_rag.names import Release, require_slug
 
 FILE_NAME = "errata.toml"

@@ -12,8 +12,7 @@ from edu_rag.look.texts import clip, one_line, percent, plain, signed
 from edu_rag.progress import say
 from leaderboard.board.present import Row
 from leaderboard.edition import Edition
-from leaderboard.history.dataset_history import versions_of
-from leaderboard.history.events import events_of
+from leaderboard.history.dataset_history import events_of, versions_of
 from leaderboard.site_files import Files
 from leaderboard.social import PICTURE, picture_of
 

@@ -10,7 +10,10 @@ from leaderboard.board.columns import COLUMNS
 from leaderboard.board.present import page_of
 from leaderboard.edition import Edition
 from leaderboard.history.dataset_history import (
+    ERRATA_PAGE,
     VersionOnBoard,
+    about,
+    events_of,
     moves_of,
     tables_on,
     version_page,
@@ -18,7 +21,6 @@ from leaderboard.history.dataset_history import (
     withdrawn_of,
 )
 from leaderboard.history.errata import Erratum
-from leaderboard.history.events import ERRATA_PAGE, about, events_of
 from leaderboard.site_files import Files
 
 PAGE = "history.html"

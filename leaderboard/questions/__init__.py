@@ -26,5 +26,5 @@ edu-rag-shard-v1: {format, dataset, lesson (or null), page,
     answers: [[system, outcome letter, said, confidence or null, [places in quotes]]]}]}.
 `said` is a choice's label, or what the system said in other words, clipped to MAX_SAID, or null where it said nothing
 or its predictions are not at hand. Texts are what people wrote and may hold anything: they go into `textContent`,
-never into markup; `address` is a safe link (edu_rag.look.links) already. A change of these formats is a new name.
+never into markup; `address` is a safe link (edu_rag.look.texts) already. A change of these formats is a new name.
 """

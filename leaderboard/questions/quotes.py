@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import reading_parquet
-from edu_rag.look.links import safe_link
-from edu_rag.look.texts import clip, plain
+from edu_rag.look.texts import clip, plain, safe_link
 from edu_rag.records import Evidence
 from leaderboard.questions.system_answers import decoded
 from leaderboard.questions.worker_input import Place, WorkerInput

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from edu_rag.look.links import safe_link
-from edu_rag.look.texts import clip, one_line
+from edu_rag.look.texts import clip, one_line, safe_link
 from edu_rag.records import Question
 
 MAX_ID = 100

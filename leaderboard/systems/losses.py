@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from edu_rag.scorecard.card import Counts, ScoreCard
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard
 
 MAX_CAUSES = 40
 """The harness knows seven; a file may name more."""

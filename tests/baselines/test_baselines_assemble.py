@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from baselines.assemble import assemble, system
-from baselines.classify.adapt import THREE_CLASSES, TWO_CLASSES
 from baselines.fuse import rrf
 from baselines.generate import Generated, Likelihoods
 from baselines.parts import NAMES, Check, ScoredPassage, make
 from baselines.passages import PagePassage
-from baselines.pipeline import Numbers, Pipeline
+from baselines.pipeline import THREE_CLASSES, TWO_CLASSES, Numbers, Pipeline
 from baselines.prompt import FilledPrompt
 from baselines.recipe import ModelChoice, read_recipe, recipe_of
 from baselines.verify.guard import guarded

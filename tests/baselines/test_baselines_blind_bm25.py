@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines import blind
-from baselines.bm25 import BM25, tokenise
 from baselines.overlap import bm25_system
+from baselines.retrieve.bm25 import BM25, tokenise
 from edu_rag.serve import SystemPage, SystemQuestion
 
 TEXTS = st.lists(st.text(alphabet="abc dé,", max_size=30), min_size=1, max_size=8)

@@ -11,9 +11,8 @@ from easy_questions import easy_questions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.bm25 import BM25, Variant, tokenise
 from baselines.parts import make
-from baselines.retrieve.sparse import bm25
+from baselines.retrieve.bm25 import BM25, Variant, bm25, tokenise
 from baselines.retrieve.top import top
 from baselines.token_ids import TokenIds
 from edu_rag.errors import ConfigError

@@ -17,8 +17,8 @@ from baselines.chunk.pattern import BLANK_LINES_AND_HEADINGS, pattern, pieces
 from baselines.chunk.semantic import dissimilarities, limit, semantic, semantic_by, splits
 from baselines.chunk.sentences import sentences
 from baselines.chunk.windows import n_tokens, runs, windows
-from baselines.pages import per_page
 from baselines.parts import Chunk
+from baselines.passages import per_page
 from edu_rag.errors import ConfigError
 from edu_rag.records import Span
 from edu_rag.serve import SystemPage, SystemQuestion

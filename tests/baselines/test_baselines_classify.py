@@ -12,16 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.classify import augmented_questions as augment
-from baselines.classify.adapt import numbers_of_classes
+from baselines.classify import training as augment
 from baselines.classify.distilbert import Training, distilbert, fine_tuned
-from baselines.classify.templates import JOINS, TEMPLATES
 from baselines.classify.tfidf import trained, untrained
-from baselines.classify.topics import FIELDS
-from baselines.classify.training import Example, examples, merged, sketches
+from baselines.classify.training import FIELDS, JOINS, TEMPLATES, Example, examples, merged, sketches
 from baselines.expand.sub_queries import sub_queries
 from baselines.parts import NAMES, make
-from baselines.pipeline import Numbers, Pipeline
+from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
 from baselines.recipe import recipe_of
 from edu_rag.errors import ConfigError
 

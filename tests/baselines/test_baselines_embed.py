@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from easy_questions import easy_questions, page_of
 
-from baselines.context import MAX_CHARS, closest_sentences, join
+from baselines.edu_rag_paper import MAX_CHARS, closest_sentences, join
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
 from baselines.overlap import dense_system
 from baselines.passages import PagePassage

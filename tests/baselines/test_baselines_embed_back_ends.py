@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from tiny_encoder import DIMENSION, MAX_TOKENS, make_tiny_encoder
 
-from baselines.embed import Encoder, encoders, export
+from baselines import models as weights
+from baselines.embed import Encoder, export
 from baselines.embed.vectors import FILE, open_store, rows_of
 from baselines.retrieve import warm
 from baselines.retrieve.dense import dense
@@ -159,12 +160,12 @@ def test_settings_of_an_export_that_cannot_be_read_are_an_error(
 
 
 def test_an_encoder_is_found_among_the_models_by_name_and_by_hub_id(models: Path) -> None:
-    assert encoders.locate_encoder("tiny") == encoders.locate_encoder("org/tiny") == str(models / "tiny")
-    assert encoders.locate_encoder("org/unknown") == "org/unknown"
+    assert weights.locate_encoder("tiny") == weights.locate_encoder("org/tiny") == str(models / "tiny")
+    assert weights.locate_encoder("org/unknown") == "org/unknown"
 
 
 def test_a_known_encoder_with_other_weights_is_refused(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoders, "SHA256", {"tiny": "0" * 64})
+    monkeypatch.setattr(weights, "SHA256", {"tiny": "0" * 64})
     with pytest.raises(SubmissionError, match=r"fetch it again: bench/get_models\.py tiny"):
         dense("tiny")
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.expand import lexicon
-from baselines.expand.answer_expansion import MAX_CHARS, with_answer
+from baselines.expand import wordnet as wordnet_module
 from baselines.expand.rewrite import MOST, rewrites_in
 from baselines.expand.wordnet import synonyms, wordnet
 from baselines.fuse import weighted_rrf
@@ -20,7 +19,8 @@ from baselines.passages import PagePassage
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompt import FilledPrompt
 from baselines.recipe import name_and_settings, read_recipe
-from baselines.retrieve.sparse import bm25
+from baselines.retrieve.bm25 import bm25
+from baselines.verify.self_check import MAX_QUERY_CHARS, with_answer
 from edu_rag.errors import ConfigError, MissingExtraError
 from edu_rag.serve import SystemQuestion
 
@@ -108,18 +108,18 @@ def test_a_query_as_long_as_a_book_is_expanded_within_bounds() -> None:
 
 
 def test_a_machine_without_wordnet_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(lexicon, "DEBIAN", tmp_path)
+    monkeypatch.setattr(wordnet_module, "DEBIAN", tmp_path)
     monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
-    monkeypatch.delenv(lexicon.FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(wordnet_module.FOLDER_VARIABLE, raising=False)
     with pytest.raises(MissingExtraError, match="wordnet-base and wordnet-sense-index"):
-        lexicon.find_wordnet()
+        wordnet_module.find_wordnet()
 
 
 def test_the_users_own_folder_comes_before_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in lexicon.NEEDED:
+    for name in wordnet_module.NEEDED:
         (tmp_path / name).write_text("")
-    monkeypatch.setenv(lexicon.FOLDER_VARIABLE, str(tmp_path))
-    assert lexicon.find_wordnet() == tmp_path
+    monkeypatch.setenv(wordnet_module.FOLDER_VARIABLE, str(tmp_path))
+    assert wordnet_module.find_wordnet() == tmp_path
 
 
 def test_a_folder_that_is_no_wordnet_is_refused_by_the_files_it_lacks(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_a_folder_that_is_no_wordnet_is_refused_by_the_files_it_lacks(tmp_path: 
 
 def test_the_names_of_lexicographer_files_agree_with_the_data() -> None:
     # A wrong order would put synsets under wrong names; these are WordNet's own.
-    assert len(lexicon.LEXNAMES) == 45
-    reader = lexicon.open_wordnet()
+    assert len(wordnet_module.LEXNAMES) == 45
+    reader = wordnet_module.open_wordnet()
     named = {name: reader.synset(name).lexname() for name in ("dog.n.01", "run.v.01", "big.a.01", "quickly.r.01")}
     assert named == {
         "dog.n.01": "noun.animal",
@@ -197,7 +197,7 @@ def test_question_and_answer_make_one_query() -> None:
     assert with_answer(" What melts ice? ", "heat") == "What melts ice? heat"
     assert with_answer("What melts ice?", "") == "What melts ice?"
     assert with_answer("", "heat") == "heat"
-    assert len(with_answer("q" * 9_000, "a" * 9_000)) == 2 * MAX_CHARS + 1
+    assert len(with_answer("q" * 9_000, "a" * 9_000)) == 2 * MAX_QUERY_CHARS + 1
 
 
 def test_both_retrievers_and_the_weights_get_the_expanded_query() -> None:

@@ -10,10 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.abstain import by_confidence, says_unknown
 from baselines.assemble import assemble
 from baselines.edu_rag_paper import vanilla
-from baselines.generate import PROMPTS, RANKINGS, STYLES, Generated, Likelihoods, NextToken, answer_with, shares
+from baselines.generate import (
+    PROMPTS,
+    RANKINGS,
+    STYLES,
+    Generated,
+    Likelihoods,
+    NextToken,
+    answer_with,
+    by_confidence,
+    says_unknown,
+    shares,
+)
 from baselines.prompt import FilledPrompt
 from baselines.recipe import recipe_of
 from edu_rag.errors import ConfigError

@@ -20,8 +20,7 @@ import requests
 from easy_questions import easy_questions
 
 from baselines import gguf_model, llm
-from baselines.context import Context
-from baselines.edu_rag_paper import assemble, vanilla
+from baselines.edu_rag_paper import Context, assemble, vanilla
 from baselines.generate import answer_with
 from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel

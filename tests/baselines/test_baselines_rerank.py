@@ -18,10 +18,9 @@ from baselines.parts import Rank, ScoredPassage, make
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompt import FilledPrompt
 from baselines.recipe import read_recipe
-from baselines.rerank.bi_encoder import bi_encoder
-from baselines.rerank.cross_encoder import cross_encoder
+from baselines.rerank.cross_encoder import bi_encoder, cross_encoder
 from baselines.rerank.likelihood import likelihood
-from baselines.retrieve.sparse import bm25
+from baselines.retrieve.bm25 import bm25
 from edu_rag.errors import ConfigError, SubmissionError
 
 SUBMISSIONS = Path(__file__).resolve().parents[2] / "submissions"

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builder.publishing.exam_ids import ids_sha256
 from edu_rag.files.jsonl import write_records
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
+from publishing.result_rows import ids_sha256
 
 DATASET = "tiny@1.2.0#0123abcd"
 IDS = tuple(f"q{number:03}" for number in range(8))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from builder.store.index import Fetch
 from builder.store.reader import WARC_FILE, StoreReader
-from builder.store.warc import WarcFile
-from builder.store.warc_scan import Record, scan
+from builder.store.warc import Record, WarcFile, scan
 
 
 def fetches(store: StoreReader) -> dict[str, Fetch]:

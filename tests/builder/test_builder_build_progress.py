@@ -12,11 +12,10 @@ from builder_store import n_fetches
 
 from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
-from builder.crawl.fetching import fetch_missing
+from builder.crawl import fetch_missing
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
-from builder.store.crawl_store import CrawlStore
-from builder.store.settling import row_after
+from builder.store.crawl_store import CrawlStore, row_after
 from edu_rag.errors import DataError
 from edu_rag.progress import BuildLog, Stage, logging_to, note
 from edu_rag.records import Question
@@ -82,7 +81,7 @@ def test_refusals_and_hosts_given_up_are_noted_once(tmp_path: Path, monkeypatch:
                 )
             )
 
-    monkeypatch.setattr("builder.crawl.fetching.fetch_all", fetch_all)
+    monkeypatch.setattr("builder.crawl.fetch_all", fetch_all)
     with logging_to(BuildLog()) as log, CrawlStore(tmp_path / "s", create=True) as store:
         log.open(tmp_path / "log")
         store.add_search("q", "brave", "Why?", SearchResult(state="rate_limited", reason="429"), AT)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from builder.build import build, read_round, replay, store_folder
 from builder.commands import build as build_command
 from builder.config import BuildConfig, to_config
-from builder.crawl.rounds import Round
+from builder.crawl import Round
 from builder.store.reader import StoreReader
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
@@ -76,7 +76,7 @@ def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_me
         def die(*_: object, **__: object) -> None:
             raise KeyboardInterrupt
 
-        patched.setattr("builder.crawl.fetching.fetch_all", die)
+        patched.setattr("builder.crawl.fetch_all", die)
         with pytest.raises(KeyboardInterrupt):
             built(web, ds, refresh=True)
     assert read_round(store_folder(ds)) == Round(number=1, version="1.1.0")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.documents.card_tables import outside
 from builder.documents.dataset_card import dataset_card
 from builder.documents.stats import DatasetStats, dataset_stats
+from edu_rag.files.card_markdown import outside
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.manifest import FileEntry, read_manifest
 from edu_rag.gold import Gold

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.dataset.audit_dataset import audit, audit_lines, fetch_details, quartiles
-from builder.dataset.audit_questions import audit_questions
+from builder.dataset.audit_dataset import audit, audit_lines, audit_questions, fetch_details, quartiles
 from builder.dataset.question_faults import contradictions, faults_of, holds_phrase, key_test
 from builder.fetch.fetched import Fetched
 from builder.question_sets.question_files import read_questions

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.dataset.changes_file import changes_file, diff_lines, printable, summary_of, write_changes
-from builder.dataset.diff import DatasetDiff, _merged, compare_folders
-from builder.dataset.version_steps import STEPS, fits
+from builder.dataset.diff import STEPS, DatasetDiff, _merged, compare_folders, fits
 from edu_rag.__main__ import root
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from builder.dataset.check_dataset import check_folder
 from builder.dataset.diff import compare_folders
-from builder.dataset.takedown import plan_takedown, results_to_score_again, take_down, to_takedown
-from builder.dataset.takedown_run import STORE_MARK
+from builder.dataset.takedown import STORE_MARK, plan_takedown, results_to_score_again, take_down, to_takedown
 from builder.store.reader import StoreReader
 from builder.store.takedowns import read_takedowns
 from edu_rag.__main__ import root
@@ -134,7 +133,7 @@ def test_without_a_store_the_next_build_is_warned_of(tmp_path: Path) -> None:
 
 def _scorecard(folder: Path, slug: str, dataset: str) -> None:
     from edu_rag.scorecard.card import Counts, ScoreCard, SystemFacts
-    from edu_rag.scorecard.card_file import write_scorecard
+    from edu_rag.scorecard.results_folder import write_scorecard
 
     card = ScoreCard(
         system=SystemFacts(slug=slug, name=slug, team="t"),

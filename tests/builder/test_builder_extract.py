@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.clock import LOCAL_INSTANT as AT
+from builder.config import ExtractConfig, FilterConfig, LabelConfig
 from builder.deriving.page_stage import PageJob, PageResult, PageSettings, page_results
 from builder.extract import page_text
 from builder.extract.extract import (
@@ -24,8 +25,7 @@ from builder.extract.extract import (
     extract_page,
     skip_after,
 )
-from builder.extract.page_shape import MAX_BYTES, MAX_TAGS, page_shape, refused
-from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
+from builder.extract.extraction_tools import MAX_BYTES, MAX_TAGS, page_shape, refused
 from edu_rag.errors import ConfigError, MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from builder.extract.extract import Extracted, extract_page
 from builder.extract.extraction_tools import plain_text
+from builder.extract.mathml import MAX_DEPTH, linear_math
 from builder.extract.page_text import clean_text
-from builder.extract.prepass import apply_prepass, superscript
-from builder.extract.prepass_blocks import is_credit
-from builder.extract.prepass_mathml import MAX_DEPTH, linear_math
+from builder.extract.prepass import apply_prepass, is_credit, superscript
 
 FILLER = "".join(
     f"<p>Plant number {n} makes its food from light, water and air, and gives off oxygen.</p>" for n in range(12)

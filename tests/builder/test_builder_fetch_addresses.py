@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import RefusedAddressError, check_url, is_public
-from builder.fetch.resolver import guarded_sockets
+from builder.fetch.addresses import RefusedAddressError, check_url, guarded_sockets, is_public
 from builder.fetch.settings import FetchConfig
 from builder.urls import literal_address
 

@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from builder.fetch import Fetched, fetch_all, reserves_rights
-from builder.fetch.body import BodyError, _Inflater
-from builder.fetch.robots import robots_of, told_to_us
-from builder.fetch.settings import FetchConfig
-from builder.fetch.shares import SMALL_BYTES
-from builder.fetch.signals import (
+from builder.fetch.body import SMALL_BYTES, BodyError, _Inflater
+from builder.fetch.machine_use_signals import (
     MAX_LINES,
     PRODUCT_TOKEN,
     RESERVING,
@@ -27,6 +24,8 @@ from builder.fetch.signals import (
     signals_of_rules,
     usage_rules,
 )
+from builder.fetch.robots import robots_of, told_to_us
+from builder.fetch.settings import FetchConfig
 from builder.urls import canonical_url
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.fetch import Fetched, Validators, fetch_all, is_transient, validators_of
+from builder.fetch.fetched import was_asked
 from builder.fetch.politeness import politeness_key
 from builder.fetch.robots import robots_of
 from builder.fetch.settings import FetchConfig
-from builder.fetch.transient import was_asked
 from edu_rag.errors import RecordError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.config import FilterConfig
 from builder.deriving.page_filters import why_dropped
-from builder.page_settings import FilterConfig
 from edu_rag.records import HIT_OUTCOMES
 
 ALL = FilterConfig()

@@ -11,11 +11,11 @@ import pytest
 from calibration import slowdown
 
 from builder.clock import LOCAL_INSTANT
+from builder.config import ExtractConfig, FilterConfig, LabelConfig
 from builder.deriving import page_stage
 from builder.deriving.killable_workers import CPU_LIMIT_S, WorkFailure, map_killable
 from builder.deriving.page_stage import PageJob, PageResult, PageSettings
 from builder.extract.extract import ExtractionFailure, extract_page
-from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 from builder.question_sets.question_files import read_questions
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "bench"))

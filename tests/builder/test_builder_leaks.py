@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.labels.leak_match import LeakMatch, best_match
-from builder.labels.leak_text import words_of
+from builder.labels.leak_match import LeakMatch, best_match, words_of
 from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
 from builder.question_sets.question_files import read_questions
 from edu_rag.gold import Gold

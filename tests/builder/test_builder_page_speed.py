@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from builder.deriving.duplicates import _shingles, _words, signature
 from builder.extract.cascade import cascade_v1
-from builder.extract.extraction_tools import drop_unread, trafilatura_fast, trafilatura_full
+from builder.extract.extraction_tools import drop_unread, page_shape, trafilatura_fast, trafilatura_full
 from builder.extract.page_facts import page_facts
-from builder.extract.page_shape import page_shape
 from builder.extract.page_text import clean_text, parse_html, signs_of
 from builder.extract.prepass import apply_prepass
 from builder.labels import injection, pii

@@ -95,8 +95,8 @@ def test_masking_twice_changes_nothing_more(text: str) -> None:
 
 
 def test_title_and_author_of_a_page_are_masked_like_its_text() -> None:
+    from builder.config import ExtractConfig, FilterConfig, LabelConfig
     from builder.deriving.page_stage import PageJob, PageSettings, PageStage
-    from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
 
     text = "Lava flows down the slope of the old volcano, and it cools to a dark and heavy rock. " * 12
     html = (

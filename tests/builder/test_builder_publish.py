@@ -15,13 +15,14 @@ from fake_hub import Hub, serving_hub
 from builder.build import build
 from builder.config import read_config
 from builder.dataset.check_dataset import check_folder
-from builder.publishing.push_dataset import PushPlan, push, staged
 from edu_rag.__main__ import root
+from edu_rag.cli.dataset_group import staged
 from edu_rag.errors import ConfigError, DataError, EngineError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import read_manifest
 from edu_rag.gold import Gold
 from edu_rag.records import Leak
+from publishing.push_dataset import PushPlan, push
 
 MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
 REPO = "school/edu-rag-mini"

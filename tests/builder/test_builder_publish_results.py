@@ -13,14 +13,13 @@ import pytest
 from builder_dataset import ask, tables, write
 from builder_results import DATASET, IDS, card, facts, full, prediction, put, rows
 
-from builder.publishing.exam_ids import ids_sha256
-from builder.publishing.hidden_results import rules_of
-from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results, written
-from builder.publishing.schemas import TELLS_GOLD, prediction_schema, scorecard_schema
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.scorecard.card import Passage, Slice
+from publishing.result_entries import rules_of
+from publishing.result_rows import TELLS_GOLD, ids_sha256, prediction_schema, scorecard_schema
+from publishing.results_tables import PublishRequest, WrittenResults, write_results, written
 
 ROOT = Path(__file__).resolve().parents[2]
 REPO = "school/results"
@@ -137,7 +136,7 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
 
 def test_the_fingerprint_is_the_one_that_scoring_writes() -> None:
     from edu_rag.scorecard.support import Support
-    from harness.exam.exam import Exam, fingerprints
+    from harness.exam import Exam, fingerprints
 
     questions = [ask(question_id, "Why?") for question_id in IDS]
     gold = {i: Gold(question_id=i, answer="a") for i in IDS}
@@ -283,7 +282,7 @@ def test_the_same_results_give_the_same_bytes_whatever_the_order_of_files_or_the
             put(tmp_path / name, card(system), full(latency_s=0.25))
     script = (
         "import sys; from pathlib import Path\n"
-        "from builder.publishing.results_tables import PublishRequest, write_results\n"
+        "from publishing.results_tables import PublishRequest, write_results\n"
         f"write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo={REPO!r}))"
     )
     found = []
@@ -304,7 +303,7 @@ def test_rows_are_sharded_and_a_row_group_holds_a_bounded_number(
 ) -> None:
     import pyarrow.parquet as pq
 
-    from builder.publishing import schemas as tables_of
+    from publishing import result_rows as tables_of
 
     monkeypatch.setattr(tables_of, "GROUP_ROWS", 16)
     monkeypatch.setattr(tables_of, "SHARD_BYTES", 3_000)
@@ -342,8 +341,8 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
 def _peak_mb(results: Path, out: Path) -> float:
     """The most memory that writing these results took, in a process of its own."""
     script = (
-        "import resource, sys; from pathlib import Path; from builder.publishing import schemas as tables\n"
-        "from builder.publishing.results_tables import PublishRequest, write_results\n"
+        "import resource, sys; from pathlib import Path; from publishing import result_rows as tables\n"
+        "from publishing.results_tables import PublishRequest, write_results\n"
         "tables.GROUP_ROWS = 2_000\n"
         "write_results(Path(sys.argv[2]), PublishRequest(results=Path(sys.argv[1]), repo='a/b', responses=True))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"

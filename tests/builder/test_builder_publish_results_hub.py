@@ -10,11 +10,11 @@ from builder_results import card, facts, full, put
 from click.testing import CliRunner, Result
 from fake_hub import Hub, serving_hub
 
-from builder.publishing.commands import publish
-from builder.publishing.hub import KEPT
-from builder.publishing.push_results import push_results
-from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results
 from edu_rag.errors import ConfigError, DataError, EduRagError, EngineError
+from publishing.commands import publish
+from publishing.hub import KEPT
+from publishing.push_results import push_results
+from publishing.results_tables import PublishRequest, WrittenResults, write_results
 
 REPO = "school/edu-rag-results"
 

@@ -10,10 +10,10 @@ import yaml
 from builder_results import card, facts, full, put
 from click.testing import CliRunner
 
-from builder.publishing.commands import publish
-from builder.publishing.eval_results import benchmarks_of, model_of, write_eval_results
-from builder.publishing.results_tables import PublishRequest, WrittenResults, write_results
 from edu_rag.errors import ConfigError
+from publishing.commands import publish
+from publishing.eval_results import benchmarks_of, model_of, write_eval_results
+from publishing.results_tables import PublishRequest, WrittenResults, write_results
 
 SHA = "5503434ddd753f426f4b38109466949a1217c2bb"
 KNOWN = benchmarks_of([f"tiny@1.2.0=school/tiny@{SHA}"], None, is_asked=True)

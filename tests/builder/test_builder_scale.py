@@ -12,12 +12,10 @@ import pytest
 from builder_crash import tree
 
 from builder.build import build, read_inputs, store_folder
-from builder.config import read_config
+from builder.config import ExtractConfig, FilterConfig, LabelConfig, ScaleConfig, read_config
 from builder.deriving import scale
 from builder.deriving.derive import derive
 from builder.deriving.page_stage import PageSettings
-from builder.page_settings import ExtractConfig, FilterConfig, LabelConfig
-from builder.scale_settings import ScaleConfig
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import DataError
 from edu_rag.files.manifest import Manifest

@@ -14,7 +14,7 @@ from builder_web import Answer, Web, Writer, serving
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.fetch.retry_after import MAX_WAIT_S, retry_after_s
+from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
 from builder.search import SearchEngine
 from builder.search.api import ApiEngine, reading
 from builder.search.brave import Brave, read_brave

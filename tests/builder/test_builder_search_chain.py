@@ -20,8 +20,7 @@ from builder.build import build, replay, store_folder
 from builder.clock import LOCAL_INSTANT
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
 from builder.search import ENGINES
-from builder.search.chain import open_chain
-from builder.search.combine import Combined, combined, fused
+from builder.search.combine import Combined, combined, fused, open_chain
 from builder.search.settings import SearchConfig, engines_of, is_offline
 from builder.search_results import State
 from builder.store.crawl_store import CrawlStore, Search

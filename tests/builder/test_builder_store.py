@@ -20,8 +20,7 @@ from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, forget_store
 from builder.store.rebuild import rebuild_index
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, add_takedown, read_takedowns
-from builder.store.warc import WarcFile
-from builder.store.warc_scan import scan
+from builder.store.warc import WarcFile, scan
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

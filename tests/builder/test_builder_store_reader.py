@@ -18,19 +18,17 @@ from builder_store import fetches, n_fetches, n_searches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.crawl.fetching import FetchPlan
+from builder.crawl import FetchPlan
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
-from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader
-from builder.store.fold import Fold
+from builder.store.batches import Fold
+from builder.store.crawl_store import INDEX_FILE, WARC_FILE, CrawlStore, StoreReader, is_due, row_after
 from builder.store.index import bring_up_to_date
 from builder.store.lock import forget_store
 from builder.store.reader import CHUNK_ROWS
 from builder.store.rebuild import rebuild_index
 from builder.store.repair import Repair
-from builder.store.settling import is_due, row_after
-from builder.store.warc import WarcFile
-from builder.store.warc_scan import Record, scan
+from builder.store.warc import Record, WarcFile, scan
 from edu_rag.errors import DataError
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

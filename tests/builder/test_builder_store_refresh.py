@@ -13,8 +13,7 @@ from builder_store import fetches, n_searches
 from builder_web import HTML, Answer, Web, serving
 
 from builder.config import BuildConfig, to_config
-from builder.crawl.fetching import fetch_missing, plan_fetches
-from builder.crawl.rounds import Round, newer, next_minor, next_round, round_of
+from builder.crawl import Round, fetch_missing, newer, next_minor, next_round, plan_fetches, round_of
 from builder.search_results import SearchResult
 from builder.store.crawl_store import INDEX_FILE, CrawlStore, StoreReader
 from builder.store.index import VERSION, Fetch

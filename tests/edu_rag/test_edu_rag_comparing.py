@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edu_rag.comparing.all_pairs import all_pairs_of
-from edu_rag.comparing.caveats import about_choice
-from edu_rag.comparing.pair_sentences import chance, fields_of, filled, named, sentences_of
-from edu_rag.comparing.tested_pair import AmongPairs, TestedPair, turned_pair
+from edu_rag.comparing.pair_sentences import about_choice, chance, fields_of, filled, named, sentences_of
+from edu_rag.comparing.tested_pairs import AmongPairs, TestedPair, all_pairs_of, turned_pair
 from edu_rag.look.texts import delta
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, SystemFacts
 from edu_rag.statistics import McNemar, Paired

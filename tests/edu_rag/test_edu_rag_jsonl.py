@@ -26,7 +26,7 @@ from edu_rag.files.jsonl import (
     write_records,
 )
 from edu_rag.scorecard.card import Passage, Prediction
-from harness.running.partial import Partial
+from harness.running.resume import Partial
 
 DEEP = b"[" * 40 + b"]" * 40
 JSON_VALUES = st.recursive(

@@ -118,7 +118,7 @@ class Stranger:
         self.here.mkdir()
         trap = folder / "trap.py"
         trap.write_text(SHADOW.format(marks=str(self.marks)))
-        ours = {"edu_rag", "builder", "harness", "baselines", "leaderboard", "submissions"}
+        ours = {"edu_rag", "builder", "harness", "baselines", "leaderboard", "publishing", "submissions"}
         names = {*sys.stdlib_module_names, *packages_distributions(), *ours, "sitecustomize", "usercustomize"}
         for name in sorted(name for name in names if name.isidentifier()):
             (self.here / f"{name}.py").hardlink_to(trap)

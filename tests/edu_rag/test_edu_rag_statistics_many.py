@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag import statistics as s
-from edu_rag.statistics import bootstrap, distributions, tails
+from edu_rag.statistics import bootstrap, distributions
 from edu_rag.statistics.points import unit_sums
 
 SIZES = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 60)), min_size=1, max_size=8, unique_by=lambda x: x[0])
@@ -30,7 +30,7 @@ def tilted(sizes: np.ndarray, most: int) -> float:
     """The Fourier sum alone, however short the tail is."""
     values, times = np.unique(sizes, return_counts=True)
     period = 256 * math.ceil((9.5 * math.sqrt(float(times @ values**2)) + 4) / 256)
-    return tails._tilted_tail(values.astype(float), times.astype(float), int(sizes.sum()) - 2 * most, period)
+    return distributions._tilted_tail(values.astype(float), times.astype(float), int(sizes.sum()) - 2 * most, period)
 
 
 @given(SIZES, st.floats(0, 1))
@@ -52,7 +52,7 @@ def test_the_tail_of_a_sum_is_that_of_the_convolution(drawn: list[tuple[int, int
     expected = float(s.fair_sum(sizes[sizes > 0], most).sum())
     found = s.fair_tail(sizes, most)
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-290)
-    if most <= tails.SHORT:
+    if most <= distributions.SHORT:
         assert found == expected
 
 

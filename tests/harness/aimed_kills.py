@@ -100,7 +100,7 @@ def left_below() -> list[str]:
 
 def leftovers(n: int, words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """What each of n kills aimed at and what it left; to be run in a process that has no other children."""
-    from harness.sandbox.boxed import subreaper
+    from harness.sandbox.sandboxed_process import subreaper
 
     with subreaper():
         for i in range(n):

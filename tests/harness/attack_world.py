@@ -35,7 +35,7 @@ CAPS: Mapping[str, int] = {
 """Small ones, so that going beyond them costs this machine little."""
 STATED = {"lock_on_files_of_the_machine": "lock files"}
 """Attacks that succeed, and the words in SECURITY.md that say so."""
-PACKAGES = ("edu_rag", "builder", "harness", "baselines", "leaderboard")
+PACKAGES = ("edu_rag", "builder", "harness", "baselines", "leaderboard", "publishing")
 PRIVATE = ("/tmp/", "/var/tmp/", "/dev/shm/")
 """Places of which a sandbox may have its own: what counts is whether the host has the file."""
 

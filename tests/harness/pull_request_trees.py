@@ -11,7 +11,7 @@ from typing import Any
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import manifest_sha256
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from harness.pulls.pull_request import review
 from harness.pulls.review_records import Review, ReviewRequest
 from harness.pulls.sandboxed_runs import Terms

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard, write_scorecard
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
 

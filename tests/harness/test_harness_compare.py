@@ -16,7 +16,7 @@ from edu_rag.errors import EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, Prediction, ScoreCard, SystemFacts
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 from edu_rag.scorecard.support import Support
 from edu_rag.statistics import holm, mcnemar, paired, rank_groups, sign_flip_p, strict_points_of, typical_sd
 from harness.comparing.compare import (
@@ -27,13 +27,14 @@ from harness.comparing.compare import (
     compare_sides,
     comparison_values,
     detectable,
+    require_same,
     sides_of,
+    slice_differences,
+    table_of,
+    table_values,
 )
 from harness.comparing.comparison_text import comparison_lines, labels_of, table_lines
-from harness.comparing.same import require_same
-from harness.comparing.slice_tests import slice_differences
-from harness.comparing.table import table_of, table_values
-from harness.exam.exam import Exam
+from harness.exam import Exam
 
 NAME_OF = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
 NO_CHOICE = Choice(None, None, None)

@@ -16,13 +16,20 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.jsonl import write_json
 from edu_rag.gold import Gold
 from edu_rag.records import Leak, Question, Span, WebPage, page_id_of
-from edu_rag.scorecard.card import Passage, Prediction, SystemFacts, Verdict
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, Passage, Prediction, SystemFacts, Verdict
 from edu_rag.scorecard.support import offered_pages
-from harness.explaining.explain import MAX_CITED, Explanation, Marked, explain, explanation_values
-from harness.explaining.explanation_text import MAX_SHOWN, explanation_lines, marked_text
+from harness.explaining.explain import (
+    MAX_CITED,
+    MAX_SHOWN,
+    Explanation,
+    Marked,
+    explain,
+    explanation_lines,
+    explanation_values,
+    marked_text,
+)
 from harness.explaining.lost_points import find_losses, losses_lines, losses_values, lost_lines, lost_to
-from harness.probing.permute import may_permute, permute
+from harness.probing.probe_questions import may_permute, permute
 from harness.scoring.attribution import REMEDIES
 from harness.submission.folder import Limits
 from harness.submission.run_record import RunRecord, record_path

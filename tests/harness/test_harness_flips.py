@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from edu_rag.__main__ import root
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
-from edu_rag.scorecard.card import OUTCOMES
-from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, OUTCOMES
+from edu_rag.scorecard.results_folder import read_scorecard, write_scorecard
 from edu_rag.statistics import points_of
 from harness.comparing.compare import Choice, Side
 from harness.comparing.flips import (
@@ -33,7 +32,7 @@ from harness.comparing.flips import (
     predictions_beside,
     slice_flips,
 )
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from harness.explaining.lost_points import find_losses
 from harness.pages.compare_page import compare_paths
 from harness.scoring.score import score_target

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.judging import crag_compat, free_text, judge_model, quantities
-from harness.judging import judge_prompt as judge_prompt
+from harness.judging import judge_model as judge_prompt
 from tests.harness import test_harness_crag_compat as crag_tests
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")

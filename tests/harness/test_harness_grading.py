@@ -19,7 +19,7 @@ from edu_rag.scorecard.card import Prediction
 from harness.commands.score_command import score as score_command
 from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading, answers_rule_of, grade_all, open_grading
-from harness.judging.judge_prompt import template
+from harness.judging.judge_model import template
 from harness.judging.outcomes import judge
 from harness.rescoring.rescore import rescore
 from harness.scoring.score import now_utc

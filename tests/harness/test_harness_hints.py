@@ -8,8 +8,8 @@ import pytest
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from harness.running.fingerprint import system_sha256
-from harness.running.hints import hint_for
 from harness.running.run import Manner, run_submission
+from harness.running.system_log import hint_for
 from harness.submission.folder import Limits, open_submission
 
 LOOP = "import json, sys\nfor line in sys.stdin:\n    q = json.loads(line)\n    "

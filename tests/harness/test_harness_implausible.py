@@ -9,7 +9,7 @@ from pull_request_trees import hand_in, judged, settings, write_base
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
-from edu_rag.scorecard.card_file import read_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard
 from harness.pulls.review_report import report
 from harness.trust.implausible import ALPHA, MIN_PERFECT, _normal, binomial_tail, implausible, lower_bound
 

@@ -17,8 +17,16 @@ from hypothesis import strategies as st
 from edu_rag.errors import ConfigError, DataError
 from harness.commands.judge_command import judge as judge_command
 from harness.judging.free_text import Grade, Rules
-from harness.judging.judge_audit import HumanVerdict, JudgedPair, audit, cohen_kappa, kappa_interval, read_human
-from harness.judging.judge_audit_text import audit_lines, audit_values
+from harness.judging.judge_audit import (
+    HumanVerdict,
+    JudgedPair,
+    audit,
+    audit_lines,
+    audit_values,
+    cohen_kappa,
+    kappa_interval,
+    read_human,
+)
 
 
 class Reads:

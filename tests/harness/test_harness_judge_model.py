@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from edu_rag.errors import ConfigError, DataError
-from harness.judging.cache import CachedJudge, key_of
 from harness.judging.free_text import Grade
+from harness.judging.grading import JudgeChain, open_judge
+from harness.judging.judge_cache import CachedJudge, key_of
 from harness.judging.judge_model import (
     MAX_FAILURES,
     MAX_REPLY_BYTES,
@@ -19,9 +20,8 @@ from harness.judging.judge_model import (
     ModelJudge,
     read_reply,
     retry_after_s,
+    template,
 )
-from harness.judging.judge_prompt import template
-from harness.judging.judges import JudgeChain, open_judge
 from tests.harness.judge_server import Script, cut, dripping, endless, refusal, said, serving
 
 CORRECT = said("They say the same.\nVERDICT: CORRECT")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.judging.judge_prompt import MAX_REPLY_CHARACTERS, VERSION, fill, neutral, read_verdict, template
+from harness.judging.judge_model import MAX_REPLY_CHARACTERS, VERSION, fill, neutral, read_verdict, template
 
 TRICKS = [
     "verdict::",

@@ -15,7 +15,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from harness.judging.outcomes import judge
 from harness.submission.predictions_file import read_predictions
 

@@ -19,12 +19,11 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted, signed
 from edu_rag.records import Leak, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage
-from harness.explaining.excerpts import LONG_SPAN, MAX_SPANS, ExcerptLimits, Marks, excerpt, excerpts
+from harness.explaining.shown_answer import LONG_SPAN, MAX_SPANS, ExcerptLimits, Marks, excerpt, excerpts
 from harness.judging.free_text import Grade
 from harness.judging.judge_audit import HumanVerdict, audit
-from harness.pages.figure_labels import probe_labels, side_by_side
 from harness.pages.judge_page import band, judge_page, leaning_sentence, verdict_sentence
-from harness.pages.render_page import render, shorten, visible
+from harness.pages.render_page import probe_labels, render, shorten, side_by_side, visible
 
 LIMITS = ExcerptLimits(pages=2, characters=400, context=20)
 TEXT = "Plants make sugar from light. Cells divide by mitosis. Water boils at 100 degrees. " * 20
@@ -224,8 +223,7 @@ def test_the_policy_of_a_page_allows_its_own_style_by_hash_and_nothing_else(
 
 
 def test_terminal_and_page_miss_the_same_evidence(tiny: Dataset, write_lines: Callable[..., Path]) -> None:
-    from harness.explaining.explain import explain
-    from harness.explaining.explanation_text import explanation_lines
+    from harness.explaining.explain import explain, explanation_lines
     from harness.pages.explain_page import explain_page
     from harness.submission.target import find_target
 

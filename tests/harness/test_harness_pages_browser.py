@@ -12,11 +12,11 @@ import hostile_exam as made
 import pytest
 from bs4 import BeautifulSoup
 
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 from harness.comparing.compare import Choice
 from harness.explaining.explain import explain
+from harness.judging.grading import open_judge
 from harness.judging.judge_audit import HumanVerdict, audit
-from harness.judging.judges import open_judge
 from harness.pages.compare_page import compare_paths
 from harness.pages.explain_page import explain_page
 from harness.pages.judge_page import judge_page

@@ -15,10 +15,9 @@ import pytest
 
 from edu_rag.files.dataset import Dataset
 from harness.check_submission import check_submission
-from harness.submission.file_tree import MAX_SHOWN, shown
-from harness.submission.plain_files import MAX_ENTRIES, MAX_FILE_BYTES, plain_faults, tree_faults
+from harness.submission.folder import lines_of
+from harness.submission.plain_files import MAX_ENTRIES, MAX_FILE_BYTES, MAX_SHOWN, plain_faults, shown, tree_faults
 from harness.submission.settings_faults import is_login
-from harness.submission.settings_lines import lines_of
 from harness.submission.slugs import is_slug, look_of, slug_fault, suggested
 from tests.harness.hostile_pulls import put
 

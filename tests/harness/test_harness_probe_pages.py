@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from edu_rag.files.jsonl import MAX_LINE_BYTES, to_line
 from edu_rag.records import Evidence, Question, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import Passage, Prediction
-from harness.probing.permute import may_permute, permute
-from harness.probing.probe_pages import MAX_SPANS, EvidencePages, ProbeSource, half_noise, other_pages
+from harness.probing.probe_questions import (
+    MAX_SPANS,
+    EvidencePages,
+    ProbeSource,
+    half_noise,
+    may_permute,
+    other_pages,
+    permute,
+)
 from harness.probing.rates import position_p
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)

@@ -19,8 +19,8 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, page_id_of
 from edu_rag.scorecard.card import OUTCOMES
-from harness.exam.exam import open_exam
-from harness.probing.permute import permute
+from harness.exam import open_exam
+from harness.probing.probe_questions import permute
 from harness.probing.probes import PROBES, Probing, probe_path, run_probes
 from harness.probing.rates import stability_of, wilson
 from harness.probing.score_probes import probe_lines, probes_of

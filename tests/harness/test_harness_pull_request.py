@@ -16,9 +16,9 @@ from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.sample import choose
-from harness.pulls import merged, review_warnings
-from harness.pulls.copied_submission import take
+from harness.pulls import review_warnings, score_pull
 from harness.pulls.place_on_board import of_table, read_results
+from harness.pulls.pull_request import take
 from harness.pulls.review_records import Review
 from harness.pulls.review_report import report
 from harness.scoring.score import score_within
@@ -180,14 +180,16 @@ def test_work_on_what_was_merged_is_bounded_and_the_bound_is_told(
             hand_in(tree, f"merged-{n}", gold, settings(f"Team {n}"))
     hand_in(head, "new-one", gold, settings("New team", "Second"))
     scored = []
-    monkeypatch.setattr(merged, "score_within", lambda *given, **more: scored.append(1) or score_within(*given, **more))
-    monkeypatch.setattr(merged, "MAX_SCORED", 3)
+    monkeypatch.setattr(
+        score_pull, "score_within", lambda *given, **more: scored.append(1) or score_within(*given, **more)
+    )
+    monkeypatch.setattr(score_pull, "MAX_SCORED", 3)
     results = judged(base, head, tiny).results
     result = results[0]
     assert (len(scored), result.standing.n) == (3 * len(results), 7)
     assert any("1 merged submission(s) without a result yet" in reason for reason in result.standing.left_out)
     assert "not compared: `1 merged submission(s)" in report(judged(base, head, tiny))
-    monkeypatch.setattr(merged, "MAX_BYTES", 1)
+    monkeypatch.setattr(score_pull, "MAX_BYTES", 1)
     assert any(reason.startswith("4 merged") for reason in judged(base, head, tiny).results[0].standing.left_out)
 
 

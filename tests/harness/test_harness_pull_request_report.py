@@ -18,10 +18,8 @@ from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from harness.pulls.changed_files import Change
 from harness.pulls.markdown import cell, code, table, within
-from harness.pulls.next_steps import ARTIFACT
-from harness.pulls.review_json import review_values
-from harness.pulls.review_records import Review
-from harness.pulls.review_report import MAX_BYTES, MAX_FAULTS, report
+from harness.pulls.review_records import Review, review_values
+from harness.pulls.review_report import ARTIFACT, MAX_BYTES, MAX_FAULTS, report
 
 HOSTILE = (
     "<script>alert(1)</script> @octocat [x](https://evil.example) ![i](https://evil.example/i.png) `code` ``x`` "

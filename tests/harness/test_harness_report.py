@@ -7,7 +7,7 @@ import pytest
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, Slice, SystemFacts
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from harness.scoring.score import score
 from harness.scoring.scorecard_text import brief_line, card_lines
 

@@ -11,7 +11,7 @@ from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from edu_rag.scorecard.card_file import read_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard
 from harness.probing.rates import wilson
 from harness.rescoring.rerun import said
 from harness.running.fingerprint import system_sha256

@@ -18,9 +18,8 @@ from edu_rag.errors import DataError, EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.scorecard.card_file import read_scorecard
-from harness.rescoring.rescore import rescore
-from harness.rescoring.score_changes import rescoring_lines, rescoring_values
+from edu_rag.scorecard.results_folder import read_scorecard
+from harness.rescoring.rescore import rescore, rescoring_lines, rescoring_values
 from harness.running.fingerprint import system_sha256
 from harness.scoring.score import now_utc, score_target
 from harness.submission.target import find_target

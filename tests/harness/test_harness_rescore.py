@@ -14,12 +14,12 @@ from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
-from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
-from harness.rescoring.rescore import rescore
-from harness.rescoring.score_changes import (
+from edu_rag.scorecard.results_folder import read_scorecard, write_scorecard
+from harness.rescoring.rescore import (
     RECORD,
     Rescoring,
     causes_of,
+    rescore,
     rescoring_lines,
     rescoring_values,
     write_record,
@@ -367,7 +367,7 @@ def test_one_submission_is_no_folder_of_submissions_and_leaves_no_record(bench: 
 
 
 def test_long_lists_of_questions_are_cut_and_say_how_many_more() -> None:
-    from harness.rescoring.score_changes import Kept, ScoreChange
+    from harness.rescoring.rescore import Kept, ScoreChange
 
     move = ScoreChange(
         system="s",

@@ -17,9 +17,9 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.check_submission import check_submission
+from harness.running.child_system import MAX_BARREN_STARTS
 from harness.running.fingerprint import system_sha256
 from harness.running.run import Manner, run_submission
-from harness.running.runner import MAX_BARREN_STARTS
 from harness.running.task import asking_order
 from harness.submission.folder import Limits, open_submission
 from harness.submission.predictions_file import read_predictions

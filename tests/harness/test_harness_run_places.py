@@ -13,13 +13,11 @@ import pytest
 from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import write_file
-from harness.running.child_system import Reply
+from harness.running.replies import MAX_PASSAGES, Reply, prediction_of
 from harness.running.run import Manner, run_submission
-from harness.running.runner import MAX_PASSAGES, prediction_of
 from harness.sandbox import staging
 from harness.sandbox.caps import Caps
-from harness.sandbox.host_programs import find_tools
-from harness.sandbox.launch import open_sandbox
+from harness.sandbox.launch import find_tools, open_sandbox
 from harness.sandbox.runtime import Mount, Runtime, require_hidden, runtime_of
 from harness.submission.folder import open_submission
 

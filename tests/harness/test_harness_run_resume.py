@@ -15,9 +15,9 @@ from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction
 from harness.commands.run_command import stopping_like_ctrl_c
-from harness.running import partial as partials
+from harness.running import resume as partials
 from harness.running.child_system import ChildSystem, FaultError
-from harness.running.partial import SYNC_S, Partial
+from harness.running.resume import SYNC_S, Partial
 from harness.running.run import Manner, run_submission
 from harness.running.system_log import CUT_MARK, SystemLog
 from harness.sandbox.system_process import PlainLauncher, PlainProcess

@@ -20,10 +20,9 @@ from edu_rag.errors import SandboxError
 from edu_rag.files.dataset import Dataset
 from edu_rag.scorecard.card import Prediction
 from harness.running.run import Manner, run_submission
-from harness.sandbox.boxed import BoxedProcess
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import Sandbox, open_sandbox
-from harness.sandbox.process_guard import Guard
+from harness.sandbox.sandboxed_process import BoxedProcess, Guard
 from harness.sandbox.staging import stage_of
 from harness.submission.folder import Limits, open_submission
 from harness.submission.predictions_file import read_predictions

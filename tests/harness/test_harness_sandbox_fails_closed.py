@@ -14,11 +14,10 @@ from click.testing import CliRunner
 from edu_rag.__main__ import root
 from edu_rag.errors import SandboxError
 from edu_rag.files.dataset import Dataset
-from harness.sandbox import host_programs, seccomp
+from harness.sandbox import launch, policy
 from harness.sandbox.caps import GIB, Caps
 from harness.sandbox.doctor import examine
-from harness.sandbox.host_programs import find_tools, why_not
-from harness.sandbox.launch import open_sandbox
+from harness.sandbox.launch import find_tools, open_sandbox, why_not
 
 TOOLS = ("setsid", "setpriv", "prlimit", "env", "nice", "unshare", "mount")
 
@@ -108,7 +107,7 @@ def test_without_libseccomp_nothing_is_run(
         raise error
 
     folder, mark = marking
-    monkeypatch.setattr(seccomp, "_imported", missing)
+    monkeypatch.setattr(policy, "_imported", missing)
     with pytest.raises(SandboxError, match=remedy), open_sandbox(folder, {}, Caps()):
         pytest.fail("it was opened")
     assert not mark.exists()
@@ -122,9 +121,9 @@ def test_where_apparmor_or_a_switch_forbids_it_the_remedy_names_that(
     on.write_text("1\n")
     off.write_text("0\n")
     assert "AppArmor" not in str(why_not(said))
-    monkeypatch.setattr(host_programs, "_SWITCHES", {off: "user.max_user_namespaces=10000"})
+    monkeypatch.setattr(launch, "_SWITCHES", {off: "user.max_user_namespaces=10000"})
     assert "sysctl -w user.max_user_namespaces=10000" in str(why_not(said))
-    monkeypatch.setattr(host_programs, "_APPARMOR", on)
+    monkeypatch.setattr(launch, "_APPARMOR", on)
     assert "AppArmor keeps programs from making user namespaces here" in str(why_not(said))
     assert "docs/operators.md" in str(why_not(said))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from edu_rag.files.dataset import Dataset
-from harness.running.response_text import MAX_CHARS, fit_to_print, last_line
 from harness.running.run import Manner, run_submission
+from harness.running.system_log import MAX_CHARS, fit_to_print, last_line
 from harness.sandbox import launch
 from harness.sandbox.caps import Caps
 from harness.submission.folder import Limits, open_submission

@@ -19,8 +19,8 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Counts, Prediction, ScoreCard, SystemFacts
-from edu_rag.scorecard.card_file import read_scorecard, scorecard_values, write_scorecard
-from harness.exam.exam import Exam, fingerprints, lesson_numbers, open_exam
+from edu_rag.scorecard.results_folder import read_scorecard, scorecard_values, write_scorecard
+from harness.exam import Exam, fingerprints, lesson_numbers, open_exam
 from harness.scoring.score import Origin, now_utc, score, score_target, uncollected, write_results
 from harness.submission.target import Target
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.probing.permute import permute
-from harness.probing.probe_names import NAMES
+from harness.probing.probe_questions import NAMES, permute
 from harness.probing.probes import PROBES
 from harness.probing.rates import wilson
 from harness.scoring.cost import DECLARED, cost_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edu_rag.scorecard.card import POINTS
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.scorecard.card import CAUSES, POINTS
 from harness.pages.compare_page import FULL
 from harness.probing.probes import PROBES
 

@@ -13,7 +13,7 @@ from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.scorecard.card_file import read_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard
 from harness.rescoring.rescore import rescore
 from harness.rescoring.verify import differences, verify
 from harness.scoring.score import now_utc

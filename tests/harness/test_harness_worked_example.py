@@ -12,7 +12,7 @@ from worked_example import PAGE, Row, make, tables
 
 from edu_rag.__main__ import root
 from edu_rag.files.dataset import Dataset
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from harness.scoring.attribution import attribute
 from harness.submission.predictions_file import read_predictions
 

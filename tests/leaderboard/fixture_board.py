@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts, ScoreCard, Slice, SystemFacts
-from edu_rag.scorecard.card_file import write_scorecard
+from edu_rag.scorecard.results_folder import write_scorecard
 from edu_rag.statistics import rate_intervals
 
 DATASET = "tqa@1.0.0#0a1b2c3d"

@@ -12,7 +12,7 @@ import fixture_board as made
 from hostile_board import write_hostile
 
 from edu_rag.scorecard.card import OUTCOMES, Prediction, ScoreCard, Slice, Verdict
-from edu_rag.scorecard.card_file import read_scorecard, write_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard, write_scorecard
 from harness.scoring.confidence import confidence_of
 from leaderboard.board.rank import BoardRank
 from leaderboard.plots.plot_sentences import shown

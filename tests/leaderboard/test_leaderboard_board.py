@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from edu_rag.errors import EduRagError
-from edu_rag.look.links import safe_link
-from edu_rag.look.texts import percent, plain, signed
-from edu_rag.scorecard.card import OUTCOMES, ScoreCard
-from edu_rag.scorecard.causes import CAUSES
+from edu_rag.look.texts import percent, plain, safe_link, signed
+from edu_rag.scorecard.card import CAUSES, OUTCOMES, ScoreCard
 from edu_rag.statistics import rank_groups
 from harness.scoring import attribution
 from leaderboard.board.export_board import RATE_NAMES, csv_text

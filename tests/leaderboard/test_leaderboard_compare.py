@@ -17,7 +17,7 @@ from edu_rag.comparing.pair_sentences import filled
 from edu_rag.scorecard.slices import slice_keys
 from harness.commands.compare_command import compare as compare_command
 from harness.comparing.compare import Choice, compare
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.compare.question_slices import attributes_of

@@ -18,7 +18,7 @@ from test_leaderboard_compare import LETTERS, TABLE
 
 from edu_rag.scorecard.card import OUTCOMES
 from harness.comparing.flips import GROUPS, crossed, flips_of, slice_flips
-from harness.exam.exam import open_exam
+from harness.exam import open_exam
 from leaderboard.exams import open_exams
 from leaderboard.pages import assets, compare_systems_page, question_pages
 

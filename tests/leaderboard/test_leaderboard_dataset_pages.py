@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from lxml import html
 from some_pages import build_some
 
-from builder.documents.card_tables import outside
 from edu_rag.__main__ import root
+from edu_rag.files.card_markdown import outside
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
 from leaderboard.datasets import meanings
-from leaderboard.datasets.prose import Block, ProseSpan, blocks_of, sections_of, spans_of
-from leaderboard.datasets.takedown_request import takedown_link
+from leaderboard.datasets.loading import takedown_link
+from leaderboard.datasets.versions import Block, ProseSpan, blocks_of, sections_of, spans_of
 from leaderboard.pages import dataset_pages, plot_pages
 
 ROOT = Path(__file__).resolve().parents[2]

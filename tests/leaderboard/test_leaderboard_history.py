@@ -20,9 +20,8 @@ from edu_rag.errors import FaultsError
 from edu_rag.names import Version
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
-from leaderboard.history.dataset_history import moves_of, tables_on, versions_of, withdrawn_of
+from leaderboard.history.dataset_history import MAX_EVENTS, events_of, moves_of, tables_on, versions_of, withdrawn_of
 from leaderboard.history.errata import Erratum, errata_beside, read_errata
-from leaderboard.history.events import MAX_EVENTS, events_of
 from leaderboard.pages import history_page
 
 KINDS = (*BOARD, history_page)

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from click.testing import CliRunner
 from hostile_board import HOSTILE, write_hostile
 
-from edu_rag.look.links import safe_link
+from edu_rag.look.texts import safe_link
 from leaderboard.commands import board as command
 
 OURS = frozenset(

@@ -20,7 +20,7 @@ from real_browser import PATIENCE_MS
 from site_server import served
 from whole_site import kinds
 
-from edu_rag.look.links import safe_link
+from edu_rag.look.texts import safe_link
 
 WIDTHS = (390, 1280)
 NAMES = ("q", "table", "a", "b", "kind", "model", "columns", "sort", "flag", "outcome", "system", "slice", "page")

@@ -23,7 +23,7 @@ from some_pages import build_some
 
 from edu_rag.look.jinja_pages import look_css
 from edu_rag.scorecard.card import Counts, ScoreCard, Slice
-from edu_rag.scorecard.card_file import read_scorecard
+from edu_rag.scorecard.results_folder import read_scorecard
 from leaderboard import build_site, extras
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from some_pages import build_some
 
 from edu_rag.__main__ import root
-from harness.probing.probe_names import NAMES
+from harness.probing.probe_questions import NAMES
 from leaderboard.systems.losses import losses_of
 from leaderboard.systems.probe_table import ASKED, probes_of
 from leaderboard.systems.remake_commands import steps_of

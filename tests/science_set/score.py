@@ -278,7 +278,7 @@ def main(argv: Iterable[str] | None = None) -> int:
 
 
 def _default_extractor() -> str:
-    from builder.page_settings import DEFAULT_EXTRACTOR
+    from builder.config import DEFAULT_EXTRACTOR
 
     return DEFAULT_EXTRACTOR
 

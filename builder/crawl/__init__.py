@@ -1,1 +1,0 @@
-"""Crawling: searching, fetching, and rounds of it, into the crawl store."""
