@@ -130,7 +130,7 @@ def takes_back_beside(remark: str, label: str, choices: Mapping[str, str]) -> bo
 
 
 def _abstains_beside(text: str, own: str) -> bool:
-    """Whether a text takes a choice back by abstaining; an excuse does so after `true` and `false`, `No, I can't see`."""
+    """Whether a text takes a choice back by abstaining; an excuse does so after true and false: `No, I cannot see`."""
     return abstains(text) if fold_punctuation(own) in _AGAINST else firmly_abstains(text)
 
 
@@ -164,16 +164,15 @@ def leans(text: str, choices: Mapping[str, str]) -> bool:
     mentioned = _mentioned(text, choices)
     if any(abstains(choices[label]) for label in mentioned):
         return True
-    if len(mentioned) > 1:
-        lines = text.splitlines()
-        return any(
-            EXPLICIT.match(fold_writing(line)) and _mentioned(line, choices) and not abstains(line) for line in lines
-        )
-    return any(_mentioned(part, choices) and not abstains(part) for part in CLAUSE.split(text.lower()))
+    lines = [fold_writing(line) for line in text.splitlines()]
+    # One choice alone is leaned to in any clause of its own; among several an answer must be announced.
+    several = len(mentioned) > 1
+    parts = filter(EXPLICIT.match, lines) if several else (part for line in lines for part in CLAUSE.split(line))
+    return any(_mentioned(part, choices) and not abstains(part) for part in parts)
 
 
 def is_preface(line: str, choices: Mapping[str, str]) -> bool:
-    """Whether a line only says what hosted models say before they answer: `As an AI, I cannot see images.`"""
+    """Whether a line only says what hosted models say before they answer: `As an AI, I cannot see it`."""
     written = fold_writing(line)
     lone = any(match["label"] in choices for match in LONE_LETTER.finditer(written))
     return PREFACE.match(written) is not None and not (UNSURE.search(written) or lone or _mentioned(line, choices))

@@ -121,7 +121,7 @@ BECAUSE_ALONE = re.compile(r"(?:because|since) ")
 
 # Doubts: what takes a choice back.
 CLAUSE = re.compile(
-    r"[.,;:!?()\n]+|\s-\s|\b(?:but|however|except|so|maybe|perhaps|probably|possibly|might|likely|could be|would be)\b"
+    r"[.,;:!?()]+|\s-\s|\b(?:but|however|except|so|maybe|perhaps|probably|possibly|might|likely|could be|would be)\b"
 )
 NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b"
