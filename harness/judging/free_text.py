@@ -10,7 +10,7 @@ from edu_rag.errors import SubmissionError
 from edu_rag.scorecard.card import Verdict
 from harness.judging.quantities import quantity_of
 from harness.reading.answers import MAX_CHARACTERS
-from harness.reading.doubts import abstains
+from harness.reading.doubts import firmly_abstains
 from harness.reading.folding import fold_article, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question, unwrap, without_thought
 
@@ -107,7 +107,7 @@ def _only_abstains(text: str) -> bool:
     """
     clauses = [clause.strip() for line in text.splitlines() for clause in _CLAUSE.split(fold_writing(line))]
     said = [clause for clause in clauses if fold_punctuation(clause) and not _APOLOGY.fullmatch(clause)]
-    return bool(said) and all(map(abstains, said))
+    return bool(said) and all(map(firmly_abstains, said))
 
 
 def _readings(answer: str) -> list[str]:
@@ -153,7 +153,7 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
     if not fold_writing(text):
         return Grade("abstained", "says nothing", "rules")
     accepted = [other for other in gold if fold_article(other) not in _NO_VALUE]
-    if _only_abstains(text) and not any(abstains(other) or _holds(text, other) for other in accepted):
+    if _only_abstains(text) and not any(firmly_abstains(other) or _holds(text, other) for other in accepted):
         return Grade("abstained", "says that it does not know", "rules")
     found = _equal(text, accepted)
     if found is not None:
