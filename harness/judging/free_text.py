@@ -1,4 +1,4 @@
-"""Grade free text against accepted texts: the rules that need no judge (`free-text-v1`), and a judge's interface."""
+"""Grade free text against accepted texts: the rules that need no judge (`free-text-v2`), and a judge's interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.reading.doubts import firmly_abstains
 from harness.reading.folding import fold_article, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question, unwrap, without_thought
 
-RULE = "free-text-v1"
+RULE = "free-text-v2"
 JUDGED = ("correct", "incorrect", "abstained", "unparseable")
 _LEAD = re.compile(
     r"[#*_ ]*(?:(?:the|my) )?(?:(?:final|correct|short) )?answer[*_]*(?: is\b:?|:)[*_]* *(?=\S)", re.IGNORECASE
@@ -141,7 +141,7 @@ def _says_opposite(text: str, gold: Sequence[str]) -> bool:
 
 
 def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
-    """`free-text-v1` on one answer and its accepted texts; `unjudged` where only a judge can tell.
+    """`free-text-v2` on one answer and its accepted texts; `unjudged` where only a judge can tell.
 
     A text that merely holds an accepted one within other words is never correct by rule.
     """
@@ -169,7 +169,7 @@ class Rules:
     name = "rules"
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """Grade by `free-text-v1`; the question does not matter to it."""
+        """Grade by `free-text-v2`; the question does not matter to it."""
         return grade_by_rules(gold, answer)
 
     def facts(self) -> Mapping[str, Any]:
