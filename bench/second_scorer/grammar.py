@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 
 from aims import Aim, Choices, aim_at
-from phrases import ABSTENTIONS, DRESSES, HOSTILE, LEADS, LONG, PROSE, REMARKS, REPLACED
+from phrases import ABSTENTIONS, DRESSES, HOSTILE, LEADS, LONG, PROSE, REMARKS, REPLACED, WORDS
 from wrapped import WRAPPERS
 
 SEPARATORS = ("\n", "\n\n", " ", "\r\n", " \n", ". ", "\u2028", "\x0b", "\n\u200b\n", ".\n", "! ", '." ', "")
@@ -85,17 +85,19 @@ def changed(rng: random.Random, text: str, times: int = 1) -> str:
 
 
 def own_text(aim: Aim) -> str:
-    """The choice's text: exact, changed, completed by its label or letters, or with something around it."""
+    """The choice's text: exact, changed, completed by its label, letters or words, or with something around it."""
     rng, text = aim.rng, aim.text
-    kind = rng.randrange(8)
+    kind = rng.randrange(9)
     if kind < 3:
         return text
     if kind < 5:
         return changed(rng, text, rng.randint(1, 2))
     if kind == 5:
-        return text.rstrip("- ") + rng.choice((aim.label, aim.label + ".", "sphere", "s", aim.other, "ed", "a"))
+        return text.rstrip("- ") + rng.choice((aim.label, aim.label + ".", "sphere", "s", aim.other, "d", "e", "ed", "a"))
     if kind == 6:
         return " ".join(text.split()[: rng.randint(3, 5)])
+    if kind == 7:
+        return f"{text.rstrip(' .-')} {rng.choice(WORDS)} {rng.choice(('again', 'maybe', 'in', aim.other, 'is wrong'))}"
     return dressed(rng, text)
 
 

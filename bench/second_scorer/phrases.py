@@ -20,7 +20,13 @@ LEADS = (
     "Therefore ",
     "Thus, the correct choice is *", "Best answer: ", "answer:", "Answer – ", "The best right final answer would be ",
     "Choice: ", "Label: ", "The letter is ", "i believe the answer is ", "Hence my answer is ", "Question: ",
-    "They are ",
+    "They are ", "As an AI, I cannot see images, but ", "As an AI language model, the answer is ",
+    "I'm sorry, but I do not have access to the diagram. ", "I apologize for the confusion. The correct answer is ",
+    "Although I cannot see the figure, the answer is ", "The image is not provided; however, ",
+    "Unfortunately, no map is given, but ", "Without seeing the graph, I would go with ", "However, the answer is ",
+    "Given the options, the best answer is ", "I can tell you that the answer is ", "Here is the answer:\n",
+    "I'm sorry, but I can't view it, but still, ", "From what is shown, it is ", "Sorry \u2013 but the answer is ",
+    "As an AI, I'm not sure, but ",
 )
 DRESSES = (
     "@.", "(@)", "(@).", "[@]", "**@**", "*@*", "_@_", '"@"', "'@'", "`@`", "<@>", "@)", "@:", "@ is correct",
@@ -50,7 +56,9 @@ REMARKS = (
     ", % is correct", ". I was wrong", ". Oops, %", " because *%* holds", " since # is # and $", ". yes", ". no",
     "! Not true", ". Correct.",
     " because it never is true", ". nope", " because the context does not say", ". Choice % is wrong.",
-    "\nchoice: %", " but either way", "",
+    "\nchoice: %", " but either way", "", ". The diagram is not provided.", "\nI cannot see the image.",
+    ". Please provide the figure.", " (option @)", " (option %)", ", which the picture shows", ": as heat rises",
+    ". As an AI, I cannot see images.", ", though no figure is given", ". None of the other options fit.",
 )
 PROSE = (
     "Cells divide.", "The skin grows and divides.", "Water boils at 100 degrees.", "A cell has walls.",
@@ -66,7 +74,10 @@ PROSE = (
     "T. rex was large!", "@ because heat rises.", "% and @ are alike.", "It's true that water boils.",
     "This is false.", "The answer: unclear.",
     "First, consider @. Then %.", "As temperature decreases, it falls...", "\"%\" is wrong.", "a cell.", "A cell",
-    "I choose % at first.",
+    "I choose % at first.", "As an AI, I cannot see images.", "I'm sorry, I do not have access to the diagram.",
+    "The figure is not shown.", "I apologize, but # or $ is meant.", "As an AI, I would say %.",
+    "The text does not mention #.", "I cannot say whether it is # or $.", "Sorry, but it may be %.",
+    "No image was provided, so I guess.",
 )
 ABSTENTIONS = (
     "I don't know", "i do not know", "I don’t know", "I DIDN'T KNOW", "don't know the answer", "I'm not sure",
@@ -86,7 +97,13 @@ ABSTENTIONS = (
     "pass", "skip", "unanswerable", "undetermined", "uncertain", "unclear", "not applicable", "insufficient",
     "sorry, no answer",
     "no answer found", "know", "the passage contains no idea", "information is not found", "", " ", "...", "-",
-    "\u200b", "?", "()", "**", "can not choose",
+    "\u200b", "?", "()", "**", "can not choose", "I'm unable to view the image", "I cannot see the diagram",
+    "I do not have access to the figure", "I need more information", "the diagram is not provided",
+    "no image was provided", "there is no figure attached", "without more context I can't determine it",
+    "none of the given options", "there is no correct answer", "it is unclear which process is meant",
+    "please provide the graph", "could you share the picture", "the question is incomplete",
+    "I am not able to determine which one", "the passages do not explicitly say", "any answer would be a guess",
+    "the table is missing", "that was not provided", "I don't have enough details", "it requires the diagram",
 )
 THOUGHTS = (
     ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"), ("[THINK]", "[/THINK]"),
@@ -108,8 +125,9 @@ END_MARKS = (
 REPLACED = (
     ("'", "’"), ("'", ""), ("'", "`"), ("'", "ʼ"), ("'", "´"), ("-", "–"), ("-", "−"), ("-", " "), ("-", ""), ('"',
     "”"), (",", ""), (".", ","),
-    ("²", "2"), ("²", "^2"), ("2", "²"), ("3", "₃"), ("-", "⁻"), (" ", "\u00a0"), (" ", "  "), ("fi", "ﬁ"), ("s",
-    "ſ"), ("ss", "ß"), ("a", "а"),
+    ("²", "2"), ("²", "^2"), ("2", "²"), ("3", "₃"), ("-", "⁻"), (" ", "\u00a0"), (" ", "  "), ("fi", "ﬁ"), ("'s", ""),
+    ("s ", "'s "), ("s ", " "), (" of ", " of the "), (" of the ", " of "), ("the ", ""), (" ", " the "), (" ", " a "),
+    ("s", "ſ"), ("ss", "ß"), ("a", "а"),
     ("e", "é"), ("é", "e\u0301"), ("i", "İ"), ("k", "\u212a"), ("1", "١"), ("1", "①"), ("a", "ａ"), ("b", "𝐛"), ("c",
     "ⓒ"), ("o", "º"), (".", "。"),
     ("...", "…"), ("1/2", "½"), ("y", "ʸ"), ("d", "d\u00ad"), ("b", "b\u200d"), ("t", "\u2060t"), ("m", "m\u0307"),
@@ -160,7 +178,8 @@ WORDS = (
     "I", "AB", "가", "β", "ﬁsh", "straße", "İstanbul", "«quote»", '"quoted"', "(brackets)", "one, two", "two; three",
     "and", "or", "not", "all", "true", "false",
     "yes", "no", "none", "unknown", "is correct", "because", "a mistake", "wrong", "maybe", "answer", "choice", "b)",
-    "(a)", "*", "mm³", "e=mc²", "U.S.",
+    "(a)", "*", "mm³", "e=mc²", "U.S.", "the sun's energy", "suns energy", "energy of the sun", "Earth's crust", "crust of the earth", "vitamin a",
+    "type of a cell", "plants' roots", "a wind spee", "Greenlan", "magnetit", "positively charge", "wave", "moved",
 )
 WHOLE = (
     "all of the above", "none of the above", "both a and b", "a and b", "a & c", "both a and c only",
@@ -175,6 +194,12 @@ WHOLE = (
     "−5", "3.5", "0.5 m", "0.5 m.", "5 m/s",
     "the cell", "a cell", "cell", "cells", "an cell", "a a", "glaciers.", "moving air.", "it does not move at all",
     "it moves towards the equator",
+    "the sun energy", "the sun's energy.", "suns energy", "rate of change", "change rate", "roots of a plant",
+    "plants roots", "vitamin a", "vitamin", "type a blood", "a lump of magnetit", "the wind spee", "Greenlan",
+    "Greenlan.", "positively charge", "positively charges",
+    "warm air rises above the land in the afternoon and cool air from the sea then",
+    "warm air rises above the land in the afternoon and cool air from the sea then moves in.",
+    "the seed grows after it has spent many cold months in the dry ground near the",
     "\u200b", "가", "\u1100\u1161", "Ⅳ", "iv", "½", "1⁄2", "𝐛", "ⓑ", "straße", "STRASSE", "ﬁsh", "fish", "i.e. this",
     "e.g. that", "no idea", "is it", "that",
 )

@@ -24,12 +24,19 @@ import numpy as np
 
 EXPRESSIONS = {
     'ARTICLE': r'(?:the|an|a) (?=\S)',
+    'POSSESSIVE': r"(?<=\w\w)'s?(?= \w)",
+    'INNER_ARTICLE': (
+        r' (?:the|an)(?= \w)|(?:(?<= (?:of|in|on|to|by|as|at))|(?<= for)|(?<= with)|(?<= from)) a(?= \w)(?! '
+        r'(?:and|or)\b)'
+    ),
+    'OF': r'(?P<what>\w+) of (?P<whose>\w+)',
+    'INNER_S': r'(?<=\w\w[^\W\dsui])s(?= \w)',
     'NUMBER_COMMA': r'(?<=\d),(?=\d{3}(?!\d))',
     'DRESS': r'\.(?!\d)|,(?!\d)|[;:!?"()\[\]{}]|(?<=\w)-(?=[^\W\d])|-(?!\w)|(?:^|(?<=\s))[*_]+|(?<![*_])[*_]+(?=\s|$)',
     'FENCE': r'\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*',
     'TEX': (
-        r'(?:\${1,2}|\\[(\[])? ?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)\{([^{}\\]*)\} ?'
-        r'(?:\${1,2}|\\[)\]])?'
+        r'(?:(?:\${1,2}|\\[(\[]) ?)?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf'
+        r'|mathit)\{([^{}\\]*)\}(?: ?(?:\${1,2}|\\[)\]]))?'
     ),
     'THOUGHT_BEGINS': (
         r'<(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[THINK\]|<\|START_THINKING\|>'
@@ -42,23 +49,44 @@ EXPRESSIONS = {
     'NEXT_QUESTION': r'[#>*_ ]{0,8}(?:(?:next|new) )?(?:question|problem|q(?=:| ?\d))(?: ?#?\d{1,4})?[*_ ]{0,4}[:.)]',
     'SENTENCE': r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\[*_]{0,4}[A-Z])",
     'LEAD': (
-        r'[#*_ ]*(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?'
-        r'(?:(?:so|thus|therefore|hence|finally),? )?(?:(?:based on|according to) (?:the )?'
-        r'(?:(?:given|provided|above) )?(?:context|passages?|text|information|sentences?)'
-        r'(?: (?:given|provided|above))?, )?(?:i (?:think|believe) (?:that )?)?(?:(?:(?:the|my) )?'
-        r'(?:(?:final|correct|best|right) )*(?:answer|choice|option|label|letter)'
-        r'(?: (?:choice|option|letter|label))?(?: to (?:the|this) question)?(?: (?:is|would be|must be)\b)?|'
-        r"(?:(?:it|that|this|(?:the|this) (?:statement|sentence|claim))(?:'s| is| would be| must be)|i"
-        r"(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say|answer))\b(?: (?:the )?"
-        r'(?:answer|choice|option|letter)\b)?)[*_ ]*[:=]?[*_ ]*(?:(?:choice|option|letter|label) )?'
+        r"[#*_ ]*(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?(?:(?:so|thus|therefore|hence"
+        r"|finally|however|but|nevertheless|nonetheless|still),? )?(?:here(?:'s| is) )?(?:as an? "
+        r"(?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?(?:(?:based on|according to) (?:the )?(?:(?:given|provided"
+        r"|above) )?(?:context|passages?|text|information|sentences?)(?: (?:given|provided|above))?, )?(?:i "
+        r"(?:think|believe|can say|can tell you|can confirm) (?:that )?)?(?:(?:(?:based on|according to|given"
+        r"|from|without|in|to) [^,.;:!?]{1,60}, )?(?:(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer"
+        r"|choice|option|label|letter)(?: (?:choice|option|letter|label))?(?: to (?:the|this) question)?(?: (?:is"
+        r"|would be|must be)\b)?|i(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say"
+        r"|answer)\b(?: (?:the )?(?:answer|choice|option|letter)\b)?)|(?:it|that|this|(?:the|this) (?:statement"
+        r"|sentence|claim))(?:'s| is| would be| must be)\b(?: (?:the )?(?:answer|choice|option"
+        r"|letter)\b)?)[*_ ]*[:=]?[*_ ]*(?:(?:choice|option|letter|label) )?"
     ),
     'EXPLICIT': (
-        r'[#*_ ]*(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?'
-        r'(?:(?:so|thus|therefore|hence|finally),? )?(?:(?:based on|according to) (?:the )?'
-        r'(?:(?:given|provided|above) )?(?:context|passages?|text|information|sentences?)'
-        r'(?: (?:given|provided|above))?, )?(?:(?:the|my) )?(?:(?:final|correct|best|right) )*'
-        r'(?:answer|choice|option)(?: to (?:the|this) question)?(?: is\b|[*_ ]*[:=])'
+        r"[#*_ ]*(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?(?:(?:so|thus|therefore|hence"
+        r"|finally|however|but|nevertheless|nonetheless|still),? )?(?:here(?:'s| is) )?(?:as an? "
+        r"(?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?(?:(?:based on|according to) (?:the )?(?:(?:given|provided"
+        r"|above) )?(?:context|passages?|text|information|sentences?)(?: (?:given|provided|above))?, )?(?:"
+        r"(?:based on|according to|given|from|without|in|to) [^,.;:!?]{1,60}, )?(?:(?:the|my) )?(?:(?:final"
+        r"|correct|best|right) )*(?:answer|choice|option)(?: to (?:the|this) question)?(?: is\b|[*_ ]*[:=])"
     ),
+    'PREFACE': (
+        r"[#*_ ]*(?:(?:while|although|though|since|because|as|even though|and|but) )?(?:(?:(?:i'm|i am|we're"
+        r"|we are) )?(?:(?:very|so|truly|really) )?sorry\b|(?:(?:i|my|please accept my) )?(?:sincere )?apolog(?:y"
+        r"|ies|i[sz]e)\b|unfortunately\b|regrettably\b|(?:as|i'm|i am) (?:(?:just|only) )?an? (?:[\w\-]+ ){0,3}"
+        r"(?:ai|model|assistant)\b|i(?:'m| am)? ?(?:currently )?(?:cannot|can't|can not|couldn't|could not|don't"
+        r"|do not|unable to|not able to) (?:(?:currently|actually|directly) )?(?:see|view|access|open|look|read"
+        r"|have|find|display|visualize)\b|(?:the|this|your) (?:[\w\-]+ ){0,2}(?:questions?|images?|diagrams?"
+        r"|figures?|pictures?|graphs?|charts?|tables?|illustrations?|maps?|context|passages?|texts?|sources?"
+        r"|documents?|information) (?:[\w\-]+ ){0,3}(?:not|isn't|wasn't|aren't|doesn't|don't|didn't|missing"
+        r"|incomplete)\b|(?:there(?:'s| is) )?no (?:[\w\-]+ ){0,2}(?:questions?|images?|diagrams?|figures?"
+        r"|pictures?|graphs?|charts?|tables?|illustrations?|maps?|context|passages?|texts?|sources?|documents?"
+        r"|information)\b)"
+    ),
+    'TURN': (
+        r'(?:[,;:]| [\-\u2013\u2014])? (?:[Bb]ut|[Hh]owever|[Nn]evertheless|[Nn]onetheless|[Ss]till'
+        r'|[Yy]et),? (?=\S)|[,;] (?=(?:[Tt]he|[Mm]y) (?:(?:final|correct|best|right) )*(?:answer|choice|option)\b)'
+    ),
+    'UNSURE': r'\b(?:maybe|perhaps|probably|possibly|guess|guessing|not sure|unsure|not certain|uncertain|know)\b',
     'LABEL': (
         r"[\s(\[{<\"'*_]*(?P<label>[a-z])[\s)\]}>\"'*_.:,!]*(?:(?:is|would be) (?:the )?(?:correct|right|best)"
         r'(?: (?:answer|choice|option|one))?[.!]?)?'
@@ -74,12 +102,18 @@ EXPRESSIONS = {
         r"(?P<label>[a-z])(?![\w'])"
     ),
     'LONE_LETTER': r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])",
-    'TEXT_LABEL': r'(?P<text>.*\S) ?[(\[](?P<label>[a-z])[)\]][.!]?',
+    'TEXT_LABEL': r'(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?',
     'TEXT_AND': r'(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)',
     'TRUTH_AND': r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)",
     'SEVERAL': r'(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?',
+    'BREAK': r'[.!?;] ',
+    'BESIDE': r'(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)',
     'BECAUSE': r'[\s,;.\-(]*\b(?:because|since|as|explanation|reason|reasoning|this is because)\b',
     'BECAUSE_ALONE': r'(?:because|since) ',
+    'CLAUSE': (
+        r'[.,;:!?()]+|\s-\s|\b(?:but|however|except|so|maybe|perhaps|probably|possibly|might|likely|could be'
+        r'|would be)\b'
+    ),
     'NEGATION': r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b",
     'HEDGE': (
         r'\b(?:maybe|perhaps|probably|possibly|might|may be|could be|guess|guessing|likely|not sure|unsure|either'
@@ -176,6 +210,124 @@ i (must |have to |)abstain
 =unclear
 =not applicable
 =insufficient
++i (cannot|can't|can not|could not|couldn't) (see|view|access|open|display|load|read|interpret|process|analyze
+    |analyse|examine|inspect|visualize) (the|any|this|that|these|your|a|an|which|what|images|diagrams|figures
+    |pictures|external)
++(i'm|i am|i'm currently|i am currently) (unable|not able) to (see|view|access|open|display|load|read|interpret
+    |process|analyze|analyse|examine|inspect|visualize) (the|any|this|that|these|your|a|an|which|what|images
+    |diagrams|figures|pictures|external)
++i (cannot|can't|can not|could not|couldn't) (choose|identify|select|pick|give|decide|conclude|confirm|verify
+    |assess|evaluate|respond|complete|make out|find|locate|recall|be sure|be certain)
++(i'm|i am) (unable|not able) to (choose|identify|select|pick|give|decide|conclude|confirm|verify|assess
+    |evaluate|respond|complete|make out|find|locate|recall|be sure|be certain)
++(cannot|can't|can not|could not|couldn't|unable to|not able to) (accurately|definitively|definitely|reliably
+    |confidently|correctly|directly|fully|properly|conclusively|actually|currently) (determine|answer|provide
+    |say|tell|choose|identify|select|pick|give|decide|conclude|see|view)
++(cannot|can't|can not|could not|couldn't) be (accurately|definitively|definitely|reliably|confidently
+    |correctly|directly|fully|properly|conclusively|actually|currently) (determined|answered|inferred|known
+    |established|identified)
++(cannot|can't|can not|could not|couldn't) be (identified|concluded|deduced|verified|confirmed) (from|without
+    |with|based on|using)
++(question|statement) (cannot|can't|can not|could not|couldn't) be (evaluated|assessed|judged|verified)
++i (don't|do not|didn't|did not|currently don't|currently do not) have (access|the ability|the capability
+    |the capacity|the means|visual|direct|a|an|that|this|your|the necessary|the required|the specific|the full
+    |the answer|the options|the choices|the passage|the question|the context|the details|details|specific
+    |real-time|context|information|personal)
++i (don't|do not|didn't|did not) (have|see|find|receive) (the|a|an|any|that|this) (diagram|diagrams|image
+    |images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration|map|drawing|photo
+    |video|attachment)
++i (don't|do not|didn't|did not) (see|find) (any|the|a|an) (options|choices|passage|answer|context|information)
++i have no (way|access|information|knowledge|means|record|context|image|diagram|definitive answer)
++(i lack|i am missing|i'm missing) (the|access|sufficient|enough|any|information|context|specific|visual)
++(i need|i require|i would need|i'd need|i will need|i'll need|i would require) (more|additional|further|to see
+    |to view|to look at|to know|access to|the)
++(i would|i'd) have to (see|view|look at|know) (the|what|which|more)
++(more|additional|further) (information|info|context|details|clarification) (is|are|would be) (needed|required
+    |necessary|helpful)
++(please|could you|can you|would you|could you please|can you please) (provide|share|upload|attach|include
+    |describe|clarify|specify|send|resubmit|rephrase) (the|a|an|more|additional|further|your|what|which|me|it)
++(there is|there's|there was|i see|there appears to be|there seems to be) no (diagram|diagrams|image|images
+    |figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration|map|drawing|photo|video
+    |attachment|passage|context|options) (provided|attached|included|given|shown|available|visible|supplied
+    |uploaded|displayed|here|in|with)
++no (diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration
+    |map|drawing|photo|video|attachment|passage|options|choices|answer choices|question) (is |was |were |are 
+    |has been |have been |)(provided|attached|included|given|shown|available|visible|supplied|uploaded
+    |displayed)
++(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration
+    |map|drawing|photo|video|attachment|options|choices|passage|question|context|information|answer) (is not
+    |isn't|was not|wasn't|are not|aren't|were not|weren't|has not been|hasn't been|not) (provided|attached
+    |included|given|shown|available|visible|supplied|uploaded|displayed)
++(answer|information|options|choices|diagram|image|figure|picture) (does not|doesn't|do not|don't) (appear
+    |seem) to be
++(diagram|diagrams|image|images|figure|figures|picture|pictures|graph|graphs|chart|charts|table|illustration
+    |map|drawing|photo|video|attachment|options|choices|passage|context|information) (is|are|seems
+    |appears to be|seems to be) (missing|not visible|absent|incomplete|insufficient|unavailable|unclear)
++(that|which) (is not|isn't|was not|wasn't|has not been|hasn't been|are not|aren't|were not|weren't) (provided
+    |attached|included|given|shown|available|visible|supplied|uploaded|displayed)
++(that|which) (i cannot|i can't|i do not|i don't|you have not|you haven't|you didn't|you did not) (see|view
+    |access|have|include|included|attach|attached|provide|provided|share|shared)
++(missing|without) (an |a |the |any |)(diagram|diagrams|image|images|figure|figures|picture|pictures|graph
+    |graphs|chart|charts|table|illustration|map|drawing|photo|video|attachment)
++without (more|further|additional|any|enough|sufficient|some|specific|the necessary|the relevant
+    |the specific) (information|info|context|details|detail|data|clarification|options)
++without the (context|information|options|choices|answer choices|passage|question|full question)
++without (seeing|access to|having access to|being able to see|viewing|knowing) (the|a|an|any|more|what|which|it)
++(not|isn't|aren't|wasn't) (enough|sufficient|adequate) (information|info|context|evidence|data|detail|details)
++(insufficient|inadequate|missing|limited|incomplete) (information|info|context|evidence|data|detail|details)
++(lacks|lack|lacking) (the|enough|sufficient|necessary|any|specific) (information|info|context|evidence|data
+    |detail|details)
++(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts|sentences
+    |article|articles|page|pages|paragraph|material|materials|content|snippets|results|references|question
+    |options|choices) (above |you provided |given |)(doesn't|does not|don't|do not|didn't|did not) (explicitly
+    |directly|specifically|clearly|actually)
++(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts
+    |sentences) (doesn't|does not|don't|do not|didn't|did not) (indicate|describe|explain|define|cover|refer to
+    |relate to|help|list|match|have)
++(context|passage|passages|text|texts|source|sources|document|documents|information|excerpt|excerpts
+    |sentences) (above|you provided|given) (doesn't|does not|don't|do not|didn't|did not) (contain|provide
+    |mention|say|state|answer|specify|give|include|address|discuss|tell|support)
++(article|articles|page|pages|paragraph|material|materials|content|snippets|results|references|question|options
+    |choices) (doesn't|does not|don't|do not|didn't|did not) (contain|provide|mention|say|state|answer|specify
+    |give|include|address|discuss|tell|support)
++(question|statement|prompt) (is|seems|appears|seems to be|appears to be|is too) (incomplete|unclear|ambiguous
+    |vague|cut off|truncated|missing)
++(it is unclear|it's unclear|it isn't clear|it is not clear|it's not clear) (which|what|from|to what|to which
+    |whether|how)
++not possible (for me |)to (know|choose|select|identify|provide|decide|give)
++(difficult|hard|challenging|not easy) (for me |)to (determine|answer|provide|choose|identify|select) (the
+    |which|what|this|with)
++(none|neither) of (the|these|those) (given |provided |listed |above |available |answer |given answer 
+    |provided answer |)(options|choices|answers|alternatives)
++(there is|there's|i see) no (clear |)(correct|right|valid|suitable|appropriate|matching) (answer|choice|option)
++no (correct|right|valid|suitable|appropriate) (answer|choice|option) (is|among|given|listed|provided|available)
++answer (is not|isn't|was not|does not appear|doesn't appear) (listed|among|one of|included|in the options
+    |in the choices|in the list|here)
++(i am|i'm|i was) not (able to|familiar with|aware of|certain|confident|entirely sure|completely sure
+    |quite sure|100% sure|equipped to|capable of)
++(i would|i will|i'll|i'd) (have to|need to|prefer to|rather|choose to) (abstain|decline|pass|skip|guess
+    |refrain)
++(i will|i'll) (abstain|pass on)
++i (don't|do not|didn't) understand the question
++(which|what) (diagram|image|figure|picture|graph|chart|table|passage) (are you|is being|you mean)
++depends on the (context|diagram|image|figure|picture)
++(requires|require|needs|need) (a|an|the|seeing the|looking at the|viewing the|visual|additional) (diagram
+    |image|figure|picture|graph|chart|information|context|input)
++(you haven't|you have not|you didn't|you did not) (provide|provided|attach|attached|include|included|share
+    |shared|upload|uploaded|give|given)
++no (context|information|passages|relevant passage|relevant passages|relevant information
+    |relevant context) (is |was |were |are |has been |)(provided|given|found|available)
++(information|options|choices|details) provided (doesn't|does not|don't|do not)
++(options|choices|answers) (doesn't|does not|don't|do not) (match|fit|correspond|seem|appear)
++all (of |)the (options|choices|answers) (are|seem|appear) (incorrect|wrong)
++neither (option|choice|answer) (is|seems|appears)
++(error|mistake|typo) in the (question|options|choices)
++not (visible|accessible|available|shown|provided) to me
++(beyond|outside) my (knowledge|capabilities|ability|abilities|training|expertise)
++my (knowledge|training data) (does not|doesn't)
++any (answer|choice|response) (would|will) (just |only |)be (a guess|guessing|speculation|speculative|guesswork)
++not (provided|given|specified|stated|mentioned|listed|available|shown) (here|in the question|in this question
+    |in the prompt|with the question)
 """
 
 END_MARKS = (
@@ -245,8 +397,17 @@ def bare(t):
     return plain(e[m.end():]) if m else plain(t)
 
 
+@lru_cache(maxsize=20_000)
+def core(t):
+    b = EXPR['INNER_ARTICLE'].sub('', bare(EXPR['POSSESSIVE'].sub('', edges(t))))
+    m = EXPR['OF'].fullmatch(b)
+    if m:
+        b = m['whose'] + ' ' + m['what']
+    return EXPR['INNER_S'].sub('', b)
+
+
 STRICT = (str.strip, writing, edges)
-LOOSE = (plain, bare)
+LOOSE = (plain, bare, core)
 ALL = STRICT + LOOSE
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -285,17 +446,27 @@ def by_truth(t, choices):
     return None
 
 
-def completes(t, label, text):
-    p, c = plain(t), plain(text)
-    if len(c) < 5 or not p.startswith(c):
+def tail_of(t, label, choices):
+    """What t adds to the choice, or None where it does not begin with it or another choice begins like it."""
+    p, c = bare(t), bare(choices[label])
+    if not p.startswith(c) or any(bare(text).startswith(c) for other, text in choices.items() if other != label):
+        return None
+    return p[len(c):]
+
+
+def completes(t, label, choices):
+    c, text = bare(choices[label]), choices[label].rstrip()
+    tail = tail_of(t, label, choices)
+    if len(c) < 5 or not tail or not tail.isalpha():
         return False
-    tail = p[len(c):]
-    if not tail.isalpha():
-        return False
-    cut = text.rstrip()
-    if cut.endswith('-'):
+    if text.endswith('-'):
         return ' ' in c
-    return tail == label and cut[-1:].isalpha()
+    if not text[-1:].isalpha() or c[-2] == ' ' or len(tail) != 1:
+        return False
+    if tail == label or (tail != 's' and ' ' in c):
+        return True
+    stops = any(other.rstrip().endswith('.') for other in choices.values())
+    return tail in choices and (stops or tail not in ('d', 'e'))
 
 
 def shortens(t, text):
@@ -305,8 +476,27 @@ def shortens(t, text):
     return p.count(' ') + (1 if c.startswith(p + ' ') else 0) >= 3
 
 
+def is_part(t, label, choices):
+    return completes(t, label, choices) or shortens(t, choices[label])
+
+
 def by_part(t, choices):
-    return one_of([label for label, text in choices.items() if completes(t, label, text) or shortens(t, text)])
+    return one_of([label for label in choices if is_part(t, label, choices)])
+
+
+def by_words(t, choices):
+    """(label, the words added), or None."""
+    if EXPR['BREAK'].search(t):
+        return None
+    for label, text in choices.items():
+        tail = tail_of(t, label, choices)
+        if len(bare(text)) >= 60 and text.rstrip()[-1:].isalpha() and tail and tail[0] == ' ':
+            return label, tail[1:]
+    return None
+
+
+def is_own(t, label, choices):
+    return bool(by_text(t, {label: choices[label]}, ALL)) or is_part(t, label, choices)
 
 
 def names(t, choices):
@@ -319,18 +509,28 @@ def names(t, choices):
 
 
 def _lexicon():
-    whole, parts = set(), set()
+    found = {'=': set(), '+': set(), '': set()}
     for line in re.sub('\n +', '', LEXICON.strip('\n')).split('\n'):
-        target = whole if line.startswith('=') else parts
-        pieces = re.split(r'\(([^()]*)\)', line[1:] if line.startswith('=') else line)
+        mark = line[0] if line[0] in '=+' else ''
+        pieces = re.split(r'\(([^()]*)\)', line[len(mark):])
         pieces = [p.split('|') if i % 2 else [p] for i, p in enumerate(pieces)]
         for combination in itertools.product(*pieces):
-            target.add(plain(''.join(combination)))
-    return whole, {tuple(p.split()) for p in parts}
+            found[mark].add(plain(''.join(combination)))
+    return found['='], *({tuple(p.split()) for p in found[mark]} for mark in ('', '+'))
 
 
-WHOLE_PHRASES, PART_PHRASES = _lexicon()
-PART_LENGTHS = sorted({len(p) for p in PART_PHRASES})
+WHOLE_PHRASES, FIRM_PHRASES, EXCUSES = _lexicon()
+
+
+def has_phrase(words, phrases, lengths):
+    return any(tuple(words[i:i + k]) in phrases for k in lengths for i in range(len(words) - k + 1))
+
+
+def lengths_of(phrases):
+    return sorted({len(p) for p in phrases})
+
+
+FIRM_LENGTHS, EXCUSE_LENGTHS = lengths_of(FIRM_PHRASES), lengths_of(EXCUSES)
 
 
 def wholly_abstains(t):
@@ -338,19 +538,40 @@ def wholly_abstains(t):
 
 
 @lru_cache(maxsize=20_000)
+def firmly_abstains(t):
+    return wholly_abstains(t) or has_phrase(plain(t).split(), FIRM_PHRASES, FIRM_LENGTHS)
+
+
+@lru_cache(maxsize=20_000)
 def abstains(t):
-    if wholly_abstains(t):
+    return firmly_abstains(t) or has_phrase(plain(t).split(), EXCUSES, EXCUSE_LENGTHS)
+
+
+def abstains_beside(t, choice):
+    return abstains(t) if plain(choice) in ('true', 'false') else firmly_abstains(t)
+
+
+def mentions(t, choices):
+    w = writing(t)
+    return names(t, choices) | {label for label in choices if another(w, {label})}
+
+
+def leans(t, choices):
+    mentioned = mentions(t, choices)
+    if any(abstains(choices[label]) for label in mentioned):
         return True
-    words = plain(t).split()
-    return any(tuple(words[i:i + k]) in PART_PHRASES for k in PART_LENGTHS for i in range(len(words) - k + 1))
+    written = [writing(line) for line in t.splitlines()]
+    if len(mentioned) >= 2:
+        parts = [w for w in written if EXPR['EXPLICIT'].match(w)]
+    else:
+        parts = [part for w in written for part in EXPR['CLAUSE'].split(w)]
+    return any(mentions(part, choices) and not abstains(part) for part in parts)
 
 
 def saying_nothing(t, choices):
     if wholly_abstains(t):
         return DONT_KNOW
-    if abstains(t):
-        return NO_CHOICE if names(t, choices) or another(writing(t), set(choices)) else DONT_KNOW
-    return NO_CHOICE
+    return DONT_KNOW if abstains(t) and not leans(t, choices) else NO_CHOICE
 
 
 def found_labels(expression, t, labels):
@@ -447,7 +668,7 @@ def with_remark(label, remark, choices):
     w = writing(remark)
     if plain(choices[label]) not in ('true', 'false') and names(remark, choices) & others:
         return NO_CHOICE
-    if (abstains(remark) or EXPR['HEDGED_CLAUSE'].search(w) or retracts(remark, label, choices)
+    if (abstains_beside(remark, choices[label]) or EXPR['HEDGED_CLAUSE'].search(w) or retracts(remark, label, choices)
             or retracts('it ' + remark, label, choices) or another(w, others)):
         return NO_CHOICE
     return (CHOICE, label)
@@ -463,12 +684,14 @@ def claim_of(t, r, choices):
     m = EXPR['LABEL_AND'].fullmatch(t)  # 4
     if m and m['label'] in choices and not EXPR['SEVERAL'].fullmatch(t):
         label, rest = m['label'], m['rest']
-        only = {label: choices[label]}
-        if by_text(rest, only, ALL) or by_part(rest, only):
+        if is_own(rest, label, choices):
             return (CHOICE, label)
         o, p = plain(choices[label]), plain(rest)
         if p.startswith(o + ' '):
             return with_remark(label, p[len(o) + 1:], choices)
+        b = EXPR['BESIDE'].fullmatch(rest)
+        if b and is_own(b['text'], label, choices):
+            return with_remark(label, b['rest'], choices)
         if EXPR['BECAUSE'].match(p):
             return with_remark(label, rest, choices)
         return NO_CHOICE
@@ -484,15 +707,31 @@ def claim_of(t, r, choices):
         if said and said[0] == CHOICE:
             return said if said[1] == label else NO_CHOICE
     m = EXPR['TEXT_LABEL'].fullmatch(t)  # 7
-    if m and m['label'] in choices and by_text(m['text'], {m['label']: choices[m['label']]}, ALL):
+    if m and m['label'] in choices and is_own(m['text'], m['label'], choices):
         return (CHOICE, m['label'])
     for expression in ('TEXT_AND', 'TRUTH_AND'):  # 8
         m = EXPR[expression].fullmatch(t)
         if m:
-            said = by_text(m['text'], choices, ALL) or by_truth(m['text'], choices)
+            said = by_text(m['text'], choices, ALL) or by_truth(m['text'], choices) or by_part(m['text'], choices)
             if said and said[0] == CHOICE:
                 return with_remark(said[1], m['rest'], choices)
-    return by_part(t, choices)  # 9
+    said = by_part(t, choices)  # 9
+    if said:
+        return said
+    more = by_words(t, choices)  # 10
+    return with_remark(*more, choices) if more else None
+
+
+def turned(piece):
+    """A piece that begins as a preface, cut behind each of its first three turns."""
+    parts = []
+    for _ in range(3):
+        m = EXPR['TURN'].search(piece) if EXPR['PREFACE'].match(writing(piece)) else None
+        if not m:
+            break
+        parts.append(piece[:m.end()])
+        piece = piece[m.end():]
+    return parts + [piece]
 
 
 class Reader:
@@ -517,7 +756,7 @@ class Reader:
             if said:
                 return said
         if EXPR['EXPLICIT'].match(w):
-            if wholly_abstains(s) or (abstains(s) and not names(s, self.choices)):
+            if wholly_abstains(s) or (abstains(s) and not leans(s, self.choices)):
                 return DONT_KNOW
             if EXPR['SEVERAL'].fullmatch(s) or EXPR['HEDGED'].match(s):
                 return NO_CHOICE
@@ -541,7 +780,12 @@ class Reader:
         if not plain(t):  # 4
             return DONT_KNOW
         lines = self.joined(self.cut(t))  # 5
-        if len(lines) == 1:  # 6
+        first = next((i for i, line in enumerate(lines) if not self.is_preface(line)), len(lines))  # 6
+        if 0 < first < len(lines):
+            said = self.several(lines[first:])
+            if said[0] == CHOICE:
+                return said
+        if len(lines) == 1:  # 7
             return self.claim(lines[0]) or saying_nothing(lines[0], self.choices)
         return self.several(lines)
 
@@ -555,10 +799,16 @@ class Reader:
             for m in EXPR['SENTENCE'].finditer(line):
                 piece = line[start:m.end()]
                 if not EXPR['LABEL'].fullmatch(writing(piece)):
-                    pieces.append(piece)
+                    pieces += turned(piece)
                     start = m.end()
-            pieces.append(line[start:])
+            pieces += turned(line[start:])
         return [x for x in pieces if writing(x)]
+
+    def is_preface(self, line):
+        w, labels = writing(line), set(self.choices)
+        if not EXPR['PREFACE'].match(w) or EXPR['UNSURE'].search(w) or found_labels('LONE_LETTER', w, labels):
+            return False
+        return not mentions(line, self.choices)
 
     def joined(self, lines):
         out, i = [], 0
@@ -587,7 +837,7 @@ class Reader:
             before = lines[:-1]
             if (not any(self.claim(x) for x in before)
                     and EXPR['SENTENCE_ENDS'].search(writing(before[-1]))
-                    and not any(abstains(x) or self.begins_with_label(x)
+                    and not any(firmly_abstains(x) or self.begins_with_label(x)
                                 or found_labels('LONE_LETTER', writing(x), set(self.choices)) for x in before)):
                 return len(lines) - 1
         return 0
@@ -620,7 +870,8 @@ class Reader:
         others = set(self.choices) - {label}
         for x in lines[at + 1:]:  # 6
             w = writing(x)
-            if abstains(x) or EXPR['HEDGED'].match(w) or retracts(x, label, self.choices):
+            if (abstains_beside(x, self.choices[label]) or EXPR['HEDGED'].match(w)
+                    or retracts(x, label, self.choices)):
                 return NO_CHOICE
             if not EXPR['NEGATION'].search(w):
                 if found_labels('ANSWERED', w, others) or (len(w.split()) <= 10 and another(w, others)):

@@ -1,4 +1,4 @@
-"""Grade free text against accepted texts: the rules that need no judge (`free-text-v1`), and a judge's interface."""
+"""Grade free text against accepted texts: the rules that need no judge (`free-text-v2`), and a judge's interface."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from edu_rag.errors import SubmissionError
 from edu_rag.scorecard.card import Verdict
 from harness.judging.quantities import quantity_of
 from harness.reading.answers import MAX_CHARACTERS
-from harness.reading.doubts import abstains
+from harness.reading.doubts import firmly_abstains
 from harness.reading.folding import fold_article, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question, unwrap, without_thought
 
-RULE = "free-text-v1"
+RULE = "free-text-v2"
 JUDGED = ("correct", "incorrect", "abstained", "unparseable")
 _LEAD = re.compile(
     r"[#*_ ]*(?:(?:the|my) )?(?:(?:final|correct|short) )?answer[*_]*(?: is\b:?|:)[*_]* *(?=\S)", re.IGNORECASE
@@ -107,7 +107,7 @@ def _only_abstains(text: str) -> bool:
     """
     clauses = [clause.strip() for line in text.splitlines() for clause in _CLAUSE.split(fold_writing(line))]
     said = [clause for clause in clauses if fold_punctuation(clause) and not _APOLOGY.fullmatch(clause)]
-    return bool(said) and all(map(abstains, said))
+    return bool(said) and all(map(firmly_abstains, said))
 
 
 def _readings(answer: str) -> list[str]:
@@ -141,7 +141,7 @@ def _says_opposite(text: str, gold: Sequence[str]) -> bool:
 
 
 def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
-    """`free-text-v1` on one answer and its accepted texts; `unjudged` where only a judge can tell.
+    """`free-text-v2` on one answer and its accepted texts; `unjudged` where only a judge can tell.
 
     A text that merely holds an accepted one within other words is never correct by rule.
     """
@@ -153,7 +153,7 @@ def grade_by_rules(gold: Sequence[str], answer: str) -> Grade:
     if not fold_writing(text):
         return Grade("abstained", "says nothing", "rules")
     accepted = [other for other in gold if fold_article(other) not in _NO_VALUE]
-    if _only_abstains(text) and not any(abstains(other) or _holds(text, other) for other in accepted):
+    if _only_abstains(text) and not any(firmly_abstains(other) or _holds(text, other) for other in accepted):
         return Grade("abstained", "says that it does not know", "rules")
     found = _equal(text, accepted)
     if found is not None:
@@ -169,7 +169,7 @@ class Rules:
     name = "rules"
 
     def grade(self, question: str, gold: Sequence[str], answer: str) -> Grade:
-        """Grade by `free-text-v1`; the question does not matter to it."""
+        """Grade by `free-text-v2`; the question does not matter to it."""
         return grade_by_rules(gold, answer)
 
     def facts(self) -> Mapping[str, Any]:

@@ -54,7 +54,7 @@ JUDGES: Mapping[str, Callable[[], FreeTextJudge]] = {"rules": Rules, "model": _m
 
 
 def open_judge(name: str, cache: Path | None = None, *, rules_first: bool = True) -> FreeTextJudge:
-    """The chain that a name such as `rules` or `model` stands for; `free-text-v1` comes first unless others rule.
+    """The chain that a name such as `rules` or `model` stands for; `free-text-v2` comes first unless others rule.
 
     With `cache` a judge's grades are kept in that file. Raises ConfigError for an unknown name, or a judge without its
     settings.

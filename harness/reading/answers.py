@@ -1,4 +1,4 @@
-"""Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v1`.
+"""Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v2`.
 
 docs/scoring-spec.md, section 2, has the rules in full. In short, in the order in which they apply; the modules
 `wrappers`, `claims`, `choice_text` and `doubts` of this package hold theirs, `patterns` all expressions:
@@ -11,23 +11,36 @@ docs/scoring-spec.md, section 2, has the rules in full. In short, in the order i
    A remark may follow (`b) because …`, `True, because …`) if it takes nothing back.
 5. Of several lines, the first that says `answer: …` counts; if there is none, the first line of all, or the last if
 only finished sentences that name nothing are before it. No other line may name another choice, except that a list of
-the choices may come before `Answer: …`. No later line may hedge, abstain or take it back (`That is wrong.`). 6. All
-else counts for nothing: two choices, a negated or hedged one, a choice's text within other words.
+the choices may come before `Answer: …`. No later line may hedge, abstain or take it back (`That is wrong.`).
+6. What hosted models say first (`As an AI, I cannot see images, but …`) is read only if no choice follows. An excuse
+behind a choice (`The diagram is not provided.`) takes nothing back.
+7. All else counts for nothing: two choices, a negated or hedged one, a choice's text within other words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 
 from harness.reading.choice_text import STRICT, by_text
 from harness.reading.claims import begins_with_label, by_label, claimed, refusal
-from harness.reading.doubts import abstains, retracts, takes_back_after
+from harness.reading.doubts import firmly_abstains, is_preface, retracts, takes_back_after
 from harness.reading.folding import fold_punctuation, fold_writing
-from harness.reading.patterns import EXPLICIT, LABEL, LABEL_AND, LEAD, LONE_LETTER, SENTENCE, SENTENCE_ENDS
+from harness.reading.patterns import (
+    EXPLICIT,
+    LABEL,
+    LABEL_AND,
+    LEAD,
+    LONE_LETTER,
+    PREFACE,
+    SENTENCE,
+    SENTENCE_ENDS,
+    TURN,
+)
 from harness.reading.reading_result import Reading, abstained, agree, named, unparseable
 from harness.reading.wrappers import before_next_question, unwrap, without_thought
 
-RULE = "answers-v1"
+RULE = "answers-v2"
 MAX_CHARACTERS = 20_000
 """Longer answers are not read: they name no single choice, and reading must stay cheap."""
 _SHORT = 40
@@ -43,7 +56,18 @@ def _sentences(line: str, choices: Mapping[str, str]) -> list[str]:
         if not LABEL.fullmatch(fold_writing(line[begin : match.end()])):
             parts.append(line[begin : match.end()])
             begin = match.end()
-    return [*parts, line[begin:]]
+    return [piece for part in (*parts, line[begin:]) for piece in _turns(part)]
+
+
+def _turns(sentence: str) -> Iterator[str]:
+    """A sentence that begins as a preface, cut where it turns: `I'm sorry, but | it is b`."""
+    for _ in range(3):
+        turn = TURN.search(sentence) if PREFACE.match(fold_writing(sentence)) else None
+        if turn is None:
+            break
+        yield sentence[: turn.end()]
+        sentence = sentence[turn.end() :]
+    yield sentence
 
 
 def _lines(text: str, choices: Mapping[str, str]) -> list[str]:
@@ -85,7 +109,7 @@ def _last_decides(lines: list[str], claims: list[Reading | None], choices: Mappi
         and not any(claims[:-1])
         and SENTENCE_ENDS.search(fold_writing(lines[-2])) is not None
         and not any(
-            abstains(line)
+            firmly_abstains(line)
             or begins_with_label(line, choices)
             or any(match["label"] in choices for match in LONE_LETTER.finditer(fold_writing(line)))
             for line in lines[:-1]
@@ -133,11 +157,14 @@ def _read_text(text: str, choices: Mapping[str, str]) -> Reading:
     if not fold_punctuation(text):
         return abstained("says nothing")
     lines = _lines(text, choices)
+    answered = list(itertools.dropwhile(lambda line: is_preface(line, choices), lines))
+    if 0 < len(answered) < len(lines) and _names_one(reading := _by_lines(answered, choices)):
+        return reading
     return _by_lines(lines, choices) if len(lines) > 1 else claimed(lines[0], choices) or refusal(lines[0], choices)
 
 
 def read_answer(answer: str, choices: Mapping[str, str]) -> Reading:
-    """Read one answer against the choices (label -> text) by `answers-v1`; the module says the rules."""
+    """Read one answer against the choices (label -> text) by `answers-v2`; the module says the rules."""
     if answer in choices:
         return named(answer, f"label {answer}")
     if len(answer) < _SHORT and answer.isascii() and answer.isprintable():  # no wrapper and no second line to heed

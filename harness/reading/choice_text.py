@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
+from harness.reading.folding import fold_article, fold_edges, fold_owner, fold_punctuation, fold_writing
+from harness.reading.patterns import BREAK
 from harness.reading.reading_result import Reading, named, unparseable
 
 Levels = tuple[Callable[[str], str], ...]
 STRICT: Levels = (str.strip, fold_writing, fold_edges)
-LOOSE: Levels = (fold_punctuation, fold_article)
+LOOSE: Levels = (fold_punctuation, fold_article, fold_owner)
+LONG = 60
+"""Characters of a choice that the dataset may have cut at the end of a line."""
 TRUTHS = {
     "true": "true",
     "t": "true",
@@ -43,21 +46,43 @@ def by_truth(text: str, choices: Mapping[str, str]) -> Reading | None:
     return None
 
 
-def _continues(label: str, choice: str, text: str) -> bool:
+def _begins_alone(label: str, choices: Mapping[str, str], text: str) -> str | None:
+    """What the text says behind the whole of this choice, if no other choice begins in the same way."""
+    short, long = fold_article(choices[label]), fold_article(text)
+    as_near = any(other != label and fold_article(choice).startswith(short) for other, choice in choices.items())
+    return None if as_near or not long.startswith(short) else long[len(short) :]
+
+
+def _completes(label: str, choices: Mapping[str, str], text: str) -> bool:
     """Whether the text completes the cut-off last word of the choice, in one of the two ways in which TQA cuts.
 
-    Its cleaning took a final `a.` of choice a for the label: `in the state of Californi` (a) is California, `magnetic
-    fiel` (d) is field. Only the choice's own label was lost (10 of 10 in val), so `carbonic` never completes `carbon`
-    and `cells` completes `cell` in no choice. And a line's end leaves a hyphen: `Southern Hemi-` may end in any letters
-    (two words or more: `anti-` alone is a prefix, not a cut).
+    Its cleaning took a final `a.` for a label: `in the state of Californi` is California, `magnetic fiel` is field. The
+    letter is the choice's own label; or any but s where words before it say which choice is meant; or another label,
+    which may be d or e only where another choice kept its stop. So `carbonic` never completes `carbon`, nor `cells`
+    `cell`, nor `humane` `human`. And a line's end leaves a hyphen: `Southern Hemi-` may end in any letters (two words
+    or more: `anti-` alone is a prefix, not a cut).
     """
-    short, long = fold_punctuation(choice), fold_punctuation(text)
-    tail = long[len(short) :]
-    if len(short) < 5 or not long.startswith(short) or not tail.isalpha():
+    choice, short = choices[label].rstrip(), fold_article(choices[label])
+    tail = _begins_alone(label, choices, text)
+    if len(short) < 5 or not tail or not tail.isalpha():
         return False
-    if choice.rstrip().endswith("-"):
+    if choice.endswith("-"):
         return " " in short
-    return tail == label and choice.rstrip()[-1].isalpha()
+    if not choice[-1].isalpha() or short[-2] == " " or len(tail) > 1:
+        return False
+    closed = any(other.rstrip().endswith(".") for other in choices.values())
+    return tail == label or (tail != "s" and " " in short) or (tail in choices and (closed or tail not in "de"))
+
+
+def continued(text: str, choices: Mapping[str, str]) -> tuple[str, str] | None:
+    """The long choice, cut at a line's end, that the text repeats and goes on from; and the words that it adds."""
+    if BREAK.search(text):
+        return None
+    for label, choice in choices.items():
+        words = _begins_alone(label, choices, text) or ""
+        if len(fold_article(choice)) >= LONG and choice.rstrip()[-1].isalpha() and words.startswith(" "):
+            return label, words[1:]
+    return None
 
 
 def _shortens(choice: str, text: str) -> bool:
@@ -67,9 +92,13 @@ def _shortens(choice: str, text: str) -> bool:
     return whole_words >= 3 and len(long) <= 2 * len(short) and long.startswith(short)
 
 
-def by_part(text: str, choices: Mapping[str, str]) -> Reading | None:
-    """The one choice that the text completes or shortens."""
-    found = [label for label, choice in choices.items() if _continues(label, choice, text) or _shortens(choice, text)]
+def by_part(text: str, choices: Mapping[str, str], only: str | None = None) -> Reading | None:
+    """The one choice that the text completes or shortens; `only` this one, if it is given."""
+    found = [
+        label
+        for label in choices
+        if only in (None, label) and (_completes(label, choices, text) or _shortens(choices[label], text))
+    ]
     if len(found) > 1:
         return unparseable(f"a part that fits choices {' and '.join(found)}")
     return named(found[0], f"choice {found[0]}, completed or shortened") if found else None

@@ -1,15 +1,16 @@
-"""Read the claim of one line under the rules `answers-v1`: a decorated label, a choice's text, both, or nothing."""
+"""Read the claim of one line under the rules `answers-v2`: a decorated label, a choice's text, both, or nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.reading.choice_text import LOOSE, STRICT, by_part, by_text, by_truth, names
-from harness.reading.doubts import abstains, other_label, takes_back_beside, wholly_abstains
+from harness.reading.choice_text import LOOSE, STRICT, by_part, by_text, by_truth, continued, names
+from harness.reading.doubts import abstains, leans, takes_back_beside, wholly_abstains
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
     BECAUSE,
     BECAUSE_ALONE,
+    BESIDE,
     EXPLICIT,
     HEDGE,
     HEDGED,
@@ -44,6 +45,11 @@ def by_label(text: str, choices: Mapping[str, str]) -> Reading | None:
     return named(match["label"], f"label {match['label']}") if match and match["label"] in choices else None
 
 
+def _is_own(text: str, label: str, choices: Mapping[str, str]) -> bool:
+    """Whether a text with a label before or behind it is the text of that choice, whole, completed or shortened."""
+    return bool(by_text(text, {label: choices[label]}, STRICT + LOOSE) or by_part(text, choices, label))
+
+
 def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
     """`b) mitosis`, `b) because cells divide`, `b) mitosis, where a cell splits`; nothing else may follow the mark."""
     match = LABEL_AND.fullmatch(text)
@@ -51,12 +57,14 @@ def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
         return None
     label, rest = match["label"], match["rest"]
     own = choices[label]
-    same = by_text(rest, {label: own}, STRICT + LOOSE) or by_part(rest, {label: own})
-    if same is not None:
+    if _is_own(rest, label, choices):
         return named(label, f"label {label} with its text")
     folded, start = fold_punctuation(rest), f"{fold_punctuation(own)} "
     if folded.startswith(start):
         return _with_remark(label, folded[len(start) :], choices, f"label {label} with its text")
+    beside = BESIDE.fullmatch(rest)
+    if beside and _is_own(beside["text"], label, choices):
+        return _with_remark(label, beside["rest"], choices, f"label {label} with its text")
     if BECAUSE.match(folded):
         return _with_remark(label, rest, choices, f"label {label}")
     return unparseable(f"label {label} with a text that is not its choice's: {refusal(rest, choices).reason}")
@@ -82,18 +90,26 @@ def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
     match = TEXT_LABEL.fullmatch(text)
     if not match or match["label"] not in choices:
         return None
-    own = by_text(match["text"], {match["label"]: choices[match["label"]]}, STRICT + LOOSE)
-    return own and named(match["label"], f"label {match['label']} with its text")
+    if not _is_own(match["text"], match["label"], choices):
+        return None
+    return named(match["label"], f"label {match['label']} with its text")
 
 
 def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None:
     """A text with a remark about it: `Mitosis. It makes two cells.`, `mitosis because …`, `True, plants make it`."""
     for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
         if match is not None:
-            own = by_text(match["text"], choices, STRICT + LOOSE) or by_truth(match["text"], choices)
+            said = match["text"]
+            own = by_text(said, choices, STRICT + LOOSE) or by_truth(said, choices) or by_part(said, choices)
             if own is not None and own.label is not None:
                 return _with_remark(own.label, match["rest"], choices, own.reason)
     return None
+
+
+def _by_text_and_more(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """A long choice that the dataset cut at the end of a line, with the words that were lost."""
+    found = continued(text, choices)
+    return found and _with_remark(*found, choices, f"the text of choice {found[0]}, completed")
 
 
 def _without_lead(written: str) -> str:
@@ -117,6 +133,7 @@ def _claim_of(text: str, raw: str, choices: Mapping[str, str]) -> Reading | None
         or _by_text_and_label(text, choices)
         or _by_text_and_remark(text, choices)
         or by_part(text, choices)
+        or _by_text_and_more(text, choices)
     )
 
 
@@ -130,7 +147,7 @@ def claimed(line: str, choices: Mapping[str, str]) -> Reading | None:
         if reading is not None:
             return reading
     if EXPLICIT.match(written):
-        if wholly_abstains(stripped) or (abstains(stripped) and not names(stripped, choices)):
+        if wholly_abstains(stripped) or (abstains(stripped) and not leans(stripped, choices)):
             return abstained("says that it does not know")
         if SEVERAL.fullmatch(stripped) or HEDGED.match(stripped):
             return unparseable("names more than one choice, or hedges")
@@ -141,7 +158,7 @@ def refusal(text: str, choices: Mapping[str, str]) -> Reading:
     """Why a text that names no single choice counts for nothing."""
     written, found = fold_writing(text), names(text, choices)
     if abstains(text):
-        if not wholly_abstains(text) and (found or other_label(written, "", choices)):
+        if not wholly_abstains(text) and leans(text, choices):
             return unparseable("says that it does not know, and names a choice")
         return abstained("says that it does not know")
     if SEVERAL.fullmatch(_without_lead(written)) or len(found) > 1:

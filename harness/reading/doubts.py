@@ -7,18 +7,25 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
+from harness.reading.choice_text import names
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
     AGAINST_FALSE,
     AGAINST_TRUE,
     ANOTHER,
     ANSWERED,
+    CLAUSE,
+    EXPLICIT,
     HEDGED,
     HEDGED_CLAUSE,
+    LONE_LETTER,
     NEGATION,
     NOT_TRUE,
+    PREFACE,
     RETRACTION,
+    UNSURE,
 )
 
 _AGAINST = {"true": AGAINST_TRUE, "false": AGAINST_FALSE}
@@ -33,36 +40,54 @@ def _spelled_out(line: str) -> Iterator[str]:
         yield fold_punctuation("".join(words))
 
 
-@cache
-def lexicon() -> tuple[frozenset[str], frozenset[str]]:
-    """Whole answers that abstain, and the phrases that abstain at any place, all folded."""
-    text = files("harness").joinpath("data/abstentions-v1.txt").read_text(encoding="utf-8")
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    whole = frozenset(phrase for line in lines if line.startswith("=") for phrase in _spelled_out(line[1:]))
-    return whole, frozenset(phrase for line in lines if not line.startswith("=") for phrase in _spelled_out(line))
+class Lexicon(NamedTuple):
+    """Whole answers that abstain, phrases that abstain at any place, and excuses, which take nothing back; folded."""
+
+    whole: frozenset[str]
+    phrases: frozenset[str]
+    excuses: frozenset[str]
 
 
 @cache
-def _lengths() -> dict[str, set[int]]:
-    """The numbers of words of the phrases that begin with a word."""
+def lexicon() -> Lexicon:
+    """The phrases of abstentions-v2.txt; its head says what they mean."""
+    text = files("harness").joinpath("data/abstentions-v2.txt").read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {"=": set(), "": set(), "+": set()}
+    for line in text.splitlines():
+        mark = line[:1] if line[:1] in "=+" else ""
+        if not line.startswith("#"):
+            found[mark].update(_spelled_out(line[len(mark) :]))
+    return Lexicon(*map(frozenset, found.values()))
+
+
+@cache
+def _lengths(excuses: bool) -> dict[str, set[int]]:
+    """The numbers of words of the phrases, or of the excuses, that begin with a word."""
     lengths: dict[str, set[int]] = {}
-    for words in map(str.split, lexicon()[1]):
+    for words in map(str.split, lexicon().excuses if excuses else lexicon().phrases):
         lengths.setdefault(words[0], set()).add(len(words))
     return lengths
 
 
+def _holds(folded: str, excuses: bool) -> bool:
+    words, lengths = folded.split(), _lengths(excuses)
+    phrases = lexicon().excuses if excuses else lexicon().phrases
+    return any(" ".join(words[i : i + n]) in phrases for i, word in enumerate(words) for n in lengths.get(word, ()))
+
+
 def wholly_abstains(text: str) -> bool:
     """Whether the text is only a word such as `unknown` or `none`."""
-    return fold_punctuation(text) in lexicon()[0]
+    return fold_punctuation(text) in lexicon().whole
+
+
+def firmly_abstains(text: str) -> bool:
+    """Whether a text says "I don't know", excuses such as `the diagram is not provided` aside."""
+    return wholly_abstains(text) or _holds(fold_punctuation(text), excuses=False)
 
 
 def abstains(text: str) -> bool:
-    """Whether a text says "I don't know" in the words of abstentions-v1.txt; it says nothing about choices."""
-    folded, (whole, phrases), lengths = fold_punctuation(text), lexicon(), _lengths()
-    words = folded.split()
-    return folded in whole or any(
-        " ".join(words[i : i + n]) in phrases for i, word in enumerate(words) for n in lengths.get(word, ())
-    )
+    """Whether a text says "I don't know" in the words of abstentions-v2.txt; it says nothing about choices."""
+    return firmly_abstains(text) or _holds(fold_punctuation(text), excuses=True)
 
 
 def _own_as_it(folded: str, own: str) -> str:
@@ -97,11 +122,16 @@ def takes_back_beside(remark: str, label: str, choices: Mapping[str, str]) -> bo
     """Whether a remark on the line that names `label` hedges, abstains, takes it back or names another label."""
     written = fold_writing(remark)
     return (
-        abstains(remark)
+        _abstains_beside(remark, choices[label])
         or HEDGED_CLAUSE.search(written) is not None
         or any(retracts(text, label, choices[label]) for text in (remark, f"it {remark}"))
         or other_label(written, label, choices)
     )
+
+
+def _abstains_beside(text: str, own: str) -> bool:
+    """Whether a text takes a choice back by abstaining; an excuse does so after true and false: `No, I cannot see`."""
+    return abstains(text) if fold_punctuation(own) in _AGAINST else firmly_abstains(text)
 
 
 def takes_back_after(line: str, label: str, choices: Mapping[str, str]) -> bool:
@@ -110,10 +140,39 @@ def takes_back_after(line: str, label: str, choices: Mapping[str, str]) -> bool:
     `So I now say that the answer is c` does; a line of few words need only name another label, unless it negates.
     """
     written = fold_writing(line)
-    if abstains(line) or HEDGED.match(written) or retracts(line, label, choices[label]):
+    if _abstains_beside(line, choices[label]) or HEDGED.match(written) or retracts(line, label, choices[label]):
         return True
     if NEGATION.search(written):
         return False
     said = {match["label"] for match in ANSWERED.finditer(written)}
     few = len(written.split()) <= FEW_WORDS
     return not said.isdisjoint(choices.keys() - {label}) or (few and other_label(written, label, choices))
+
+
+def _mentioned(text: str, choices: Mapping[str, str]) -> set[str]:
+    """The choices that a text mentions, by text or by a marked label."""
+    said = {letter for groups in ANOTHER.findall(fold_writing(text)) for letter in groups}
+    return {*names(text, choices), *(said & choices.keys())}
+
+
+def leans(text: str, choices: Mapping[str, str]) -> bool:
+    """Whether a text that abstains names a choice all the same, not only to say between which it cannot decide.
+
+    `I don't know, maybe mitosis` leans; `I cannot say whether it is mitosis or meiosis` and `The text does not mention
+    mitosis` do not.
+    """
+    mentioned = _mentioned(text, choices)
+    if any(abstains(choices[label]) for label in mentioned):
+        return True
+    lines = [fold_writing(line) for line in text.splitlines()]
+    # One choice alone is leaned to in any clause of its own; among several an answer must be announced.
+    several = len(mentioned) > 1
+    parts = filter(EXPLICIT.match, lines) if several else (part for line in lines for part in CLAUSE.split(line))
+    return any(_mentioned(part, choices) and not abstains(part) for part in parts)
+
+
+def is_preface(line: str, choices: Mapping[str, str]) -> bool:
+    """Whether a line only says what hosted models say before they answer: `As an AI, I cannot see it`."""
+    written = fold_writing(line)
+    lone = any(match["label"] in choices for match in LONE_LETTER.finditer(written))
+    return PREFACE.match(written) is not None and not (UNSURE.search(written) or lone or _mentioned(line, choices))

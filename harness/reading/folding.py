@@ -18,6 +18,14 @@ _WRITING = str.maketrans(
     | {raised: f"^{plain}" for raised, plain in SUPERSCRIPTS.items()}
 )
 ARTICLE = re.compile(r"(?:the|an|a) (?=\S)")
+POSSESSIVE = re.compile(r"(?<=\w\w)'s?(?= \w)")
+# An `a` inside is an article behind a preposition alone: `vitamin a`, `type a blood`, `both a and b`.
+INNER_ARTICLE = re.compile(
+    r" (?:the|an)(?= \w)|(?:(?<= (?:of|in|on|to|by|as|at))|(?<= for)|(?<= with)|(?<= from)) a(?= \w)(?! (?:and|or)\b)"
+)
+OF = re.compile(r"(?P<what>\w+) of (?P<whose>\w+)")
+# A possessive without its apostrophe, `newtons first law`; `mass`, `genus` and `axis` keep their letter.
+INNER_S = re.compile(r"(?<=\w\w[^\W\dsui])s(?= \w)")
 # A dot or comma before a digit, a minus before a number and signs such as % + < ^ mean something; the rest is dress.
 # A run of asterisks is tried from its start alone: from each of 20,000 it took ten seconds an answer.
 NUMBER_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -67,3 +75,11 @@ def fold_article(text: str) -> str:
     edges = fold_edges(text)
     article = ARTICLE.match(edges)
     return fold_punctuation(edges[article.end() :] if article else text)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def fold_owner(text: str) -> str:
+    """`fold_article` without inner articles and possessives; `crust of earth` is `earth crust`."""
+    words = INNER_ARTICLE.sub("", fold_article(POSSESSIVE.sub("", fold_edges(text))))
+    owner = OF.fullmatch(words)
+    return INNER_S.sub("", f"{owner['whose']} {owner['what']}" if owner else words)

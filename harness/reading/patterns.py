@@ -1,4 +1,4 @@
-"""Every regular expression of the rules `answers-v1`, with its name; docs/scoring-spec.md lists them word for word.
+"""Every regular expression of the rules `answers-v2`, with its name; docs/scoring-spec.md lists them word for word.
 
 All but those for wrappers (FENCE to SENTENCE) match texts in the form of `harness.reading.folding.fold_writing` or
 `fold_punctuation`: small letters, plain quotes and dashes, single spaces.
@@ -25,8 +25,8 @@ END_MARKS = (
 )
 FENCE = re.compile(r"\s{0,9}(?:`{3,9}|~{3,9})(?:[A-Za-z]{2,12})?\s*")
 TEX = re.compile(
-    r"(?:\${1,2}|\\[(\[])? ?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)"
-    r"\{([^{}\\]*)\} ?(?:\${1,2}|\\[)\]])?"
+    r"(?:(?:\${1,2}|\\[(\[]) ?)?\\(?:boxed|fbox|text|textbf|textit|textrm|mathrm|mathbf|mathit)"
+    r"\{([^{}\\]*)\}(?: ?(?:\${1,2}|\\[)\]]))?"
 )
 THOUGHT_BEGINS = re.compile(
     r"<(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)>|\[THINK\]|<\|START_THINKING\|>"
@@ -46,26 +46,52 @@ SENTENCE = re.compile(r"[.!?][\"'\u2019\u201d)\]*_]{0,4}\s+(?=[\"'\u2018\u201c(\
 # Leads: text that may precede a label or a choice's text.
 _BEFORE = (
     r"(?:(?:sure|certainly|of course|okay|ok|well)(?: thing)?[!,.:] )?"
-    r"(?:(?:so|thus|therefore|hence|finally),? )?"
+    r"(?:(?:so|thus|therefore|hence|finally|however|but|nevertheless|nonetheless|still),? )?(?:here(?:'s| is) )?"
+    r"(?:as an? (?:[\w\-]+ ){0,3}(?:ai|model|assistant), )?"
     r"(?:(?:based on|according to) (?:the )?(?:(?:given|provided|above) )?"
     r"(?:context|passages?|text|information|sentences?)(?: (?:given|provided|above))?, )?"
 )
+_CASE = r"(?:(?:based on|according to|given|from|without|in|to) [^,.;:!?]{1,60}, )?"
 _NOUN = (
     r"(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer|choice|option|label|letter)"
     r"(?: (?:choice|option|letter|label))?(?: to (?:the|this) question)?(?: (?:is|would be|must be)\b)?"
 )
-_VERB = (
-    r"(?:(?:it|that|this|(?:the|this) (?:statement|sentence|claim))(?:'s| is| would be| must be)"
-    r"|i(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say|answer))\b"
-    r"(?: (?:the )?(?:answer|choice|option|letter)\b)?"
-)
+_THE_ANSWER = r"\b(?: (?:the )?(?:answer|choice|option|letter)\b)?"
+_IT = rf"(?:it|that|this|(?:the|this) (?:statement|sentence|claim))(?:'s| is| would be| must be){_THE_ANSWER}"
+_I = rf"i(?:'d| would|'ll| will|'m| am)? (?:choose|pick|select|go with|going with|say|answer){_THE_ANSWER}"
 LEAD = re.compile(
-    rf"[#*_ ]*{_BEFORE}(?:i (?:think|believe) (?:that )?)?(?:{_NOUN}|{_VERB})"
+    rf"[#*_ ]*{_BEFORE}(?:i (?:think|believe|can say|can tell you|can confirm) (?:that )?)?"
+    rf"(?:{_CASE}(?:{_NOUN}|{_I})|{_IT})"
     r"[*_ ]*[:=]?[*_ ]*(?:(?:choice|option|letter|label) )?"
 )
 EXPLICIT = re.compile(
-    rf"[#*_ ]*{_BEFORE}(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer|choice|option)"
+    rf"[#*_ ]*{_BEFORE}{_CASE}(?:(?:the|my) )?(?:(?:final|correct|best|right) )*(?:answer|choice|option)"
     r"(?: to (?:the|this) question)?(?: is\b|[*_ ]*[:=])"
+)
+
+# Prefaces: what hosted models say before they answer.
+_SEEN = (
+    r"(?:questions?|images?|diagrams?|figures?|pictures?|graphs?|charts?|tables?|illustrations?|maps?|context"
+    r"|passages?|texts?|sources?|documents?|information)"
+)
+_NOT = r"(?:not|isn't|wasn't|aren't|doesn't|don't|didn't|missing|incomplete)\b"
+_THOUGH = r"(?:(?:while|although|though|since|because|as|even though|and|but) )?"
+PREFACE = re.compile(
+    rf"[#*_ ]*{_THOUGH}(?:"
+    r"(?:(?:i'm|i am|we're|we are) )?(?:(?:very|so|truly|really) )?sorry\b"
+    r"|(?:(?:i|my|please accept my) )?(?:sincere )?apolog(?:y|ies|i[sz]e)\b|unfortunately\b|regrettably\b"
+    r"|(?:as|i'm|i am) (?:(?:just|only) )?an? (?:[\w\-]+ ){0,3}(?:ai|model|assistant)\b"
+    r"|i(?:'m| am)? ?(?:currently )?(?:cannot|can't|can not|couldn't|could not|don't|do not|unable to|not able to)"
+    r" (?:(?:currently|actually|directly) )?(?:see|view|access|open|look|read|have|find|display|visualize)\b"
+    rf"|(?:the|this|your) (?:[\w\-]+ ){{0,2}}{_SEEN} (?:[\w\-]+ ){{0,3}}{_NOT}"
+    rf"|(?:there(?:'s| is) )?no (?:[\w\-]+ ){{0,2}}{_SEEN}\b)"
+)
+TURN = re.compile(
+    r"(?:[,;:]| [\-\u2013\u2014])? (?:[Bb]ut|[Hh]owever|[Nn]evertheless|[Nn]onetheless|[Ss]till|[Yy]et),? (?=\S)"
+    r"|[,;] (?=(?:[Tt]he|[Mm]y) (?:(?:final|correct|best|right) )*(?:answer|choice|option)\b)"
+)
+UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|probably|possibly|guess|guessing|not sure|unsure|not certain|uncertain|know)\b"
 )
 
 # Labels and texts in their dresses.
@@ -84,14 +110,19 @@ OPTION_LABEL = re.compile(
     r"[(\[{*_\"']*(?P<label>[a-z])(?![\w'])"
 )
 LONE_LETTER = re.compile(r"(?<![\w'])(?P<label>[a-z])(?![\w' \-])")
-TEXT_LABEL = re.compile(r"(?P<text>.*\S) ?[(\[](?P<label>[a-z])[)\]][.!]?")
+TEXT_LABEL = re.compile(r"(?P<text>.*\S) ?[(\[](?:(?:option|choice|answer) )?(?P<label>[a-z])[)\]][.!]?")
 TEXT_AND = re.compile(r"(?P<text>\S.*?)(?:[.!;] | - |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
 TRUTH_AND = re.compile(r"(?P<text>[*_\"']*(?:true|false|yes|no)[*_\"']*)[,:] ?(?P<rest>\S.*)")
 SEVERAL = re.compile(r"(?:both |either |all )?\(?[a-z]\)?(?:(?:,|/|;|&| and | or |, and |, or | )\s*\(?[a-z]\)?)+[.!]?")
+BREAK = re.compile(r"[.!?;] ")
+BESIDE = re.compile(r"(?P<text>\S.*?)(?: - | \(|[,:;.!] |[,:]? (?=(?:because|since)\b))(?P<rest>\S.*)")
 BECAUSE = re.compile(r"[\s,;.\-(]*\b(?:because|since|as|explanation|reason|reasoning|this is because)\b")
 BECAUSE_ALONE = re.compile(r"(?:because|since) ")
 
 # Doubts: what takes a choice back.
+CLAUSE = re.compile(
+    r"[.,;:!?()]+|\s-\s|\b(?:but|however|except|so|maybe|perhaps|probably|possibly|might|likely|could be|would be)\b"
+)
 NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|wrong|incorrect|false|except|isn't|aren't|wasn't|can't be|cannot be)\b"
 )

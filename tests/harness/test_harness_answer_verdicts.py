@@ -1,4 +1,4 @@
-"""The written verdicts of answers_v1.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
+"""The written verdicts of answers_v2.jsonl, real TQA choices, mistakes of peers; docs/scoring-spec.md is the code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from harness.reading.wrappers import ANSWER_KEYS
 
 _ROWS = [
     json.loads(line)
-    for line in Path(__file__).with_name("answers_v1.jsonl").read_text(encoding="utf-8").split("\n")
+    for line in Path(__file__).with_name("answers_v2.jsonl").read_text(encoding="utf-8").split("\n")
     if line
 ]
 SETS: dict[str, dict[str, str]] = _ROWS[0]["choices"]
@@ -86,7 +86,7 @@ def test_the_page_lists_every_expression_word_for_word() -> None:
 
 
 def test_the_page_links_the_lexicon_and_lists_the_marks_the_keys_and_the_folded_characters() -> None:
-    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v1.txt"
+    lexicon_file = Path(harness.reading.folding.__file__).parents[1] / "data" / "abstentions-v2.txt"
     assert f"]({os.path.relpath(lexicon_file, SPECIFICATION.parent)})" in PAGE
     for name, characters in (("APOSTROPHES", APOSTROPHES), ("QUOTES", QUOTES), ("DASHES", DASHES)):
         assert f"\n{name}: {' '.join(f'U+{ord(char):04X}' for char in characters)}.\n" in PAGE
@@ -267,7 +267,7 @@ def test_simpleqa_reads_not_attempted_as_correct_and_we_read_no_verdict_out_of_a
 
 
 def test_every_phrase_of_the_lexicon_abstains_as_itself_and_in_a_sentence() -> None:
-    whole, phrases = lexicon()
+    whole, phrases, _ = lexicon()
     assert len(phrases) > 300
     assert all(said(phrase, {"a": "quartz", "b": "mica"}) == "abstained" for phrase in whole | phrases)
     assert all(abstains(f"Well, {phrase.upper()}.") for phrase in phrases)

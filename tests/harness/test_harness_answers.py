@@ -196,7 +196,7 @@ READINGS = [
     ("c) carbonic", {"a": "oxygen", "b": "iron", "c": "carbon"}, "unparseable"),
     ("California", {"a": "Californi", "b": "Ohio."}, "a"),
     ("in the state of California.", {"a": "in the state of Californi", "b": "Ohio."}, "a"),
-    ("California", {"a": "Ohio.", "b": "Californi"}, "unparseable"),
+    ("California", {"a": "Ohio.", "b": "Californi"}, "b"),
     ("human beings", {"a": "human being", "b": "apes"}, "unparseable"),
     ("antibody", {"a": "anti-", "b": "post-"}, "unparseable"),
 ]

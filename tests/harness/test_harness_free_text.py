@@ -151,7 +151,7 @@ def test_rules_never_raise_and_always_say_why(answer: str, gold: list[str]) -> N
 
 def test_the_rules_are_a_judge_without_a_name_of_their_own() -> None:
     assert Rules().facts() == {"judge": "rules", "rule": RULE}
-    assert RULE == "free-text-v1"
+    assert RULE == "free-text-v2"
     assert Rules().grade("q?", ["Paris"], "paris").outcome == "correct"
 
 

@@ -106,7 +106,7 @@ def test_the_scorecard_says_who_judged_and_how_often(run: Callable[..., Any], se
     card = json.loads(run("--judge", "model", "--json").stdout)
     form = template()
     assert card["counts"]["correct"] == 3
-    assert card["answers_rule"] == f"free-text-v1 by m (judge-v1#{form.sha256[:8]})"
+    assert card["answers_rule"] == f"free-text-v2 by m (judge-v1#{form.sha256[:8]})"
     assert card["judges"]["counts"] == {"model": {"correct": 1}, "rules": {"correct": 2}}
     assert card["judges"]["chain"][1]["prompt_sha256"] == form.sha256
     assert len(server.asked) == 1
@@ -152,11 +152,11 @@ def test_choices_need_no_judge_and_keep_their_rule() -> None:
     verdicts, judges = grade_all([choice], {"c": Gold(question_id="c", answer="a")}, predictions, Grading())
     assert [verdict.outcome for verdict in verdicts] == ["correct"]
     assert judges == {}
-    assert answers_rule_of([choice], Grading()) == "answers-v1"
-    assert answers_rule_of([choice, _free("q")], Grading()) == "answers-v1 + free-text-v1"
-    assert answers_rule_of([_free("q")], Grading()) == "free-text-v1"
+    assert answers_rule_of([choice], Grading()) == "answers-v2"
+    assert answers_rule_of([choice, _free("q")], Grading()) == "answers-v2 + free-text-v2"
+    assert answers_rule_of([_free("q")], Grading()) == "free-text-v2"
     assert answers_rule_of([_free("q")], Grading(rules="crag-compat")) == "crag-compat-v1"
-    assert answers_rule_of([], Grading()) == "answers-v1"
+    assert answers_rule_of([], Grading()) == "answers-v2"
 
 
 def test_silence_needs_no_judge() -> None:

@@ -367,7 +367,7 @@ def test_a_chain_asks_the_model_only_what_rules_leave(answering: Any) -> None:
 
 
 def test_judges_open_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert open_judge("rules").facts() == {"chain": [{"judge": "rules", "rule": "free-text-v1"}]}
+    assert open_judge("rules").facts() == {"chain": [{"judge": "rules", "rule": "free-text-v2"}]}
     monkeypatch.setenv("EDU_RAG_JUDGE_MODEL", "m")
     for name in ("model", "rules,model", " model , model"):
         assert [facts["judge"] for facts in open_judge(name).facts()["chain"]] == ["rules", "model"]
