@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -30,13 +31,20 @@ NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether the exhaustive forms of tests run too: `make nightly`."""
 
 
+def _text(function: Callable[..., object]) -> str:
+    """The lines of a function; inspect.getsource reads them token by token, which takes seconds over all tests."""
+    code = inspect.unwrap(function).__code__
+    last = max(line for *_, line in code.co_lines() if line is not None)
+    return "".join(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last])
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test the markers of its needs: by its fixtures, by its own text, and by the measured list."""
     slow = frozenset(SLOW_TESTS.read_text(encoding="utf-8").split())
     for item in items:
         found = {FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in FIXTURES}
         if isinstance(item, pytest.Function):
-            text = inspect.getsource(inspect.unwrap(item.function))
+            text = _text(item.function)
             found |= {marker for marker, words in WORDS.items() if any(word in text for word in words)}
         if item.nodeid.partition("[")[0] in slow:
             found.add("slow")

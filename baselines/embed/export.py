@@ -38,7 +38,7 @@ def _whole(model: Any, names: Sequence[str]) -> torch.nn.Module:
     """The encoder with its pooling as one module: tensors named `names` in, unit vectors out."""
     import torch
 
-    class Whole(torch.nn.Module):
+    class Whole(torch.nn.Module):  # type: ignore[misc] # mypy does not read PyTorch
         def __init__(self) -> None:
             super().__init__()
             self.parts = torch.nn.ModuleList(model)

@@ -35,7 +35,8 @@ def english() -> Language:
         raise MissingExtraError("parts.graph", "spaCy is not installed", "pip install 'edu-rag-bench[parts]'") from None
     for package in PACKAGES:
         if importlib.util.find_spec(package) is not None:
-            return spacy.load(package, exclude=["ner", "senter"])
+            parser: Language = spacy.load(package, exclude=["ner", "senter"])
+            return parser
     raise MissingExtraError(
         "parts.graph", f"spaCy's model {PARSER} is not installed", "pip install 'edu-rag-bench[parts]'"
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+"""The same engine without a window's own pages costs a quarter of the time, so it goes first."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
