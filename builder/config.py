@@ -71,6 +71,8 @@ def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
     values = to_plain(config)
     if path is not None:
         resolve_paths(values["search"], path.parent)
+        if values["label"]["marks"] is not None:
+            values["label"]["marks"] = str(path.parent / values["label"]["marks"])
     # The file alone is valid: any fault now comes from the options.
     return to_config(_merge(values, changes), "command line")
 
@@ -100,6 +102,6 @@ def config_sha256(config: BuildConfig) -> str:
     return _digest(
         crawl_settings(config)
         | {"clock": config.clock, "extract": to_plain(config.extract), "filter": to_plain(config.filter)}
-        | {"label": to_plain(config.label)}
+        | {"label": {name: value for name, value in to_plain(config.label).items() if name != "marks"}}
         | {"user_agent": config.fetch.user_agent}
     )

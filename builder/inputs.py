@@ -9,6 +9,7 @@ from typing import Any
 
 from builder.clock import LOCAL_INSTANT
 from builder.config import BuildConfig, to_config
+from builder.evidence.marked import Mark
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.records import Question
@@ -24,6 +25,8 @@ class Inputs:
     source: Mapping[str, Any] = field(default_factory=dict)
     started_at: datetime = LOCAL_INSTANT
     """When a dataset without any search was made: there is nothing in its store to tell it by."""
+    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    """Evidence that was marked by hand, by question id."""
 
 
 def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:

@@ -23,6 +23,7 @@ from builder.deriving.sources import sources_of
 from builder.deriving.work_tables import WorkTables
 from builder.documents.documents import dataset_documents
 from builder.evidence import label_evidence
+from builder.evidence.marked import marked_evidence
 from builder.fetch.signals import reserves_rights
 from builder.inputs import Inputs
 from builder.search.combine import Combined
@@ -161,13 +162,15 @@ def _label(tables: WorkTables, store: StoreReader, inputs: Inputs) -> None:
             search = answer_to(question, store, inputs.config.search)
             hits = list(_hits(question, search, tables, inputs.config))
             pages = [tables.page(page_id) for page_id in dict.fromkeys(hit.page_id for hit in hits) if page_id]
-            found = _evidence(question, golds[question.question_id], pages, inputs.config)
+            found = _evidence(question, golds[question.question_id], pages, inputs)
             tables.add_question(question.split, question.question_id, hits, found)
             stage.add("done")
 
 
-def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], config: BuildConfig) -> list[Evidence]:
-    found = label_evidence(question, gold, pages, config.label.evidence, config.label.evidence_model)
+def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], inputs: Inputs) -> list[Evidence]:
+    label = inputs.config.label
+    found = label_evidence(question, gold, pages, label.evidence, label.evidence_model)
+    found += marked_evidence(question, pages, inputs.marks)
     return sorted(found, key=lambda item: (item.page_id, item.start, item.end, item.method))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from builder.config import BuildConfig, crawl_settings
 from builder.crawl.searching import answer_to
 from builder.deriving.work_tables import WorkTables
+from builder.evidence.marked import MARKED
 from builder.extract.sentence_splitter import SPLITTER
 from builder.inputs import Inputs
 from builder.search_results import ANSWERED
@@ -80,6 +81,6 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         **_pages(tables, n),
         **_labels(tables, inputs.config),
         "extractor": inputs.config.extract.extractor,
-        "evidence_methods": list(inputs.config.label.evidence),
+        "evidence_methods": [*inputs.config.label.evidence, *([MARKED] if inputs.marks else [])],
         "sentence_splitter": SPLITTER,
     }
