@@ -272,9 +272,7 @@ def build(
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
             chain, source = _opened(config)
         started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
-        inputs = Inputs(
-            questions=read, golds=golds, config=config, source=source, started_at=started_at, marks=marks
-        )
+        inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at, marks=marks)
         if fresh:
             forget_store(folder)
         with CrawlStore(folder, create=True) as store:
