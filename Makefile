@@ -9,6 +9,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.ready-demo ## build, run, score and show the bundled mini benchmark (offline once installed)
+	@.ci/environment sandbox
 	$(BIN)/edu-rag demo --out $(DEMO_OUT) $(DEMO_FLAGS)
 
 test: .venv/.ready-dev ## run all tests

@@ -22,6 +22,7 @@ from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
+from builder.evidence.marked import read_marks
 from builder.extract.extract import check_extractor
 from builder.question_sets.question_files import read_questions
 from builder.search.combine import Chain, open_chain
@@ -103,7 +104,7 @@ def refuse_changes(folder: Path, changes: QuestionChanges, old: str, new: str) -
         raise DataError(folder, f"was made from other questions ({changes})", _REMEDY)
 
 
-QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
+QUESTIONS_FILE, GOLD_FILE, MARKS_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "marks.jsonl", "config.json"
 _ROOM = "free some disk space and run the same command again to resume"
 
 
@@ -150,6 +151,7 @@ def _made_with(inputs: Inputs) -> dict[str, Any]:
 def _write_config(folder: Path, inputs: Inputs, turn: Round) -> None:
     config = to_plain(inputs.config)
     forget_paths(config["search"])
+    config["label"]["marks"] = None
     state = {"started_at": inputs.started_at.isoformat(), "round": turn.number, "finished": turn.is_finished}
     with _writing(folder / CONFIG_FILE):
         write_json(folder / CONFIG_FILE, _made_with(inputs) | {"config": config} | state)
@@ -168,6 +170,7 @@ def _write_questions(folder: Path, inputs: Inputs) -> None:
     with _writing(folder):
         write_records(folder / QUESTIONS_FILE, inputs.questions)
         write_records(folder / GOLD_FILE, inputs.golds)
+        write_records(folder / MARKS_FILE, (mark for marks in inputs.marks.values() for mark in marks))
 
 
 def _read_made_with(folder: Path) -> dict[str, Any]:
@@ -199,7 +202,15 @@ def read_inputs(folder: Path) -> Inputs:
         started_at = parse_instant(str(values.get("started_at", LOCAL_INSTANT.isoformat())))
     except ValueError as error:
         raise DataError(folder / CONFIG_FILE, f"started_at: {error}", "build again with --fresh") from None
-    return Inputs(questions=questions, golds=golds, config=config, source=values["source"], started_at=started_at)
+    marks = read_marks(folder / MARKS_FILE, questions) if (folder / MARKS_FILE).is_file() else {}
+    return Inputs(
+        questions=questions,
+        golds=golds,
+        config=config,
+        source=values["source"],
+        started_at=started_at,
+        marks=marks,
+    )
 
 
 def _first_difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -321,9 +332,10 @@ def build(
         with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
             read, golds = read_questions(questions, split)
             match_gold(read, golds, questions[0])
+            marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
             chain, source = _opened(config)
         started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
-        inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at)
+        inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at, marks=marks)
         if fresh:
             forget_store(folder)
         with CrawlStore(folder, create=True) as store:

@@ -61,6 +61,8 @@ class LabelConfig:
     evidence: tuple[str, ...] = ("answer-string-v1",)
     evidence_model: str = "all-MiniLM-L6-v2"
     """The sentence-transformers model of `embedding-v1`: a name, or a local folder."""
+    marks: str | None = None
+    """A file with evidence that was marked by hand (`marked-v1`)."""
 
 
 Executor = Literal["none", "local", "ray", "slurm"]
@@ -131,6 +133,8 @@ def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
     values = to_plain(config)
     if path is not None:
         resolve_paths(values["search"], path.parent)
+        if values["label"]["marks"] is not None:
+            values["label"]["marks"] = str(path.parent / values["label"]["marks"])
     # The file alone is valid: any fault now comes from the options.
     return to_config(_merge(values, changes), "command line")
 
@@ -160,6 +164,6 @@ def config_sha256(config: BuildConfig) -> str:
     return _digest(
         crawl_settings(config)
         | {"clock": config.clock, "extract": to_plain(config.extract), "filter": to_plain(config.filter)}
-        | {"label": to_plain(config.label)}
+        | {"label": {name: value for name, value in to_plain(config.label).items() if name != "marks"}}
         | {"user_agent": config.fetch.user_agent}
     )

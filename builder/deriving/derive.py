@@ -23,6 +23,7 @@ from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
 from builder.documents.documents import dataset_documents
 from builder.evidence import label_evidence
+from builder.evidence.marked import MARKED, Mark, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined
@@ -51,6 +52,8 @@ class Inputs:
     source: Mapping[str, Any] = field(default_factory=dict)
     started_at: datetime = LOCAL_INSTANT
     """When a dataset without any search was made: there is nothing in its store to tell it by."""
+    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    """Evidence that was marked by hand, by question id."""
 
 
 def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
@@ -128,7 +131,7 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         **_pages(tables, n),
         **_labels(tables, inputs.config),
         "extractor": inputs.config.extract.extractor,
-        "evidence_methods": list(inputs.config.label.evidence),
+        "evidence_methods": [*inputs.config.label.evidence, *([MARKED] if inputs.marks else [])],
         "sentence_splitter": SPLITTER,
     }
 
@@ -256,13 +259,15 @@ def _label(tables: WorkTables, store: StoreReader, inputs: Inputs) -> None:
             search = answer_to(question, store, inputs.config.search)
             hits = list(_hits(question, search, tables, inputs.config))
             pages = [tables.page(page_id) for page_id in dict.fromkeys(hit.page_id for hit in hits) if page_id]
-            found = _evidence(question, golds[question.question_id], pages, inputs.config)
+            found = _evidence(question, golds[question.question_id], pages, inputs)
             tables.add_question(question.split, question.question_id, hits, found)
             stage.add("done")
 
 
-def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], config: BuildConfig) -> list[Evidence]:
-    found = label_evidence(question, gold, pages, config.label.evidence, config.label.evidence_model)
+def _evidence(question: Question, gold: Gold, pages: Sequence[WebPage], inputs: Inputs) -> list[Evidence]:
+    label = inputs.config.label
+    found = label_evidence(question, gold, pages, label.evidence, label.evidence_model)
+    found += marked_evidence(question, pages, inputs.marks)
     return sorted(found, key=lambda item: (item.page_id, item.start, item.end, item.method))
 
 

@@ -26,9 +26,17 @@ LIGHT_SYSTEMS = (
     "blind-longest",
     "bm25-overlap",
 )
-PROBED = "bm25-overlap"
-"""The one that is also asked without pages and with the evidence alone: the board's ladder of ceilings."""
-MODEL_SYSTEMS = ("sbert-overlap", "edu-rag-vanilla-smollm2", "edu-rag-paper-smollm2")
+MODEL_SYSTEMS = (
+    "edu-rag-vanilla-smollm2",
+    "edu-rag-paper-smollm2",
+    "house-light",
+)
+"""The last of the bundled ones is also asked with the evidence alone: the top of the ladder."""
+
+
+def bundled(slugs: Sequence[str]) -> tuple[str, ...]:
+    """Those of the systems whose folders are there."""
+    return tuple(slug for slug in slugs if (submissions_folder() / slug).is_dir())
 
 
 def _edu_rag(*arguments: str | Path) -> None:
@@ -63,16 +71,24 @@ def _sandbox_words() -> list[str]:
     return ["--unsafe-no-sandbox"]
 
 
-def _run_and_score(slug: str, out: Path, sandbox: Sequence[str]) -> None:
+def _run_and_score(slug: str, out: Path, sandbox: Sequence[str], *, is_probed: bool) -> None:
     submission = out / "submissions" / slug
     shutil.copytree(
         submissions_folder() / slug, submission, ignore=shutil.ignore_patterns("predictions", "__pycache__")
     )
     _edu_rag("run", submission, "--dataset", out / "dataset", "--no-cache", *sandbox)
-    if slug == PROBED:
-        probes = ("--probe", "no-context", "--probe", "evidence-only")
-        _edu_rag("probe", submission, "--dataset", out / "dataset", "--no-cache", *probes, *sandbox)
+    if is_probed:
+        probe = ("--probe", "evidence-only")
+        _edu_rag("probe", submission, "--dataset", out / "dataset", "--no-cache", *probe, *sandbox)
     _edu_rag("score", submission, "--dataset", out / "dataset", "--out", out / "results", "--brief")
+
+
+def _summary(results: Path) -> list[str]:
+    """What the scorecards show, in a few lines."""
+    from edu_rag.cli.demo_summary import summary
+    from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+
+    return summary([read_scorecard(path) for path in sorted(results.rglob(FILE_NAME))])
 
 
 def _fresh(out: Path) -> None:
@@ -102,7 +118,7 @@ def demo(light: bool, out: Path) -> None:
       edu-rag demo                 everything, about two minutes on two cores
       edu-rag demo --light         without language models
     """
-    systems: Sequence[str] = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS
+    systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + bundled(MODEL_SYSTEMS)
     if not light:
         _require_models()
     started = time.monotonic()
@@ -110,10 +126,12 @@ def demo(light: bool, out: Path) -> None:
     _edu_rag("build", "--questions", MINI / "questions.jsonl", "--out", out / "dataset", MINI / "build.toml")
     sandbox = _sandbox_words()
     for slug in systems:
-        _run_and_score(slug, out, sandbox)
+        _run_and_score(slug, out, sandbox, is_probed=slug == systems[-1])
     _edu_rag("board", out / "results", "--dataset", out / "dataset", "--out", out / "site")
     say(f"\nDone in {time.monotonic() - started:.0f} s. Look at {(out / 'site' / 'index.html').resolve()}")
     submission, dataset = out / "submissions" / systems[-1], out / "dataset"
     command = "edu-rag" if shutil.which("edu-rag") else sys.argv[0]  # an environment that is not activated
     say(f"Compare two systems there, and search the questions: {command} serve {out / 'site'}")
-    say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}")
+    say(f"Why did a system answer as it did? {command} explain {submission} MINI_0001 --dataset {dataset}\n")
+    for line in _summary(out / "results"):
+        click.echo(line)

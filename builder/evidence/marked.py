@@ -1,0 +1,67 @@
+"""Method marked-v1: sentences that the authors of a question set marked by hand.
+
+`[label] marks` names a file with one JSON object a line: `question_id`, `url` of the page, and `text`, one or more
+neighbouring sentences exactly as they are on the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edu_rag.errors import DataError
+from edu_rag.files.jsonl import read_records
+from edu_rag.records import Evidence, Question, WebPage
+
+MARKED = "marked-v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Text of the page at `url` that supports the gold answer of a question."""
+
+    question_id: str
+    url: str
+    text: str
+
+
+def marks_by_question(marks: Iterable[Mark]) -> dict[str, list[Mark]]:
+    """The marks of each question, in the order of the file."""
+    found: dict[str, list[Mark]] = {}
+    for mark in marks:
+        found.setdefault(mark.question_id, []).append(mark)
+    return found
+
+
+def read_marks(path: Path, questions: Sequence[Question]) -> dict[str, list[Mark]]:
+    """The marks of a file by question. Raises DataError for an unreadable line and for an unknown question id."""
+    known = {question.question_id for question in questions}
+    marks = []
+    for number, mark in read_records(path, Mark):
+        if mark.question_id not in known:
+            where, what = f"{path}:{number}", f"unknown question id {mark.question_id!r}"
+            raise DataError(where, what, "correct the id, or remove the line")
+        marks.append(mark)
+    return marks_by_question(marks)
+
+
+def marked_evidence(
+    question: Question, pages: Sequence[WebPage], marks: Mapping[str, Sequence[Mark]]
+) -> Iterator[Evidence]:
+    """Evidence where a marked text is on one of the pages.
+
+    A mark gives nothing if its page is not among the pages, or if another extractor made other text of it.
+    """
+    by_url = {page.url: page for page in pages}
+    for mark in marks.get(question.question_id, ()):
+        page = by_url.get(mark.url)
+        start = page.text.find(mark.text) if page is not None and mark.text else -1
+        if page is not None and start >= 0:
+            yield Evidence(
+                question_id=question.question_id,
+                page_id=page.page_id,
+                start=start,
+                end=start + len(mark.text),
+                method=MARKED,
+            )
