@@ -12,7 +12,7 @@ from builder.documents.stats import DatasetStats
 from edu_rag.files.manifest import FileEntry
 from edu_rag.files.table_rows import CONFIGS
 
-_TEMPLATE = Path(__file__).with_suffix(".md")
+_TEMPLATE = Path(__file__).with_name("datasheet.md")
 _NOT_COLLECTED = "Questions and golds were read from their files; nothing was collected from the web."
 _COLLECTED = (
     "Each question's text, without its choices, was the query; of each result the page was fetched over HTTP,\n"
