@@ -73,7 +73,7 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     from edu_rag.files.board_file import board_beside
     from edu_rag.progress import say
     from leaderboard.board.collect import collect
-    from leaderboard.board.pins import check_pins
+    from leaderboard.board.pins import check_pins, in_board_order
     from leaderboard.board.private_gold import hidden_splits, is_hidden, without_predictions
     from leaderboard.systems.stored_predictions import with_predictions
 
@@ -81,6 +81,7 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     board_file = board_beside(results)
     if board_file is not None:
         check_pins(board_file, datasets, groups)
+        groups = in_board_order(board_file, groups)
     for group in groups:
         if is_hidden(group.key, hidden):
             say(f"{group.key.id} is of a hidden split: no question and no prediction of it is shown")

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
 from leaderboard.board.collect import ResultGroup
-from leaderboard.board.present import Board
+from leaderboard.board.present import Board, Table
 from leaderboard.history.errata import Erratum
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ class Edition:
     repository: str = ""
     errata: Sequence[Erratum] = ()
     workers: int = 1
+    _pairs: dict[str, AllPairs] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def pairs_of(self, table: Table) -> AllPairs | None:
+        """Every pair of a table's rows, tested when first asked for; None if it has one row."""
+        if len(table.rows) < 2:
+            return None
+        if table.key.id not in self._pairs:
+            self._pairs[table.key.id] = all_pairs_of([row.result.card for row in table.rows])
+        return self._pairs[table.key.id]
 
     def exam_of(self, group: ResultGroup) -> SiteExam | None:
         """The split that a table's systems were asked, where its questions may be shown."""

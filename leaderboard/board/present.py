@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
+from edu_rag.look.bar_geometry import BarPart, IntervalBar, ScoreAxis, axis_of, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
 from edu_rag.names import Sample
-from edu_rag.scorecard.card import Counts, Slice
+from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
 from leaderboard.board.badges import Badge, badges_of
 from leaderboard.board.clean import Clean, clean_of, fewest_clean
 from leaderboard.board.collect import FIRST_RULE, Result, ResultGroup, TableKey
 from leaderboard.board.facets import is_open, kinds_of, models_of
 from leaderboard.board.rank import BoardRank, detectable_sentence, rank
+from leaderboard.board.same_columns import same_columns
 from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 
 FEW_VALUES = 12
@@ -126,6 +128,7 @@ class Table:
     n: int
     sample_text: str
     rows: Sequence[Row]
+    axis: ScoreAxis
     detectable: str
 
     @property
@@ -152,6 +155,11 @@ class Table:
     def has_tries(self) -> bool:
         """Whether a row shows that its team has more than one run."""
         return any(row.tells_runs for row in self.rows)
+
+    @property
+    def same(self) -> Mapping[str, str]:
+        """The columns in which all rows have the same, with what they have."""
+        return same_columns(self.rows)
 
     @property
     def blind(self) -> list[Row]:
@@ -232,7 +240,16 @@ class _Whole:
         return Run(result=result, page=page_of(result.key, result.card.system.slug))
 
 
-def _row(result: Result, place: BoardRank, clean: Clean | None, group: ResultGroup, whole: _Whole) -> Row:
+class _InTable(NamedTuple):
+    """What a row has in common with the other rows of its table."""
+
+    group: ResultGroup
+    axis: ScoreAxis
+    whole: _Whole
+
+
+def _row(result: Result, place: BoardRank, clean: Clean | None, common: _InTable) -> Row:
+    group, axis, whole = common
     card, table, slug = result.card, group.key.id, result.card.system.slug
     older = result.dataset.version != max(other.dataset.version for other in group.results) or bool(card.made_on)
     data = f"data/{table}/{slug}"
@@ -250,7 +267,7 @@ def _row(result: Result, place: BoardRank, clean: Clean | None, group: ResultGro
         tells_runs=tells,
         n_results=len(tries.results),
         runs=[whole.run(one) for one in tries.results[:MAX_RUNS]],
-        bar=interval_bar(card.counts.score, card.intervals.get("score")),
+        bar=interval_bar(card.counts.score, card.intervals.get("score"), axis),
         parts=outcome_parts(card.counts),
         older=older,
         page=page_of(group.key, slug),
@@ -270,17 +287,24 @@ def _class_in_group(place: tuple[Result, BoardRank, Clean | None]) -> tuple[int,
     return rank_of_it.first, result.card.reported
 
 
+def _axis(cards: Sequence[ScoreCard]) -> ScoreAxis:
+    scores = [card.counts.score for card in cards]
+    return axis_of([*scores, *(end for card in cards for end in card.intervals.get("score", ()))])
+
+
 def _table(group: ResultGroup, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
     ranks = rank(cards)
+    common = _InTable(group, _axis(cards), whole)
     places = sorted(zip(group.results, ranks, clean_of(cards, ranks), strict=True), key=_class_in_group)
     return Table(
         key=group.key,
         dataset_ids=[text for _, text in ids],
         n=group.n,
         sample_text=sample_text(group.key, group.n),
-        rows=[_row(result, place, clean, group, whole) for result, place, clean in places],
+        rows=[_row(result, place, clean, common) for result, place, clean in places],
+        axis=common.axis,
         detectable=detectable_sentence(cards),
     )
 

@@ -1,4 +1,4 @@
-"""The board itself: index.html, each of its tables alone for an iframe, and the same as data."""
+"""The full tables: board.html, each of its tables alone for an iframe, and the same as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.export_board import board_csv, board_parquet, board_values
-from leaderboard.board.facets import KINDS, OPEN_RULE, OPENNESS, model_filters
+from leaderboard.board.facets import KINDS, OPENNESS, model_filters
 from leaderboard.board.present import Board, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.compare_systems_page import compare_link
@@ -20,6 +20,7 @@ from leaderboard.site_files import Files
 
 EMBEDDED = ("rank", "system", "team", "score", "axis", "outcomes")
 """The columns of a table that is embedded in another page."""
+BOARD = "board.html"
 SUFFIXES = ("csv", "json", "parquet")
 
 
@@ -58,17 +59,16 @@ def links_of(edition: Edition) -> Mapping[str, TableLinks]:
 def _pages(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
     tables = edition.board.tables
     models = model_filters(row.result.card.system for table in tables for row in table.rows)
-    index = pages.get_template("index.html.j2").render(
+    whole = pages.get_template("board.html.j2").render(
         root="",
-        here="index.html",
+        here=BOARD,
         columns=COLUMNS,
         models=[(model, model) for model in models],
         KINDS=KINDS,
         OPENNESS=OPENNESS,
-        OPEN_RULE=OPEN_RULE,
         links=links_of(edition),
     )
-    yield "index.html", index.encode()
+    yield BOARD, whole.encode()
     embed = pages.get_template("embed.html.j2")
     few = [column for column in COLUMNS if column.name in EMBEDDED]
     for table in tables:
@@ -85,7 +85,7 @@ def _data(board: Board, stem: str) -> Iterator[tuple[str, bytes]]:
 
 
 def files(edition: Edition, pages: jinja2.Environment) -> Files:
-    """index.html, embed.html, embed/, and the rows as data: board.json, board.csv, board.parquet and tables/."""
+    """board.html, embed.html, embed/, and the rows as data: board.json, board.csv, board.parquet and tables/."""
     board = edition.board
     yield from _pages(edition, pages)
     yield from _data(board, "board")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jinja2
 import msgspec
 
-from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
+from edu_rag.comparing.all_pairs import AllPairs
 from edu_rag.comparing.tested_pair import ALPHA, TestedPair
 from edu_rag.errors import ConfigError
 from edu_rag.look.texts import clip, percent, plain, signed
@@ -35,12 +34,13 @@ PERCENT = ("accuracy", "hallucination", "missing", "accuracy_given_attempted")
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """A table with two systems at least, and its pairs, tested when first asked for.
+    """A table with two systems at least, and its pairs.
 
     `exam` and `ids` are the questions behind its outcome letters, None and empty if the site does not show them.
     """
 
     table: Table
+    pairs: AllPairs
     exam: SiteExam | None = None
     ids: Sequence[str] = ()
 
@@ -53,11 +53,6 @@ class ComparedTable:
     def cards(self) -> list[ScoreCard]:
         """The scorecards in the order of the rows."""
         return [row.result.card for row in self.rows]
-
-    @cached_property
-    def pairs(self) -> AllPairs:
-        """Every pair, by place."""
-        return all_pairs_of(self.cards)
 
     @property
     def questions(self) -> str | None:
@@ -192,19 +187,20 @@ def _slice_files(compared: ComparedTable, exam: SiteExam) -> Iterator[tuple[str,
     yield str(compared.slices), msgspec.json.encode(slices_values(exam, compared.ids))
 
 
-def _compared(edition: Edition, table: Table) -> ComparedTable:
+def _compared(edition: Edition, table: Table, pairs: AllPairs) -> ComparedTable:
     group = next(group for group in edition.groups if group.key == table.key)
     exam = edition.exam_of(group)
     try:
         ids = exam.ids(table.key.sample) if exam else []
     except ConfigError:  # a sample of more questions than the split has
         ids = []
-    return ComparedTable(table, exam, ids) if len(ids) == table.n else ComparedTable(table)
+    return ComparedTable(table, pairs, exam, ids) if len(ids) == table.n else ComparedTable(table, pairs)
 
 
 def files(edition: Edition, pages: jinja2.Environment) -> Files:
     """compare.html with its index, and each table's pairs and slices; nothing if no table has a pair."""
-    compared_tables = [_compared(edition, table) for table in edition.board.tables if len(table.rows) > 1]
+    tested = [(table, edition.pairs_of(table)) for table in edition.board.tables]
+    compared_tables = [_compared(edition, table, pairs) for table, pairs in tested if pairs is not None]
     if not compared_tables:
         return
     yield from _page_files(compared_tables, pages)
