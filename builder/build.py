@@ -39,6 +39,7 @@ from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold, match_gold
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
+from edu_rag.scorecard.causes import evidence_sentence
 
 QUESTIONS_FILE, GOLD_FILE, CONFIG_FILE = "questions.jsonl", "gold.jsonl", "config.json"
 _ROOM = "free some disk space and run the same command again to resume"
@@ -212,6 +213,8 @@ def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report:
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
+    if isinstance(n_with := manifest.sources.get("questions_with_evidence"), int):
+        say(evidence_sentence(n_with, manifest.sources["questions"]))
     with _writing(report):
         say(f"report: {write_report(report, log, out, manifest)}")
     return manifest

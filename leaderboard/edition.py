@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
@@ -22,7 +23,7 @@ class Edition:
     `exams` are the splits whose questions may be shown, by (dataset name, major, split): see leaderboard.exams.
     `base_url` is the address of the site with a '/' at its end, or empty; `repository` is the web address of the
     project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first. `workers` is how many
-    processes may make pages; no byte depends on it.
+    processes may make pages; no byte depends on it. `day` picks the question of the day; None for the newest result's.
     """
 
     board: Board
@@ -32,6 +33,7 @@ class Edition:
     repository: str = ""
     errata: Sequence[Erratum] = ()
     workers: int = 1
+    day: date | None = None
     _pairs: dict[str, AllPairs] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def pairs_of(self, table: Table) -> AllPairs | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from edu_rag.look.bar_geometry import BarPart, IntervalBar, ScoreAxis, axis_of, interval_bar, outcome_parts
 from edu_rag.look.links import first_link
+from edu_rag.look.texts import date, percent, seconds, signed
 from edu_rag.names import Sample
 from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
@@ -18,11 +19,11 @@ from leaderboard.board.clean import Clean, clean_of, fewest_clean
 from leaderboard.board.collect import FIRST_RULE, Result, ResultGroup, TableKey
 from leaderboard.board.facets import is_open, kinds_of, models_of
 from leaderboard.board.rank import BoardRank, detectable_sentence, rank
-from leaderboard.board.same_columns import same_columns
 from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 
 FEW_VALUES = 12
 """An attribute with more values than this is folded away on a system's page."""
+UNKNOWN = "not known"
 MAX_RUNS = 100
 """Results of a team that a page lists; all are counted."""
 
@@ -117,6 +118,36 @@ class Row:
     def interval(self) -> tuple[float, float] | None:
         """The score's 95 % interval, where the scorecard has one."""
         return self.result.card.intervals.get("score")
+
+
+def _texts(row: Row) -> Mapping[str, str]:
+    """What a row shows in the columns that may be hidden."""
+    counts, cost = row.counts, row.cost
+    return {
+        "team": row.result.card.system.team.strip(),
+        "accuracy": f"{percent(counts.accuracy)} %",
+        "hallucination": f"{percent(counts.hallucination)} %",
+        "missing": f"{percent(counts.missing)} %",
+        "strict_score": signed(counts.strict_score),
+        "n": f"{counts.n:,}",
+        "cost": UNKNOWN if cost is None else cost.text,
+        "median_latency_s": UNKNOWN if row.median_latency_s is None else f"{seconds(row.median_latency_s)} s",
+        "scored_at": date(row.result.scored_at),
+    }
+
+
+def same_columns(rows: Sequence[Row]) -> Mapping[str, str]:
+    """The columns in which two rows or more all have the same, each with what they have; nothing that is blank.
+
+    A declared overlap gives a row a second number of questions, so `n` differs there.
+    """
+    if len(rows) < 2:
+        return {}
+    texts = [_texts(row) for row in rows]
+    same = {name: text for name, text in texts[0].items() if text and all(one[name] == text for one in texts)}
+    if any(row.clean for row in rows):
+        same.pop("n", None)
+    return same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

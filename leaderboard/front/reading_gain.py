@@ -141,7 +141,9 @@ def standing_of(table: Table, pairs: AllPairs | None) -> Standing:
     """What a table establishes. `pairs` are those of all its rows; None where it has one row alone."""
     rows = [row for row in table.rows if not row.withdrawn]
     roles = {id(row): role_of(row.result.card) for row in rows}
-    vouched = [row for row in rows if not row.result.card.reported]  # no claim rests on numbers that only a team has seen
+    vouched = [
+        row for row in rows if not row.result.card.reported
+    ]  # no claim rests on numbers that only a team has seen
     readers = sorted((row for row in vouched if roles[id(row)] == "reads"), key=lambda row: -row.counts.score)
     alone = [row for row in vouched if roles[id(row)] == "alone"]
     blind = [row for row in vouched if roles[id(row)] == "blind"]

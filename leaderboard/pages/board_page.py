@@ -14,7 +14,7 @@ from leaderboard.board.export_board import board_csv, board_parquet, board_value
 from leaderboard.board.facets import KINDS, OPENNESS, model_filters
 from leaderboard.board.present import Board, Table
 from leaderboard.edition import Edition
-from leaderboard.pages.compare_systems_page import compare_link
+from leaderboard.pages.compare_systems_page import compare_link, first_pair
 from leaderboard.questions.page_addresses import explorer_of
 from leaderboard.site_files import Files
 
@@ -25,7 +25,7 @@ SUFFIXES = ("csv", "json", "parquet")
 
 
 class TableLinks(NamedTuple):
-    """Where a table leads: its plots, the comparison of its best two (where it has two), its questions, its files."""
+    """Where a table leads: its plots, a comparison of two systems (where it has two), its questions, its files."""
 
     plots: str
     compare: str | None
@@ -41,7 +41,7 @@ def embed_of(table: Table) -> str:
 def _compare(table: Table) -> str | None:
     if len(table.rows) < 2:
         return None
-    first, second = (row.result.card.system.slug for row in table.rows[:2])
+    first, second = (row.result.card.system.slug for row in first_pair(table))
     return compare_link(table.key.id, first, second)
 
 

@@ -15,10 +15,12 @@ from edu_rag.errors import ConfigError
 from edu_rag.look.texts import clip, percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from leaderboard.board.present import Row, Table
+from leaderboard.board.roles import role_of
 from leaderboard.compare.pair_files import pair_files
 from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
+from leaderboard.front.front_tables import leading_first
 from leaderboard.questions.page_addresses import folder_of
 from leaderboard.site_files import Files
 
@@ -88,6 +90,13 @@ class ComparedTable:
     def neighbours(self) -> list[tuple[Row, Row, TestedPair]]:
         """Each system against the next below it."""
         return [(self.rows[at], self.rows[at + 1], self.pairs.of(at, at + 1)) for at in range(len(self.rows) - 1)]
+
+
+def first_pair(table: Table) -> tuple[Row, Row]:
+    """The two systems of a table that a comparison starts with: the best that read the pages, else the best."""
+    weights = {"reads": 0, "alone": 1, "blind": 2}
+    first, second, *_ = sorted(table.rows, key=lambda row: (row.withdrawn, weights[role_of(row.result.card)]))
+    return first, second
 
 
 def compare_link(table_id: str, first: str, second: str) -> str:
@@ -165,6 +174,7 @@ def _table(compared: ComparedTable) -> dict[str, Any]:
         "interval_method": any_difference.method,
         "questions": compared.questions,
         "slices": compared.slices,
+        "first": [row.result.card.system.slug for row in first_pair(compared.table)],
         "systems": [_system(row) for row in compared.rows],
     }
 
@@ -199,7 +209,7 @@ def _compared(edition: Edition, table: Table, pairs: AllPairs) -> ComparedTable:
 
 def files(edition: Edition, pages: jinja2.Environment) -> Files:
     """compare.html with its index, and each table's pairs and slices; nothing if no table has a pair."""
-    tested = [(table, edition.pairs_of(table)) for table in edition.board.tables]
+    tested = [(table, edition.pairs_of(table)) for table in leading_first(edition.board.tables)]
     compared_tables = [_compared(edition, table, pairs) for table, pairs in tested if pairs is not None]
     if not compared_tables:
         return
