@@ -39,6 +39,7 @@ from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Version
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
+from edu_rag.scorecard.evidence_share import evidence_sentence
 
 
 def dataset_at(out: Path) -> Manifest | None:
@@ -286,6 +287,8 @@ def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report:
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
+    if isinstance(n_with := manifest.sources.get("questions_with_evidence"), int):
+        say(evidence_sentence(n_with, manifest.sources["questions"]))
     with _writing(report):
         say(f"report: {write_report(report, log, out, manifest)}")
     return manifest

@@ -17,6 +17,7 @@ from leaderboard.pages import (
     compare_systems_page,
     dataset_pages,
     feed,
+    front_pages,
     history_page,
     plot_pages,
     question_pages,
@@ -28,6 +29,7 @@ from leaderboard.site_files import Files, write_files
 
 Kind = Callable[[Edition, jinja2.Environment], Files]
 KINDS: Sequence[Kind] = (
+    front_pages.files,
     board_page.files,
     compare_systems_page.files,
     plot_pages.files,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     from edu_rag.files.board_file import board_beside
     from edu_rag.progress import say
     from leaderboard.board.collect import collect
-    from leaderboard.board.pins import check_pins
+    from leaderboard.board.pins import check_pins, in_board_order
     from leaderboard.board.private_gold import hidden_splits, is_hidden, without_predictions
     from leaderboard.systems.stored_predictions import with_predictions
 
@@ -81,6 +82,7 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     board_file = board_beside(results)
     if board_file is not None:
         check_pins(board_file, datasets, groups)
+        groups = in_board_order(board_file, groups)
     for group in groups:
         if is_hidden(group.key, hidden):
             say(f"{group.key.id} is of a hidden split: no question and no prediction of it is shown")
@@ -96,6 +98,7 @@ def _report(site: Path, files: Collection[str]) -> None:
     from edu_rag.progress import say
 
     for folder, what in (
+        ("front/", "page(s), one a table"),
         ("systems/", "page(s), one a system"),
         ("badges/", "badge(s) to link, one a system"),
         ("plots/", "page(s) and picture(s) of plots"),
@@ -144,6 +147,12 @@ def _report(site: Path, files: Collection[str]) -> None:
     "--repository", default="", metavar="URL", help="Address of the repository, for links to report a problem."
 )
 @click.option(
+    "--day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="Day whose question the front page shows; by default that of the newest result.",
+)
+@click.option(
     "--workers", type=click.IntRange(1, 256), help="Number of processes; by default the number of cores, at most 4."
 )
 def board(
@@ -154,6 +163,7 @@ def board(
     submissions: tuple[Path, ...],
     base_url: str,
     repository: str,
+    day: datetime | None,
     workers: int | None,
 ) -> None:
     """Write a static site from every scorecard.json below RESULTS, and print the table.
@@ -190,6 +200,7 @@ def board(
         repository=_repository(repository),
         errata=errata_beside(results),
         workers=workers or _n_cores(),
+        day=day.date() if day else None,
     )
     _report(out, write_site(out, results, partial(fill, edition)))
     if as_json:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
+from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
 from leaderboard.board.collect import ResultGroup
-from leaderboard.board.present import Board
+from leaderboard.board.present import Board, Table
 from leaderboard.history.errata import Erratum
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ class Edition:
     `exams` are the splits whose questions may be shown, by (dataset name, major, split): see leaderboard.exams.
     `base_url` is the address of the site with a '/' at its end, or empty; `repository` is the web address of the
     project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first. `workers` is how many
-    processes may make pages; no byte depends on it.
+    processes may make pages; no byte depends on it. `day` picks the question of the day; None for the newest result's.
     """
 
     board: Board
@@ -31,6 +33,16 @@ class Edition:
     repository: str = ""
     errata: Sequence[Erratum] = ()
     workers: int = 1
+    day: date | None = None
+    _pairs: dict[str, AllPairs] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def pairs_of(self, table: Table) -> AllPairs | None:
+        """Every pair of a table's rows, tested when first asked for; None if it has one row."""
+        if len(table.rows) < 2:
+            return None
+        if table.key.id not in self._pairs:
+            self._pairs[table.key.id] = all_pairs_of([row.result.card for row in table.rows])
+        return self._pairs[table.key.id]
 
     def exam_of(self, group: ResultGroup) -> SiteExam | None:
         """The split that a table's systems were asked, where its questions may be shown."""

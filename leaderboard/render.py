@@ -11,6 +11,7 @@ from edu_rag.look.jinja_pages import environment
 from edu_rag.look.texts import one_line
 from leaderboard.board.badges import LOWER, caps_words, is_sandboxed, rerun_badge
 from leaderboard.board.export_board import RATE_NAMES
+from leaderboard.board.facets import OPEN_RULE
 from leaderboard.edition import Edition
 from leaderboard.questions.page_addresses import first_page
 from leaderboard.social import social_address
@@ -47,10 +48,15 @@ RATE_FRACTIONS = {
 
 
 class Nav(NamedTuple):
-    """A line of the navigation that every page has: where it leads from the site's top, and its words."""
+    """A line of a navigation that every page has: where it leads from the site's top, and its words."""
 
     href: str
     words: str
+
+
+MORE = (Nav("board.html", "All systems"), Nav("plots.html", "Plots"), Nav("history.html", "History"))
+"""The pages that the foot of every page leads to."""
+SUBMIT = Nav("submit.html", "Submit a system")
 
 
 def environment_of(edition: Edition) -> jinja2.Environment:
@@ -68,7 +74,8 @@ def environment_of(edition: Edition) -> jinja2.Environment:
         is_sandboxed=is_sandboxed,
         rerun_badge=rerun_badge,
     )
-    made.globals.update(board=edition.board, edition=edition, NAV=nav_of(edition), SOCIAL=social_address(edition))
+    made.globals.update(board=edition.board, edition=edition, SOCIAL=social_address(edition))
+    made.globals.update(NAV=nav_of(edition), MORE=MORE, SUBMIT=SUBMIT, OPEN_RULE=OPEN_RULE)
     made.filters["one_line"] = one_line
     return made
 
@@ -78,5 +85,5 @@ def nav_of(edition: Edition) -> list[Nav]:
     questions = first_page(edition)
     asked = [] if questions is None else [Nav(questions, "Questions")]
     pairs = [Nav("compare.html", "Compare")] if any(len(table.rows) > 1 for table in edition.board.tables) else []
-    first = [Nav("index.html", "Board"), Nav("plots.html", "Plots")]
-    return [*first, *pairs, *asked, Nav("datasets.html", "Datasets"), Nav("history.html", "History")]
+    last = [Nav("datasets.html", "Datasets"), Nav("how.html", "How it works")]
+    return [Nav("index.html", "Board"), *pairs, *asked, *last]

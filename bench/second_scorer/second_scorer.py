@@ -1435,7 +1435,7 @@ def retrieval_of(exam, questions, outcomes, predictions):
 # ----------------------------------------------------------------------------------------------------------------
 # 7. Attribution
 
-CAUSES = ('failed', 'flagged_broken', 'unparseable', 'no_evidence', 'over_abstained', 'not_retrieved', 'not_used')
+CAUSES = ('failed', 'flagged_broken', 'unparseable', 'evidence_not_found', 'over_abstained', 'not_retrieved', 'not_used')
 
 
 def cause_of(letter, flags, places, passages):
@@ -1448,7 +1448,7 @@ def cause_of(letter, flags, places, passages):
     if letter == 'u':
         return 'unparseable'
     if not places:
-        return 'no_evidence'
+        return 'evidence_not_found'
     found = evidence_cited(passages, places)
     if letter == 'a' and (found or not passages):
         return 'over_abstained'

@@ -86,7 +86,7 @@ def _run_and_score(slug: str, out: Path, sandbox: Sequence[str], *, is_probed: b
 def _summary(results: Path) -> list[str]:
     """What the scorecards show, in a few lines."""
     from edu_rag.cli.demo_summary import summary
-    from edu_rag.scorecard.card_file import FILE_NAME, read_scorecard
+    from edu_rag.scorecard.results_folder import FILE_NAME, read_scorecard
 
     return summary([read_scorecard(path) for path in sorted(results.rglob(FILE_NAME))])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edu_rag.look.texts import clip, date, percent, plain, safe_link, seconds, signed
+from edu_rag.look.texts import clip, date, delta, percent, plain, safe_link, seconds, signed
 from edu_rag.scorecard.card import OUTCOMES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def environment(templates: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=plain,
     )
-    for function in (clip, signed, percent, seconds, date, safe_link):
+    for function in (clip, signed, delta, percent, seconds, date, safe_link):
         made.filters[function.__name__] = function
     made.globals["OUTCOMES"] = OUTCOMES
     return made

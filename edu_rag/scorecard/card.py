@@ -343,9 +343,16 @@ CAUSES: Mapping[str, str] = {
     "failed": "the system crashed, ran out of time, or left the question out",
     "flagged_broken": "the question cannot be answered as it stands",
     "unparseable": "the answer names no single choice",
-    "no_evidence": "the dataset has no evidence for it",
+    "evidence_not_found": "no evidence was found in its pages, which may still have some",
     "over_abstained": "it abstained with evidence in its hands",
     "not_retrieved": "the dataset has evidence, the system cited none of it",
     "not_used": "evidence was cited, and the answer is wrong",
 }
 """Every cause with its meaning, in order of precedence (docs/scoring-spec.md, section 7, gives the reasons)."""
+RENAMED: Mapping[str, str] = {"no_evidence": "evidence_not_found"}
+"""Causes that older scorecards count under another name."""
+
+
+def known_causes(attribution: Mapping[str, int]) -> dict[str, int]:
+    """An attribution with today's names, in the same order."""
+    return {RENAMED.get(cause, cause): n for cause, n in attribution.items()}

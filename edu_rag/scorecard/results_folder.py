@@ -10,7 +10,7 @@ from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError, eac
 from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.files.manifest import file_sha256
 from edu_rag.files.typed import faults_and_record, first_line, to_plain
-from edu_rag.scorecard.card import ScoreCard
+from edu_rag.scorecard.card import ScoreCard, known_causes
 
 FILE_NAME = "scorecard.json"
 
@@ -41,10 +41,12 @@ def _same(claimed: object, derived: Mapping[str, float | None]) -> bool:
 
 def read_scorecard(path: Path) -> ScoreCard:
     """Read scorecard.json. Raises FaultsError naming every field that breaks an invariant, and derived rates that are
-    not those of the counts; DataError if it is not JSON.
+    not those of the counts; DataError if it is not JSON. Causes that an older file names otherwise get today's names.
     """
     values = read_json(path)
     rates = values.pop("rates", None) if isinstance(values, dict) else None
+    if isinstance(values, dict) and isinstance(values.get("attribution"), dict):
+        values["attribution"] = known_causes(values["attribution"])
     found, card = faults_and_record(values, ScoreCard)
     faults = [DataError(path, f"{fault.where}: {first_line(fault)}") for fault in found]
     if card is not None and not _same(rates, card.counts.rates()):

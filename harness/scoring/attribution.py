@@ -13,7 +13,7 @@ REMEDIES: Mapping[str, str] = {
     "failed": "an answer within the limits; even `null` is not a failure, though it gains nothing",
     "flagged_broken": "nothing that a system should do: only a guess can be right here",
     "unparseable": "an answer that names one choice, by its label or its text",
-    "no_evidence": "knowledge from outside the dataset's pages; without it, abstaining keeps the score from falling",
+    "evidence_not_found": "more reading, or knowledge from elsewhere; else abstaining, which costs nothing",
     "over_abstained": "an answer: the evidence was there",
     "not_retrieved": "a passage that holds evidence (they are listed under `not cited`)",
     "not_used": "reading: the evidence was among the passages, and another answer was given",
@@ -48,7 +48,7 @@ def _cause_in_pages(question_id: str, prediction: Prediction | None, verdict: Ve
     evidence = support.evidence.get(question_id)
     passages = prediction.passages if prediction else ()
     if not evidence:
-        return "no_evidence"
+        return "evidence_not_found"
     if verdict.outcome == "abstained" and not passages:
         # An abstaining system has nothing to cite: the pages it was given count, and they hold evidence.
         return "over_abstained"
@@ -94,4 +94,4 @@ def attribution_lines(values: Mapping[str, int]) -> Iterator[str]:
     order = list(CAUSES)
     for cause, n in sorted(values.items(), key=lambda item: (-item[1], order.index(item[0]))):
         if n:
-            yield f"  {cause:14} {n:6,} {100 * n / total:8.2f} %   {CAUSES[cause]}"
+            yield f"  {cause:18} {n:6,} {100 * n / total:8.2f} %   {CAUSES[cause]}"

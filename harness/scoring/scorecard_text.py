@@ -8,6 +8,7 @@ from typing import Any
 
 from edu_rag.look.texts import clip
 from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard
+from edu_rag.scorecard.evidence_share import evidence_sentence, n_with_evidence
 from harness.probing.score_probes import probe_lines
 from harness.scoring.attribution import attribution_lines
 from harness.scoring.confidence import confidence_lines
@@ -110,6 +111,8 @@ def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
     for values, lines in parts:
         if values:
             yield lines(values)
+    if (n_with := n_with_evidence(card)) is not None:
+        yield iter([evidence_sentence(n_with, card.counts.n)])
     if card.overlap or card.system.tqa_overlap.strip():
         yield overlap_lines(card)
     if card.rerun or card.caps or card.reported or card.system.withdrawn:

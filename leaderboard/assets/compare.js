@@ -146,8 +146,8 @@
     fill(choose.table, tables.map((table) => [table.id, `${table.title}: ${compareParts.count(table.n)} questions, ${table.systems.length} systems`]));
     choose.section.hidden = false;
     choose.table.addEventListener("change", () => {
-      const [a, b] = tableNow().systems;
-      offerSystems(tableNow(), { a: a.slug, b: b.slug });
+      const [a, b] = tableNow().first;
+      offerSystems(tableNow(), { a, b });
       chosen();
     });
     choose.a.addEventListener("change", chosen);

@@ -36,7 +36,7 @@ const compareAddress = (() => {
     return `These two never answered the same questions: ${slugs.map((slug) => `${named(slug)} those of ${titles(tables, slug)}`).join(", ")}.`;
   }
 
-  // `given` are the parameters table, a and b. What it leaves open is the best of the table.
+  // `given` are the parameters table, a and b. What it leaves open is the best of the table; both, its first pair.
   function read(given, tables) {
     const id = given.get("table");
     const [a, b] = ["a", "b"].map((name) => given.get(name));
@@ -45,6 +45,7 @@ const compareAddress = (() => {
     const trouble = why(id, found, slugs, tables);
     const table = found || tables.find((one) => slugs.some((slug) => has(one, slug))) || tables[0];
     const best = (other) => table.systems.find((system) => system.slug !== other).slug;
+    if (!trouble && slugs.length === 0) return { table, a: table.first[0], b: table.first[1], trouble };
     if (!trouble) {
       const first = a === null ? best(b) : a;
       return { table, a: first, b: b === null ? best(first) : b, trouble };

@@ -34,3 +34,10 @@ def _other_content(board: BoardFile, groups: Sequence[ResultGroup]) -> Iterator[
             if wanted is not None and wanted != result.card.dataset:
                 what = f"is scored on {result.card.dataset}, and the board's dataset is {wanted}"
                 yield DataError(result.scorecard, what, "score the predictions again on the board's dataset")
+
+
+def in_board_order(board_file: Path, groups: Sequence[ResultGroup]) -> list[ResultGroup]:
+    """The tables in the order of the board's datasets, the flagship first; those of other datasets after them."""
+    names = [one.name for one in read_board_file(board_file).datasets]
+    order = {name: number for number, name in reversed(list(enumerate(names)))}
+    return sorted(groups, key=lambda group: order.get(group.key.name, len(names)))

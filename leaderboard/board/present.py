@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from edu_rag.look.bar_geometry import BarPart, IntervalBar, interval_bar, outcome_parts
-from edu_rag.look.texts import first_link
+from edu_rag.look.bar_geometry import BarPart, IntervalBar, ScoreAxis, axis_of, interval_bar, outcome_parts
+from edu_rag.look.texts import date, first_link, percent, seconds, signed
 from edu_rag.names import Sample
-from edu_rag.scorecard.card import Counts, Slice
+from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
 from leaderboard.board.badges import Badge, badges_of
 from leaderboard.board.clean import Clean, clean_of, fewest_clean
@@ -21,6 +22,7 @@ from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_
 
 FEW_VALUES = 12
 """An attribute with more values than this is folded away on a system's page."""
+UNKNOWN = "not known"
 MAX_RUNS = 100
 """Results of a team that a page lists; all are counted."""
 
@@ -117,6 +119,36 @@ class Row:
         return self.result.card.intervals.get("score")
 
 
+def _texts(row: Row) -> Mapping[str, str]:
+    """What a row shows in the columns that may be hidden."""
+    counts, cost = row.counts, row.cost
+    return {
+        "team": row.result.card.system.team.strip(),
+        "accuracy": f"{percent(counts.accuracy)} %",
+        "hallucination": f"{percent(counts.hallucination)} %",
+        "missing": f"{percent(counts.missing)} %",
+        "strict_score": signed(counts.strict_score),
+        "n": f"{counts.n:,}",
+        "cost": UNKNOWN if cost is None else cost.text,
+        "median_latency_s": UNKNOWN if row.median_latency_s is None else f"{seconds(row.median_latency_s)} s",
+        "scored_at": date(row.result.scored_at),
+    }
+
+
+def same_columns(rows: Sequence[Row]) -> Mapping[str, str]:
+    """The columns in which two rows or more all have the same, each with what they have; nothing that is blank.
+
+    A declared overlap gives a row a second number of questions, so `n` differs there.
+    """
+    if len(rows) < 2:
+        return {}
+    texts = [_texts(row) for row in rows]
+    same = {name: text for name, text in texts[0].items() if text and all(one[name] == text for one in texts)}
+    if any(row.clean for row in rows):
+        same.pop("n", None)
+    return same
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One table of the board."""
@@ -126,6 +158,7 @@ class Table:
     n: int
     sample_text: str
     rows: Sequence[Row]
+    axis: ScoreAxis
     detectable: str
 
     @property
@@ -152,6 +185,11 @@ class Table:
     def has_tries(self) -> bool:
         """Whether a row shows that its team has more than one run."""
         return any(row.tells_runs for row in self.rows)
+
+    @property
+    def same(self) -> Mapping[str, str]:
+        """The columns in which all rows have the same, with what they have."""
+        return same_columns(self.rows)
 
     @property
     def blind(self) -> list[Row]:
@@ -232,7 +270,16 @@ class _Whole:
         return Run(result=result, page=page_of(result.key, result.card.system.slug))
 
 
-def _row(result: Result, place: BoardRank, clean: Clean | None, group: ResultGroup, whole: _Whole) -> Row:
+class _InTable(NamedTuple):
+    """What a row has in common with the other rows of its table."""
+
+    group: ResultGroup
+    axis: ScoreAxis
+    whole: _Whole
+
+
+def _row(result: Result, place: BoardRank, clean: Clean | None, common: _InTable) -> Row:
+    group, axis, whole = common
     card, table, slug = result.card, group.key.id, result.card.system.slug
     older = result.dataset.version != max(other.dataset.version for other in group.results) or bool(card.made_on)
     data = f"data/{table}/{slug}"
@@ -250,7 +297,7 @@ def _row(result: Result, place: BoardRank, clean: Clean | None, group: ResultGro
         tells_runs=tells,
         n_results=len(tries.results),
         runs=[whole.run(one) for one in tries.results[:MAX_RUNS]],
-        bar=interval_bar(card.counts.score, card.intervals.get("score")),
+        bar=interval_bar(card.counts.score, card.intervals.get("score"), axis),
         parts=outcome_parts(card.counts),
         older=older,
         page=page_of(group.key, slug),
@@ -270,17 +317,24 @@ def _class_in_group(place: tuple[Result, BoardRank, Clean | None]) -> tuple[int,
     return rank_of_it.first, result.card.reported
 
 
+def _axis(cards: Sequence[ScoreCard]) -> ScoreAxis:
+    scores = [card.counts.score for card in cards]
+    return axis_of([*scores, *(end for card in cards for end in card.intervals.get("score", ()))])
+
+
 def _table(group: ResultGroup, whole: _Whole) -> Table:
     cards = [result.card for result in group.results]
     ids = sorted({(result.dataset, result.card.dataset) for result in group.results}, reverse=True)
     ranks = rank(cards)
+    common = _InTable(group, _axis(cards), whole)
     places = sorted(zip(group.results, ranks, clean_of(cards, ranks), strict=True), key=_class_in_group)
     return Table(
         key=group.key,
         dataset_ids=[text for _, text in ids],
         n=group.n,
         sample_text=sample_text(group.key, group.n),
-        rows=[_row(result, place, clean, group, whole) for result, place, clean in places],
+        rows=[_row(result, place, clean, common) for result, place, clean in places],
+        axis=common.axis,
         detectable=detectable_sentence(cards),
     )
 

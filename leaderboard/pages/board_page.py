@@ -1,4 +1,4 @@
-"""The board itself: index.html, each of its tables alone for an iframe, and the same as data."""
+"""The full tables: board.html, each of its tables alone for an iframe, and the same as data."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ import msgspec
 
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.export_board import board_csv, board_parquet, board_values
-from leaderboard.board.facets import KINDS, OPEN_RULE, OPENNESS, model_filters
+from leaderboard.board.facets import KINDS, OPENNESS, model_filters
 from leaderboard.board.present import Board, Table
 from leaderboard.edition import Edition
-from leaderboard.pages.compare_systems_page import compare_link
+from leaderboard.pages.compare_systems_page import compare_link, first_pair
 from leaderboard.questions.page_addresses import explorer_of
 from leaderboard.site_files import Files
 
 EMBEDDED = ("rank", "system", "team", "score", "axis", "outcomes")
 """The columns of a table that is embedded in another page."""
+BOARD = "board.html"
 SUFFIXES = ("csv", "json", "parquet")
 
 
 class TableLinks(NamedTuple):
-    """Where a table leads: its plots, the comparison of its best two (where it has two), its questions, its files."""
+    """Where a table leads: its plots, a comparison of two systems (where it has two), its questions, its files."""
 
     plots: str
     compare: str | None
@@ -40,7 +41,7 @@ def embed_of(table: Table) -> str:
 def _compare(table: Table) -> str | None:
     if len(table.rows) < 2:
         return None
-    first, second = (row.result.card.system.slug for row in table.rows[:2])
+    first, second = (row.result.card.system.slug for row in first_pair(table))
     return compare_link(table.key.id, first, second)
 
 
@@ -58,17 +59,16 @@ def links_of(edition: Edition) -> Mapping[str, TableLinks]:
 def _pages(edition: Edition, pages: jinja2.Environment) -> Iterator[tuple[str, bytes]]:
     tables = edition.board.tables
     models = model_filters(row.result.card.system for table in tables for row in table.rows)
-    index = pages.get_template("index.html.j2").render(
+    whole = pages.get_template("board.html.j2").render(
         root="",
-        here="index.html",
+        here=BOARD,
         columns=COLUMNS,
         models=[(model, model) for model in models],
         KINDS=KINDS,
         OPENNESS=OPENNESS,
-        OPEN_RULE=OPEN_RULE,
         links=links_of(edition),
     )
-    yield "index.html", index.encode()
+    yield BOARD, whole.encode()
     embed = pages.get_template("embed.html.j2")
     few = [column for column in COLUMNS if column.name in EMBEDDED]
     for table in tables:
@@ -85,7 +85,7 @@ def _data(board: Board, stem: str) -> Iterator[tuple[str, bytes]]:
 
 
 def files(edition: Edition, pages: jinja2.Environment) -> Files:
-    """index.html, embed.html, embed/, and the rows as data: board.json, board.csv, board.parquet and tables/."""
+    """board.html, embed.html, embed/, and the rows as data: board.json, board.csv, board.parquet and tables/."""
     board = edition.board
     yield from _pages(edition, pages)
     yield from _data(board, "board")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jinja2
@@ -15,10 +14,12 @@ from edu_rag.errors import ConfigError
 from edu_rag.look.texts import clip, percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from leaderboard.board.present import Row, Table
+from leaderboard.board.roles import role_of
 from leaderboard.compare.pair_files import pair_files
 from leaderboard.compare.question_slices import slices_values
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
+from leaderboard.front.front_tables import leading_first
 from leaderboard.questions.page_addresses import folder_of
 from leaderboard.site_files import Files
 
@@ -34,12 +35,13 @@ PERCENT = ("accuracy", "hallucination", "missing", "accuracy_given_attempted")
 
 @dataclass(frozen=True)
 class ComparedTable:
-    """A table with two systems at least, and its pairs, tested when first asked for.
+    """A table with two systems at least, and its pairs.
 
     `exam` and `ids` are the questions behind its outcome letters, None and empty if the site does not show them.
     """
 
     table: Table
+    pairs: AllPairs
     exam: SiteExam | None = None
     ids: Sequence[str] = ()
 
@@ -52,11 +54,6 @@ class ComparedTable:
     def cards(self) -> list[ScoreCard]:
         """The scorecards in the order of the rows."""
         return [row.result.card for row in self.rows]
-
-    @cached_property
-    def pairs(self) -> AllPairs:
-        """Every pair, by place."""
-        return all_pairs_of(self.cards)
 
     @property
     def questions(self) -> str | None:
@@ -92,6 +89,13 @@ class ComparedTable:
     def neighbours(self) -> list[tuple[Row, Row, TestedPair]]:
         """Each system against the next below it."""
         return [(self.rows[at], self.rows[at + 1], self.pairs.of(at, at + 1)) for at in range(len(self.rows) - 1)]
+
+
+def first_pair(table: Table) -> tuple[Row, Row]:
+    """The two systems of a table that a comparison starts with: the best that read the pages, else the best."""
+    weights = {"reads": 0, "alone": 1, "blind": 2}
+    first, second, *_ = sorted(table.rows, key=lambda row: (row.withdrawn, weights[role_of(row.result.card)]))
+    return first, second
 
 
 def compare_link(table_id: str, first: str, second: str) -> str:
@@ -169,6 +173,7 @@ def _table(compared: ComparedTable) -> dict[str, Any]:
         "interval_method": any_difference.method,
         "questions": compared.questions,
         "slices": compared.slices,
+        "first": [row.result.card.system.slug for row in first_pair(compared.table)],
         "systems": [_system(row) for row in compared.rows],
     }
 
@@ -191,19 +196,20 @@ def _slice_files(compared: ComparedTable, exam: SiteExam) -> Iterator[tuple[str,
     yield str(compared.slices), msgspec.json.encode(slices_values(exam, compared.ids))
 
 
-def _compared(edition: Edition, table: Table) -> ComparedTable:
+def _compared(edition: Edition, table: Table, pairs: AllPairs) -> ComparedTable:
     group = next(group for group in edition.groups if group.key == table.key)
     exam = edition.exam_of(group)
     try:
         ids = exam.ids(table.key.sample) if exam else []
     except ConfigError:  # a sample of more questions than the split has
         ids = []
-    return ComparedTable(table, exam, ids) if len(ids) == table.n else ComparedTable(table)
+    return ComparedTable(table, pairs, exam, ids) if len(ids) == table.n else ComparedTable(table, pairs)
 
 
 def files(edition: Edition, pages: jinja2.Environment) -> Files:
     """compare.html with its index, and each table's pairs and slices; nothing if no table has a pair."""
-    compared_tables = [_compared(edition, table) for table in edition.board.tables if len(table.rows) > 1]
+    tested = [(table, edition.pairs_of(table)) for table in leading_first(edition.board.tables)]
+    compared_tables = [_compared(edition, table, pairs) for table, pairs in tested if pairs is not None]
     if not compared_tables:
         return
     yield from _page_files(compared_tables, pages)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import jinja2
 
+from edu_rag.scorecard.evidence_share import FEWEST_SHARE
 from leaderboard.board.present import Row, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.board_page import TableLinks, links_of
@@ -27,6 +28,7 @@ TOOLS = {
     "is_bundled": is_bundled,
     "unknown_of": unknown_of,
     "FOLDER": FOLDER,
+    "FEWEST_SHARE": FEWEST_SHARE,
     "MAX_PAST": MAX_SHOWN,
     "drawn_sample": drawn_sample,
 }

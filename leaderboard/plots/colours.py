@@ -8,16 +8,16 @@ from edu_rag.look.matplotlib_svg import Tone
 
 TONES: Mapping[str, Tone] = {
     # As in look.css, so that a picture has no edge on its page.
-    "paper": Tone("#fcfcfb", "#14181d"),
-    "ink": Tone("#1c2228", "#dfe5eb"),
-    "quiet": Tone("#56606b", "#9ba8b5"),
-    "axis": Tone("#c3cad1", "#3c4752"),
-    "zero": Tone("#77828d", "#7d8a97"),
-    "grid": Tone("#e9ecef", "#232a32"),
-    "band": Tone("#f2f4f6", "#1c2229"),
-    "range": Tone("#9cc0e4", "#33608f"),
+    "paper": Tone("#fbfaf7", "#10161d"),
+    "ink": Tone("#16202b", "#e9edf1"),
+    "quiet": Tone("#56626d", "#9aa7b3"),
+    "axis": Tone("#cbcdc9", "#384450"),
+    "zero": Tone("#7b858e", "#7d8a97"),
+    "grid": Tone("#eceae4", "#222b34"),
+    "band": Tone("#f3f2ed", "#19222b"),
+    "range": Tone("#92bbe0", "#33608f"),
     # Marks: a system, one on the front, one that never looks at the pages, one of many.
-    "system": Tone("#0b5ea8", "#6db1f2"),
+    "system": Tone("#0b5fa5", "#7dbdf6"),
     "front": Tone("#c24e00", "#f09a4e"),
     "blind": Tone("#6d7883", "#8d99a5"),
     "crowd": Tone("#b9c1c9", "#46515c"),

@@ -23,7 +23,8 @@ def _share(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
-def _scales(systems: Sequence[System], sheet: Sheet) -> tuple[Scale, Scale]:
+def scales_of(systems: Sequence[System], sheet: Sheet) -> tuple[Scale, Scale]:
+    """The axes of hallucination and accuracy."""
     most = 4 if sheet.is_narrow else 7
     return (
         linear([*(s.card.counts.hallucination for s in systems)], most, _share),
@@ -31,27 +32,36 @@ def _scales(systems: Sequence[System], sheet: Sheet) -> tuple[Scale, Scale]:
     )
 
 
-def iso_scores(x: Scale, y: Scale) -> list[float]:
-    """The scores whose lines run through the picture: at most MOST_LINES, in even steps, through zero."""
+def iso_scores(x: Scale, y: Scale, most: int = MOST_LINES) -> list[float]:
+    """The scores whose lines run through the picture: at most `most`, in even steps, through zero."""
     low, high = y.low - x.high, y.high - x.low
-    step = next((step for step in ISO_STEPS if (high - low) / step <= MOST_LINES), ISO_STEPS[-1])
+    step = next((step for step in ISO_STEPS if (high - low) / step <= most), ISO_STEPS[-1])
     first, last = math.floor(low / step) + 1, math.ceil(high / step) - 1
     return [place * step for place in range(first, last + 1)]
 
 
+def iso_ends(x: Scale, y: Scale, score: float) -> tuple[float, float]:
+    """The hallucination at which a line of equal score enters the picture, on the left or below, and leaves it."""
+    return max(x.low, y.low - score), min(x.high, y.high - score)
+
+
+def iso_words(score: float) -> str:
+    """The name of a line of equal score."""
+    return f"+{score_words(score)}" if score > 1e-9 else score_words(score)
+
+
 def _paint_iso(panel: Panel, score: float) -> None:
-    """One line of equal score: it enters on the left or below, and is named where it leaves."""
+    """One line of equal score, named where it leaves."""
     x, y = panel.x, panel.y
-    start, end = max(x.low, y.low - score), min(x.high, y.high - score)
+    start, end = iso_ends(x, y, score)
     tone = "zero" if abs(score) < 1e-9 else "axis"
     panel.line([start, end], [start + score, end + score], tone, 1, "-" if tone == "zero" else "--", 1.5)
     right, top = panel.at(end, end + score)
     leaves_above = end < x.high - 1e-9
-    words = f"+{score_words(score)}" if score > 1e-9 else score_words(score)
     panel.text(
         right + (0 if leaves_above else 5),
         top - (9 if leaves_above else 0),
-        words,
+        iso_words(score),
         tone="quiet",
         anchor="middle" if leaves_above else "start",
         size=10,
@@ -75,7 +85,7 @@ def _drawing(systems: Sequence[System]) -> Drawing:
 
     def inner(sheet: Sheet) -> float:
         # The same pixels for a per cent on both axes, as far as the sheet allows: equal scores then rise evenly.
-        x, y = _scales(systems, sheet)
+        x, y = scales_of(systems, sheet)
         even = (sheet.width - margins.left - margins.right) * (y.high - y.low) / (x.high - x.low)
         return min(max(even, 220), 300 if sheet.is_narrow else 480)
 
@@ -84,7 +94,7 @@ def _drawing(systems: Sequence[System]) -> Drawing:
 
     def paint(figure: Any, sheet: Sheet) -> None:
         paint_key(figure, entries)
-        panel = Panel(figure, margins._replace(top=above(sheet)), *_scales(systems, sheet))
+        panel = Panel(figure, margins._replace(top=above(sheet)), *scales_of(systems, sheet))
         panel.text(4, above(sheet) - 30, "accuracy (better ↑)", tone="quiet")
         panel.text(panel.area.right, panel.area.bottom + 36, "hallucination (better ←)", tone="quiet", anchor="end")
         panel.axes.grid(visible=False)

@@ -71,6 +71,12 @@ def text_at(
     )
 
 
+def pixels(area: Area, x: Scale, y: Scale, right: float, up: float) -> tuple[float, float]:
+    """The pixels of a place on two axes (already on their scales) that fill an area."""
+    across, high = (right - x.low) / (x.high - x.low), (up - y.low) / (y.high - y.low)
+    return area.left + across * (area.right - area.left), area.bottom - high * (area.bottom - area.top)
+
+
 class Panel:
     """Axes in pixels of the sheet."""
 
@@ -93,10 +99,7 @@ class Panel:
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The pixels of a place on the axes (already on their scales)."""
-        area = self.area
-        right = (x - self.x.low) / (self.x.high - self.x.low)
-        up = (y - self.y.low) / (self.y.high - self.y.low)
-        return area.left + right * (area.right - area.left), area.bottom - up * (area.bottom - area.top)
+        return pixels(self.area, self.x, self.y, x, y)
 
     def mark(self, xs: Sequence[float], ys: Sequence[float], mark: Mark) -> None:
         """Marks at places on the axes; whole even at the edge."""

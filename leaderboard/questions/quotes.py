@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import reading_parquet
 from edu_rag.look.texts import clip, plain, safe_link
 from edu_rag.records import Evidence
+from leaderboard.questions.page_credit import PageCredit, credit_of
 from leaderboard.questions.system_answers import decoded
 from leaderboard.questions.worker_input import Place, WorkerInput
 
@@ -43,12 +44,13 @@ class KnownQuote(NamedTuple):
 
 
 class PageFacts(NamedTuple):
-    """The shown parts of a page: title, safe address or None, flags, and the texts of the quoted spans."""
+    """The shown parts of a page: title, safe address or None, flags, texts of the quoted spans, and its credit."""
 
     title: str
     address: str | None
     flags: Sequence[str]
     texts: Mapping[tuple[int, int], str]
+    credit: PageCredit = credit_of(None, None)
 
 
 class QuoteJob(NamedTuple):
@@ -88,16 +90,16 @@ def known_quotes(quotes: Sequence[Quote], facts: Mapping[str, PageFacts]) -> lis
     return found
 
 
-def _rows(dataset: Dataset, split: str) -> Iterator[tuple[str, str, str, list[str], object]]:
-    """page_id, url, title, flags and the text, which is still Arrow's, of every page of a split."""
+def _rows(dataset: Dataset, split: str) -> Iterator[tuple[Any, ...]]:
+    """page_id, url, title, flags, author, licence and the text, which is still Arrow's, of every page of a split."""
     import pyarrow.parquet as pq
 
-    names = ["page_id", "url", "title", "flags", "text"]
+    names = ["page_id", "url", "title", "flags", "author", "license", "text"]
     for path in dataset.files("pages", split):
         with reading_parquet(path):
             for batch in pq.ParquetFile(path).iter_batches(batch_size=_ROWS, columns=names, use_threads=False):
                 columns = [batch.column(name) for name in names]
-                yield from zip(*(column.to_pylist() for column in columns[:4]), columns[4], strict=True)
+                yield from zip(*(column.to_pylist() for column in columns[:-1]), columns[-1], strict=True)
 
 
 def page_ids(dataset: Dataset, split: str) -> list[str]:
@@ -121,8 +123,9 @@ def page_facts(dataset: Dataset, split: str, quotes: Sequence[Sequence[Quote]]) 
         for quote in some:
             spans[quote.page_id][quote.start, quote.end] = None
     facts: dict[str, PageFacts] = {}
-    for page_id, url, title, flags, text in _rows(dataset, split):
+    for page_id, url, title, flags, author, licence, text in _rows(dataset, split):
         wanted = spans.get(page_id)
         texts = _cut(str(text), list(wanted)) if wanted else {}
-        facts[page_id] = PageFacts(clip(title or "", MAX_TITLE), safe_link(url or ""), tuple(flags or ()), texts)
+        address, credit = safe_link(url or ""), credit_of(author, licence)
+        facts[page_id] = PageFacts(clip(title or "", MAX_TITLE), address, tuple(flags or ()), texts, credit)
     return facts

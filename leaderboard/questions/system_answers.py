@@ -93,7 +93,8 @@ def said_by(line: Line, question: Question) -> str | None:
     return same[0] if len(same) == 1 else str(plain(clip(text[:MAX_READ], MAX_SAID)))
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[Line]:
+    """The lines of a file of predictions. Raises DataError naming file and line."""
     decoder = msgspec.json.Decoder(Line)
     for at, raw in numbered_lines(path):
         try:
@@ -119,7 +120,7 @@ def read_sheets(inputs: WorkerInput, handed_in: SubmittedAnswers) -> list[bytes]
     sizes = [len(page.numbers) for page in inputs.pages]
     sheets = [AnswerSheet(systems, [None] * n, [None] * n, [()] * n) for n in sizes]
     asked, question_places, questions = _asked_of(inputs, systems), inputs.question_places, inputs.questions
-    for line in _lines(path):
+    for line in lines_of(path):
         question_place = question_places.get(line.question_id)
         if question_place is None or (asked is not None and not asked[question_place.number]):
             continue

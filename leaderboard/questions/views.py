@@ -16,6 +16,7 @@ from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
 from leaderboard.questions.lessons import anchor_of
+from leaderboard.questions.page_credit import PageCredit
 from leaderboard.questions.quotes import KnownQuote, PageFacts
 from leaderboard.questions.report_link import report_link
 from leaderboard.questions.system_answers import Answer
@@ -60,6 +61,7 @@ class ShownPage(NamedTuple):
     address: str | None
     flags: Sequence[str]
     quotes: Sequence[ShownQuote]
+    credit: PageCredit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +166,8 @@ def _pages(sources: Sources, facts: Mapping[str, PageFacts]) -> tuple[list[Shown
     shown = []
     for shown_id, at in ranks.items():
         known = facts.get(shown_id, unknown)
-        shown.append(ShownPage(at, known.title.strip() or shown_id, known.address, known.flags, quotes[shown_id]))
+        title = known.title.strip() or shown_id
+        shown.append(ShownPage(at, title, known.address, known.flags, quotes[shown_id], known.credit))
     return shown, dropped
 
 

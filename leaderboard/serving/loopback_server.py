@@ -32,6 +32,7 @@ TYPES: Mapping[str, str] = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
     ".wasm": "application/wasm",
+    ".woff2": "font/woff2",
     ".parquet": "application/vnd.apache.parquet",
 }
 """By the end of a name, the same on every machine; other files (pagefind's chunks) are bytes."""

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard
+from edu_rag.scorecard.evidence_share import evidence_sentence, has_few_evidence, n_with_evidence
 
 MAX_CAUSES = 40
 """The harness knows seven; a file may name more."""
@@ -24,12 +25,16 @@ class Loss(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """All causes, how many questions have no right answer, and the points that are missing from a perfect score."""
+    """All causes, how many questions have no right answer, and the points that are missing from a perfect score.
+
+    `few` says why the causes are folded away: for few questions evidence was found. Empty if they are not.
+    """
 
     rows: Sequence[Loss]
     n: int
     points: int
     n_left_out: int
+    few: str
 
 
 def points_lost(counts: Counts) -> int:
@@ -47,4 +52,6 @@ def losses_of(card: ScoreCard) -> Losses | None:
         for cause, n in islice(card.attribution.items(), MAX_CAUSES)
     ]
     lost = card.counts.n - card.counts.correct
-    return Losses(rows, lost, points_lost(card.counts), len(card.attribution) - len(rows))
+    n_with = n_with_evidence(card)
+    few = evidence_sentence(n_with, card.counts.n) if n_with is not None and has_few_evidence(card) else ""
+    return Losses(rows, lost, points_lost(card.counts), len(card.attribution) - len(rows), few)

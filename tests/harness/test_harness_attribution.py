@@ -55,11 +55,11 @@ TABLE = [  # outcome, support, cited, flags, cause: the rules of docs/scoring-sp
     ("unparseable", EVIDENCE, (), ("duplicate_choices",), "flagged_broken"),
     ("incorrect", EVIDENCE, (HELD,), ("context_bound",), "flagged_broken"),
     ("abstained", NONE, (), ("meta_choice", "duplicate_choices"), "flagged_broken"),
-    ("incorrect", NONE, (), ("meta_choice", "truncated", "duplicate_question"), "no_evidence"),
-    ("incorrect", NONE, (HELD,), (), "no_evidence"),
-    ("abstained", NONE, (), (), "no_evidence"),
-    ("abstained", NO_PAGES, (), (), "no_evidence"),
-    ("incorrect", NO_PAGES, (), (), "no_evidence"),
+    ("incorrect", NONE, (), ("meta_choice", "truncated", "duplicate_question"), "evidence_not_found"),
+    ("incorrect", NONE, (HELD,), (), "evidence_not_found"),
+    ("abstained", NONE, (), (), "evidence_not_found"),
+    ("abstained", NO_PAGES, (), (), "evidence_not_found"),
+    ("incorrect", NO_PAGES, (), (), "evidence_not_found"),
     ("abstained", EVIDENCE, (), (), "over_abstained"),
     ("abstained", EVIDENCE, (OTHER, HELD), (), "over_abstained"),
     ("abstained", EVIDENCE, (OTHER,), (), "not_retrieved"),
@@ -83,7 +83,7 @@ def test_every_cause_occurs_in_the_table_and_says_what_it_means_and_what_would_m
         "failed",
         "flagged_broken",
         "unparseable",
-        "no_evidence",
+        "evidence_not_found",
         "over_abstained",
         "not_retrieved",
         "not_used",
@@ -121,7 +121,7 @@ def test_each_question_is_held_against_its_own_prediction_verdict_and_evidence()
     assert causes == [
         "not_used",
         "not_retrieved",
-        "no_evidence",
+        "evidence_not_found",
         None,
         "failed",
         "flagged_broken",
@@ -132,7 +132,7 @@ def test_each_question_is_held_against_its_own_prediction_verdict_and_evidence()
         "failed": 1,
         "flagged_broken": 1,
         "unparseable": 0,
-        "no_evidence": 1,
+        "evidence_not_found": 1,
         "over_abstained": 1,
         "not_retrieved": 1,
         "not_used": 2,
@@ -141,7 +141,7 @@ def test_each_question_is_held_against_its_own_prediction_verdict_and_evidence()
         "failed": 1,
         "flagged_broken": 1,
         "unparseable": 0,
-        "no_evidence": 2,
+        "evidence_not_found": 2,
         "over_abstained": 1,
         "not_retrieved": 2,
         "not_used": 4,
@@ -188,11 +188,14 @@ def test_points_lost_are_2_for_an_incorrect_answer_and_1_for_a_missing_one() -> 
 
 
 def test_lines_name_the_largest_cause_first_and_ties_in_order_of_precedence() -> None:
-    values = dict.fromkeys(CAUSES, 0) | {"not_used": 3, "failed": 1, "unparseable": 1, "no_evidence": 5}
+    values = dict.fromkeys(CAUSES, 0) | {"not_used": 3, "failed": 1, "unparseable": 1, "evidence_not_found": 5}
     lines = list(attribution_lines(values))
     assert lines[0].startswith("10 question(s) without a right answer, by cause")
-    assert [line.split()[0] for line in lines[1:]] == ["no_evidence", "not_used", "failed", "unparseable"]
-    assert lines[1] == "  no_evidence         5    50.00 %   the dataset has no evidence for it"
+    assert [line.split()[0] for line in lines[1:]] == ["evidence_not_found", "not_used", "failed", "unparseable"]
+    assert (
+        lines[1]
+        == "  evidence_not_found      5    50.00 %   no evidence was found in its pages, which may still have some"
+    )
     assert list(attribution_lines(dict.fromkeys(CAUSES, 0)))[1:] == []
 
 

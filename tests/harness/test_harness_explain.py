@@ -357,7 +357,7 @@ def test_without_a_question_every_cause_has_its_questions_and_points(dataset: Da
         "failed": ["1", "1"],
         "flagged_broken": ["0", "0"],
         "unparseable": ["1", "1"],
-        "no_evidence": ["1", "2"],
+        "evidence_not_found": ["1", "2"],
         "over_abstained": ["1", "1"],
         "not_retrieved": ["1", "2"],
         "not_used": ["1", "2"],
@@ -518,6 +518,6 @@ def test_free_text_is_graded_by_the_rules_and_one_they_leave_open_is_one_line(
     told = call(path, "f1", "--dataset", tmp_path / "free").stdout
     assert "gold       Marie Curie" in told
     assert "verdict    correct (+1)" in told
-    for words in (("f2",), ("--lost", "no_evidence")):
+    for words in (("f2",), ("--lost", "evidence_not_found")):
         assert "1 of" in str(call(path, *words, "--dataset", tmp_path / "free").exception)
     assert "--judge" in str(call(path, "f1", "--dataset", tmp_path / "free", "--judge", "nobody").exception)

@@ -361,9 +361,9 @@ def test_all_faults_of_a_scorecard_are_told_at_once(exam: Exam, gold: dict[str, 
 
 def test_attribution_adds_up_to_the_questions_that_are_not_correct(exam: Exam, gold: dict[str, str]) -> None:
     card = card_of(exam, gold | {"q001": None})
-    assert replace(card, attribution={"no_evidence": 1}) != card
+    assert replace(card, attribution={"evidence_not_found": 1}) != card
     with pytest.raises(RecordFaultsError, match="adds up to 2 questions, but 1 are not correct"):
-        replace(card, attribution={"no_evidence": 2})
+        replace(card, attribution={"evidence_not_found": 2})
 
 
 REAL = [("bad_student", 881, 0), ("jiwanchung_mc_baseline", 1012, 7)]

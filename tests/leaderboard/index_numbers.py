@@ -1,7 +1,8 @@
-"""Every number of the board's own page against the scorecards, read as JSON."""
+"""Every number of the page of all tables against the scorecards, read as JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ from edu_rag.statistics import shared_lessons, smallest_detectable_difference, t
 def index_numbers(
     ledger: Ledger, tables: Mapping[str, Mapping[str, Card]], cards: Sequence[Card], places: Mapping[str, Places]
 ) -> None:
-    """Claim every number of index.html; whatever is another one, or is left, fails."""
+    """Claim every number of board.html; whatever is another one, or is left, fails."""
     page = ledger.page
     ledger.takes(page.select_one("header .lead"), "1 0 −1")
     sections = page.select("main > section:has(table.board)")
@@ -44,21 +45,9 @@ def index_numbers(
         ledger.takes(option, option.text)
     for section in sections:
         _section(ledger, section, tables[section["id"]], cards, places[section["id"]])
-    ledger.takes(page.select_one("#read dl"), *_outcome_points())
-    for paragraph, numbers in zip(page.select("#read > p"), _words(), strict=True):
-        ledger.takes(paragraph, numbers)
     footer(ledger, [card for table in tables.values() for card in table.values()], cards, is_front=True)
     left = list(ledger.left())
     assert not left, left[:5]
-
-
-def _outcome_points() -> list[str]:
-    return ["1", "−1", "0", "0", "0"]
-
-
-def _words() -> list[str]:
-    """The numbers in each paragraph of `How to read this`."""
-    return ["", "", "95", "1 3 1 3", "", ""]
 
 
 def _name(table: Mapping[str, Card]) -> str:
@@ -77,7 +66,7 @@ def _section(ledger: Ledger, section: Tag, table: Mapping[str, Card], cards: Seq
     caption, what = section.caption, f"{len(table)} {dataset} {version[0]}"
     ledger.takes(caption, what, first["split"], asked_of(first))
     ledger.attribute(section.select_one(".scroll"), "aria-label", section["id"])
-    ledger.takes(section.thead, "95", "−1 0 1")
+    ledger.takes(section.thead, "95", *_ends(list(table.values())))
     for head in section.select("thead th[title]"):
         ledger.attribute(head, "title", "95" if head["data-column"] == "score" else "")
     rows = section.select("tbody tr")
@@ -89,7 +78,11 @@ def _section(ledger: Ledger, section: Tag, table: Mapping[str, Card], cards: Seq
 
 
 def _sentences(ledger: Ledger, section: Tag, table: Mapping[str, Card], n: int) -> None:
-    sentence, *others = section.select("div.scroll ~ p:not(.embed)")
+    sentence, *others = section.select("div.scroll ~ p:not(.embed, .same)")
+    same = section.select_one("p.same")
+    assert (same is not None) == bool(_same(table))
+    if same is not None:
+        ledger.takes(same, *_same(table))
     difference = _detectable(list(table.values()))
     found = [f"{n:,} 5 80 {difference:.3f}"] if difference is not None and difference < 2 else [f"{n:,}"]
     blind = [card for card in table.values() if card["system"]["blind"]]
@@ -101,6 +94,54 @@ def _sentences(ledger: Ledger, section: Tag, table: Mapping[str, Card], n: int) 
     for other in others:
         fewest = max(100, -(-3 * n // 10))
         ledger.takes(other, f"{fewest}" if "clean" in other.text else "")
+
+
+def _ends(table: Sequence[Card]) -> list[str]:
+    """The ends of the score axis, which holds every score, interval and zero, and the zero between them."""
+    known = [0.0]
+    for card in table:
+        known += [counted(card["counts"]).score, *card["intervals"].get("score", ())]
+    low, high = math.floor(round(10 * min(known), 6)), math.ceil(round(10 * max(known), 6))
+    assert high - low >= 2
+    words = [f"{at / 10:.1f}".replace("-", "−") if at else "0" for at in (low, high)]
+    return [words[0], *(["0"] if 0.2 < -low / (high - low) < 0.8 else []), words[1]]
+
+
+def _same(table: Mapping[str, Card]) -> list[str]:
+    """What all rows have, of the columns that may be hidden, in the order of the columns; blank if it has no number."""
+    if len(table) < 2:
+        return []
+    rows = []
+    for card in table.values():
+        c, cost = counted(card["counts"]), card.get("cost") or {}
+        latency = cost.get("latency_s", {}).get("median")
+        rows.append(
+            {
+                "team": card["system"]["team"],
+                "accuracy": per_cent(c.correct, c.n),
+                "hallucination": per_cent(c.incorrect, c.n),
+                "missing": per_cent(c.missing, c.n),
+                "strict": score(c.strict),
+                "n": f"{c.n:,}",
+                "cost": cost_of(card),
+                "latency": "" if latency is None else duration(latency),
+                "day": day(card),
+            }
+        )
+    overlap = any("1" in card.get("overlap", "") for card in table.values())
+    return [
+        rows[0][name] for name in rows[0] if len({row[name] for row in rows}) == 1 and not (name == "n" and overlap)
+    ]
+
+
+def cost_of(card: Card) -> str:
+    """The cost of a question: dollars, else tokens, else nothing."""
+    cost: Mapping[str, Any] = card.get("cost") or {}
+    dollars = cost.get("cost_usd", {}).get("mean")
+    tokens = [cost[name]["mean"] for name in ("input_tokens", "output_tokens") if name in cost]
+    if dollars is not None:
+        return f"{dollars:,.{4 if dollars < 0.01 else 3 if dollars < 1 else 2}f}"
+    return f"{sum(tokens):,.0f}" if tokens else ""
 
 
 def _detectable(table: Sequence[Card]) -> float | None:
@@ -147,8 +188,7 @@ class Line:
         cost: Mapping[str, Any] = self.card.get("cost") or {}
         dollars, latency = cost.get("cost_usd", {}).get("mean"), cost.get("latency_s", {}).get("median")
         tokens = [cost[name]["mean"] for name in ("input_tokens", "output_tokens") if name in cost]
-        shown = "" if dollars is None else f"{dollars:,.{4 if dollars < 0.01 else 3 if dollars < 1 else 2}f}"
-        self.takes("cost", shown if dollars is not None else f"{sum(tokens):,.0f}" if tokens else "")
+        self.takes("cost", cost_of(self.card))
         if dollars is not None or tokens:
             self.ledger.value(self.cells["cost"], sum(tokens) if dollars is None else dollars)
         self.takes("median_latency_s", "" if latency is None else duration(latency))

@@ -16,7 +16,7 @@ from whole_site import build_whole, kinds
 
 MORE = ("compare.html?table=quiz.v1.val&a=alpha&b=beta", "questions/quiz-v1-val/index.html?q=volcano")
 """Pages after somebody chose something."""
-PAGES = ("index.html", "embed/tqa.v1.val.html", "systems/tqa.v1.val/self-rag-7b.html")
+PAGES = ("board.html", "embed/tqa.v1.val.html", "systems/tqa.v1.val/self-rag-7b.html")
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +47,11 @@ def test_no_page_breaks_a_rule_of_axe(browser: Any, sites: Path, name: str, scri
 
 
 def test_hostile_names_break_no_rule_either(browser: Any, sites: Path) -> None:
-    assert page_violations(browser, sites / "hostile/index.html", windows=[(1280, "light"), (390, "dark")]) == {}
+    assert page_violations(browser, sites / "hostile/board.html", windows=[(1280, "light"), (390, "dark")]) == {}
 
 
 def test_every_column_at_once_breaks_no_rule(browser: Any, sites: Path) -> None:
-    address = (sites / "site/index.html").as_uri() + "?columns=team,score,axis,outcomes,accuracy,hallucination,missing,"
+    address = (sites / "site/board.html").as_uri() + "?columns=team,score,axis,outcomes,accuracy,hallucination,missing,"
     address += "accuracy_given_attempted,strict_score,n,cost,median_latency_s,scored_at,links&sort=cost.ascending&q=rag"
     for width in (1280, 390):
         page, _ = opened(browser, address, viewport={"width": width, "height": 900}, bypass_csp=True)
@@ -59,7 +59,7 @@ def test_every_column_at_once_breaks_no_rule(browser: Any, sites: Path) -> None:
 
 
 def test_what_axe_should_find_it_finds(browser: Any, sites: Path) -> None:
-    page, _ = opened(browser, sites / "site/index.html", bypass_csp=True)
+    page, _ = opened(browser, sites / "site/board.html", bypass_csp=True)
     page.evaluate(
         "document.querySelector('.tools select').closest('label').replaceWith(document.createElement('select'))"
     )

@@ -40,7 +40,7 @@ def build(folder: Path) -> Path:
 
 
 def rows_of(site: Path) -> dict[str, Tag]:
-    soup = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
+    soup = BeautifulSoup((site / "board.html").read_text(encoding="utf-8"), "html.parser")
     return {row.th.a["href"].split("/")[-1].removesuffix(".html"): row for row in soup.select("table.board tbody tr")}
 
 
@@ -102,7 +102,7 @@ def test_a_withdrawn_system_keeps_its_row_and_its_rank_and_the_table_says_so(tmp
     assert "withdrawn" in rows["gone"]["class"]
     assert "withdrawn" not in rows["here"]["class"]
     assert [rows[slug].td.text for slug in ("gone", "here")] == ["1", "2"]
-    text = (site / "index.html").read_text(encoding="utf-8")
+    text = (site / "board.html").read_text(encoding="utf-8")
     assert text.count("keeps its row and its rank") == 1
     assert "we saw the test" in page_of(site, "gone").text
     (table,) = json.loads((site / "board.json").read_bytes())["tables"]
@@ -141,7 +141,7 @@ def test_all_runs_of_a_team_on_a_dataset_are_counted_and_its_pages_link_them(tmp
     assert all((site / link).is_file() for link in links)
     assert len(section.select("tbody tr")) == 5
     assert page_of(site, "six").select_one("#runs") is None
-    assert (site / "index.html").read_text(encoding="utf-8").count("the more luck in the best of them.") == 2
+    assert (site / "board.html").read_text(encoding="utf-8").count("the more luck in the best of them.") == 2
 
 
 def test_names_that_look_like_those_of_other_teams_are_flagged_and_a_team_s_own_are_not(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -58,7 +59,7 @@ def made_board(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Sco
 def rows_of(site: Path, cards: list[ScoreCard]) -> list[tuple[Tag, ScoreCard]]:
     by_place = {(card.split, card.system.slug): card for card in cards}
     pairs = []
-    for row in soup_of(site / "index.html").select("table.board tbody tr"):
+    for row in soup_of(site / "board.html").select("table.board tbody tr"):
         table, slug = row.select_one("th a")["href"].removeprefix("systems/").removesuffix(".html").split("/")
         pairs.append((row, by_place[table.split(".")[2], slug]))
     return pairs
@@ -72,9 +73,11 @@ def test_bars_have_the_widths_and_the_words_of_the_counts(made_board: tuple[Path
             assert parts.get(outcome, 0.0) == pytest.approx(100 * share, abs=0.006)
             words = f"{outcome} {getattr(card.counts, outcome)} ({percent(share)} %)"
             assert words in row.select_one("svg.outcomes title").text
-        assert float(row.select_one("svg.interval line.at")["x1"]) == pytest.approx(
-            100 * (card.counts.score + 1), abs=0.006
-        )
+        of_table = [other for other in made_board[1] if (other.split, other.sample) == (card.split, card.sample)]
+        ends = [0.0, *(end for other in of_table for end in (*other.intervals["score"], other.counts.score))]
+        low, high = math.floor(10 * min(ends)) / 10, math.ceil(10 * max(ends)) / 10
+        at = 200 * (card.counts.score - low) / (high - low)
+        assert float(row.select_one("svg.interval line.at")["x1"]) == pytest.approx(at, abs=0.006)
 
 
 def test_every_number_of_a_system_page_is_the_scorecards(made_board: tuple[Path, list[ScoreCard]]) -> None:
@@ -141,7 +144,7 @@ def test_downloads_are_the_files_themselves_and_every_relative_link_leads_somewh
 def test_the_page_says_what_it_can_tell_apart_and_what_blind_systems_score(
     made_board: tuple[Path, list[ScoreCard]],
 ) -> None:
-    text = " ".join(soup_of(made_board[0] / "index.html").select_one("[id='tqa.v1.val']").text.split())
+    text = " ".join(soup_of(made_board[0] / "board.html").select_one("[id='tqa.v1.val']").text.split())
     assert re.search(r"With 1,255 questions, the smallest score difference .* is about 0\.\d{3};", text)
     assert "as their teams declare (blind), score Always abstain (EDU-RAG baselines) 0.000" in text
     assert "Always the longest choice (EDU-RAG baselines) −0." in text
@@ -152,7 +155,7 @@ def test_many_systems_that_call_themselves_blind_are_counted_not_named(tmp_path:
         card = made.card_of(f"blind-{number:02}", "ci" * 20, name=f"Blind {number:02}", blind=True)
         made.write_card(tmp_path / "results", card)
     build(tmp_path / "results", tmp_path / "site")
-    text = " ".join(soup_of(tmp_path / "site" / "index.html").select_one("section").text.split())
+    text = " ".join(soup_of(tmp_path / "site" / "board.html").select_one("section").text.split())
     assert "and 3 more." in text
     assert text.count("Blind 09 (") == 1
     assert "Blind 10 (" not in text
@@ -164,14 +167,20 @@ def test_no_page_asks_a_third_party_for_anything_and_all_forbid_inline_code(
     for page in made_board[0].rglob("*.html"):
         soup = soup_of(page)
         policy = soup.select_one("meta[http-equiv=Content-Security-Policy]")["content"]
-        assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:;")
+        assert policy.startswith(
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; font-src 'self';"
+        )
         assert not soup.select("[style], style, iframe, object, embed, form, base")
         assert not [tag for tag in soup.find_all(True) if any(name.startswith("on") for name in tag.attrs)]
         assert all(re.search(r"assets/[a-z_]+\.js$", tag["src"]) and not tag.text for tag in soup.select("script"))
         loaded = [tag["href"] for tag in soup.select("link")] + [tag["src"] for tag in soup.select("[src]")]
         assert not [address for address in loaded if re.match(r"[a-z]+:|//", address)]
     for asset in (made_board[0] / "assets").iterdir():
+        if asset.suffix == ".woff2" or asset.name == "inter-licence.txt":
+            continue  # loads nothing
         text = asset.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        for ours in ('url("inter-latin.woff2")', 'url("icon.svg")'):
+            text = text.replace(ours, "")
         assert not re.search(r"https?:|//[a-z]+\.|@import|url\(", text), asset
 
 
@@ -209,7 +218,7 @@ def test_majors_splits_and_samples_never_share_a_table(tmp_path: Path) -> None:
     made.write_card(results, made.card_of("one", "cci", split="test"))
     made.write_card(results, made.card_of("one", "ci", sample="stratified-2-seed-0"))
     build(results, tmp_path / "site")
-    ids = [section["id"] for section in soup_of(tmp_path / "site/index.html").select("section:has(table)")]
+    ids = [section["id"] for section in soup_of(tmp_path / "site/board.html").select("section:has(table)")]
     assert ids == ["tqa.v2.val", "tqa.v1.test", "tqa.v1.val", "tqa.v1.val.stratified-2-seed-0"]
 
 
@@ -219,7 +228,7 @@ def test_results_under_different_rules_never_share_a_table(tmp_path: Path) -> No
     made.write_card(results / "new", made.card_of("one", "ccci", answers_rule="answers-v3"))
     made.write_card(results / "judged", made.card_of("one", "cci", answers_rule=odd))
     build(results, tmp_path / "site")
-    ids = [section["id"] for section in soup_of(tmp_path / "site/index.html").select("section:has(table)")]
+    ids = [section["id"] for section in soup_of(tmp_path / "site/board.html").select("section:has(table)")]
     assert ids[:1] + ids[2:] == ["tqa.v1.val", "tqa.v1.val.answers-v3"]
     assert ids[1].startswith("tqa.v1.val.answers-v2-free-text-v2-by-b-model-b-")
     assert (tmp_path / "site" / "systems" / ids[1] / "one.html").is_file()
@@ -229,7 +238,7 @@ def test_a_system_page_shows_every_further_field_under_human_names(tmp_path: Pat
     card = made.card_of(
         "one",
         "cccii",
-        attribution={"no_evidence": 2, "not_used": 0},
+        attribution={"evidence_not_found": 2, "not_used": 0},
         probes={"no-context": {"n": 5, "on": True}},
         retrieval={
             "n_citing": 1234,
@@ -254,14 +263,14 @@ def test_a_system_page_shows_every_further_field_under_human_names(tmp_path: Pat
     ]
     causes = [(row.code.text, row.select_one(".under").text, row.td.text) for row in page.select("#losses tbody tr")]
     assert causes == [
-        ("no_evidence", "the dataset has no evidence for it", "2"),
+        ("evidence_not_found", "no evidence was found in its pages, which may still have some", "2"),
         ("not_used", "evidence was cited, and the answer is wrong", "0"),
     ]
     (metric,) = page.select("table.retrieved tbody tr")
     assert " ".join(metric.get_text(" ").split()).startswith("Precision share of the first k passages")
     assert " ".join(metric.td.get_text(" ").split()) == "0.250 [0.125, 0.500]"
     assert "tqa@0.9.0, whose pages are others" in page.text
-    badges = soup_of(tmp_path / "site/index.html").select("table.board .badge")
+    badges = soup_of(tmp_path / "site/board.html").select("table.board .badge")
     (stale,) = [tag for tag in badges if tag.text == "stale"]
     assert stale["title"] == "Its answers were given on an older version of the dataset: tqa@0.9.0"
 
@@ -280,7 +289,7 @@ def test_a_newer_minor_version_takes_the_row_and_the_earlier_result_stays_on_the
     made.write_card(results, made.card_of("one", "cccci", dataset="tqa@1.1.0#99999999"))
     made.write_card(results, made.card_of("two", "aaaaa"))
     build(results, tmp_path / "site")
-    rows = {row.th.a.text: row for row in soup_of(tmp_path / "site/index.html").select("table.board tbody tr")}
+    rows = {row.th.a.text: row for row in soup_of(tmp_path / "site/board.html").select("table.board tbody tr")}
     assert cell(rows["one"], "score").strong.text == "0.600"
     assert "stale" in rows["two"].text
     assert "stale" not in rows["one"].text
@@ -295,7 +304,7 @@ def test_the_footer_says_when_from_the_newest_scorecard(tmp_path: Path) -> None:
     made.write_card(tmp_path / "results", made.card_of("one", "c", scored_at="2026-01-02T03:04:05+01:00"))
     made.write_card(tmp_path / "results", made.card_of("two", "c", scored_at=""))
     build(tmp_path / "results", tmp_path / "site")
-    footer = soup_of(tmp_path / "site/index.html").footer
+    footer = soup_of(tmp_path / "site/board.html").footer
     assert footer.time["datetime"] == "2026-01-02T02:04:05Z"
     assert "tqa@1.0.0#0a1b2c3d" in footer.text
     assert "edu-rag 0.1.0" in footer.text
@@ -305,7 +314,7 @@ def test_the_footer_says_when_from_the_newest_scorecard(tmp_path: Path) -> None:
 def test_the_smallest_boards_are_built(tmp_path: Path, outcomes: str) -> None:
     made.write_card(tmp_path / "results", made.card_of("one", outcomes))
     build(tmp_path / "results", tmp_path / "site")
-    assert cell(soup_of(tmp_path / "site/index.html").select_one("tbody tr"), "rank").text == "1"
+    assert cell(soup_of(tmp_path / "site/board.html").select_one("tbody tr"), "rank").text == "1"
 
 
 def test_scores_are_shown_with_a_true_minus_and_zero_without_a_sign() -> None:
@@ -348,7 +357,7 @@ def test_a_system_that_mostly_failed_is_marked_as_such(tmp_path: Path) -> None:
     made.write_card(tmp_path / "results", made.card_of("broken", "ffffa"))
     made.write_card(tmp_path / "results", made.card_of("shy", "aaaff"))
     table = build(tmp_path / "results", tmp_path / "site")
-    rows = {row.th.a.text: row.text for row in soup_of(tmp_path / "site/index.html").select("table.board tbody tr")}
+    rows = {row.th.a.text: row.text for row in soup_of(tmp_path / "site/board.html").select("table.board tbody tr")}
     assert "mostly failed" in rows["broken"]
     assert "mostly failed" not in rows["shy"]
     assert "failed" in table

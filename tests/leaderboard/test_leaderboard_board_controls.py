@@ -52,7 +52,7 @@ def address(site: Path) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/index.html"
+    yield f"http://127.0.0.1:{server.server_port}/board.html"
     server.shutdown()
     server.server_close()
     thread.join()
@@ -76,7 +76,7 @@ def values(page: Any, column: str) -> list[str]:
 
 
 def test_sorting_by_click_and_by_keyboard_turns_the_rows_and_says_so(browser: Any, site: Path) -> None:
-    page, troubles = opened(browser, site / "index.html")
+    page, troubles = opened(browser, site / "board.html")
     before = names(page)
     head(page, "accuracy").get_by_role("button").click()
     down = [float(value) for value in values(page, "accuracy")]
@@ -95,7 +95,7 @@ def test_sorting_by_click_and_by_keyboard_turns_the_rows_and_says_so(browser: An
 def test_every_column_that_says_it_sorts_does_so(browser: Any, site: Path) -> None:
     every = ",".join(column.name for column in COLUMNS)
     page, _ = opened(
-        browser, f"{(site / 'index.html').as_uri()}?columns={every}", viewport={"width": 2400, "height": 900}
+        browser, f"{(site / 'board.html').as_uri()}?columns={every}", viewport={"width": 2400, "height": 900}
     )
     for column in COLUMNS:
         button = head(page, column.name).get_by_role("button")
@@ -109,7 +109,7 @@ def test_every_column_that_says_it_sorts_does_so(browser: Any, site: Path) -> No
 
 
 def test_values_that_are_missing_stay_last_and_units_stay_apart_in_both_directions(browser: Any, site: Path) -> None:
-    page, _ = opened(browser, site / "index.html", viewport={"width": 1600, "height": 900})
+    page, _ = opened(browser, site / "board.html", viewport={"width": 1600, "height": 900})
     orders = {"median_latency_s": [], "cost": []}
     for column, found in orders.items():
         for _ in range(2):
@@ -152,13 +152,13 @@ def test_a_filter_leaves_the_systems_that_it_names(
 
 
 def test_the_page_says_what_is_open(browser: Any, site: Path) -> None:
-    page, _ = opened(browser, site / "index.html")
+    page, _ = opened(browser, site / "board.html")
     rule = "A system is open where its team declares a licence and hands it in as a program; any other is closed."
     assert rule in page.locator("#read").inner_text()
 
 
 def test_typing_filters_by_name_and_team_and_says_how_many_are_left(browser: Any, site: Path) -> None:
-    page, troubles = opened(browser, site / "index.html")
+    page, troubles = opened(browser, site / "board.html")
     page.get_by_label("Filter").fill("OURS one")
     assert names(page) == ["open-one"]
     assert page.get_by_role("status").inner_text() == "1 of 7 rows"
@@ -231,7 +231,7 @@ def test_every_column_of_the_chooser_hides_its_own_cells_alone(browser: Any, sit
     own = [column.name for column in COLUMNS if not column.is_fixed]
     for name in own:
         others = ",".join(other for other in own if other != name)
-        page, _ = opened(browser, f"{(site / 'index.html').as_uri()}?columns={others}")
+        page, _ = opened(browser, f"{(site / 'board.html').as_uri()}?columns={others}")
         seen = page.locator(f"{VAL} thead th:visible").evaluate_all("heads => heads.map(head => head.dataset.column)")
         assert seen == [column.name for column in COLUMNS if column.name != name]
         page.context.close()
@@ -242,7 +242,7 @@ def test_every_column_of_the_chooser_hides_its_own_cells_alone(browser: Any, sit
     ["?sort=nothing.up", "?sort=links.ascending", "?kind=%3Cscript%3E", "?columns=,x,%00", "?model=%FF&q=%00", "?sort"],
 )
 def test_an_address_that_makes_no_sense_breaks_nothing(browser: Any, site: Path, query: str) -> None:
-    page, troubles = opened(browser, (site / "index.html").as_uri() + query)
+    page, troubles = opened(browser, (site / "board.html").as_uri() + query)
     assert troubles == []
     assert page.locator("[aria-sort]").count() == 2
 
@@ -252,7 +252,7 @@ def test_a_table_alone_keeps_what_its_address_says_and_leads_to_the_board(
 ) -> None:
     page, _ = opened(
         browser,
-        address.replace("index.html", "embed/tqa.v1.val.html?kind=runnable&sort=score.ascending"),
+        address.replace("board.html", "embed/tqa.v1.val.html?kind=runnable&sort=score.ascending"),
         viewport={"width": 500, "height": 400},
     )
     assert names(page, "section") == ["gone", "no-licence", "open-one"]
@@ -260,7 +260,7 @@ def test_a_table_alone_keeps_what_its_address_says_and_leads_to_the_board(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.context.close()
     (site / "host.html").write_text("<!doctype html><title>A host</title><iframe src='embed/tqa.v1.val.html'></iframe>")
-    page, _ = opened(browser, address.replace("index.html", "host.html"))  # somebody else's page: ours forbid frames
+    page, _ = opened(browser, address.replace("board.html", "host.html"))  # somebody else's page: ours forbid frames
     page.frame_locator("iframe").get_by_role("link", name="EDU-RAG board").click()
-    page.wait_for_url("**/index.html#tqa.v1.val")
+    page.wait_for_url("**/board.html#tqa.v1.val")
     page.context.close()

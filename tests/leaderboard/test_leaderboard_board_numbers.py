@@ -127,7 +127,7 @@ def check_row(row: Tag, card: ScoreCard) -> None:
 
 def test_every_number_of_every_row_is_the_scorecards(built: tuple[Path, dict[tuple[str, str], ScoreCard]]) -> None:
     site, cards = built
-    rows = soup_of(site / "index.html").select("table.board tbody tr")
+    rows = soup_of(site / "board.html").select("table.board tbody tr")
     assert len(rows) == len(cards) == 28
     for row in rows:
         assert tuple(cell["data-column"] for cell in row.select("td, th")) == SEEN
@@ -139,7 +139,7 @@ def test_a_table_alone_shows_the_same_numbers(built: tuple[Path, dict[tuple[str,
     site, _ = built
     embedded = sorted((site / "embed").glob("*.html"))
     assert len(embedded) == 3
-    whole = {row.th.a["href"]: row for row in soup_of(site / "index.html").select("table.board tbody tr")}
+    whole = {row.th.a["href"]: row for row in soup_of(site / "board.html").select("table.board tbody tr")}
     for path in embedded:
         for row in soup_of(path).select("table.board tbody tr"):
             twin = whole.pop(row.th.a["href"].removeprefix("../"))
@@ -153,7 +153,7 @@ def test_a_table_alone_shows_the_same_numbers(built: tuple[Path, dict[tuple[str,
 def test_cost_is_dollars_where_they_are_declared_else_tokens(
     built: tuple[Path, dict[tuple[str, str], ScoreCard]],
 ) -> None:
-    rows = soup_of(built[0] / "index.html").select("[id='tqa.v1.dev'] tbody tr")
+    rows = soup_of(built[0] / "board.html").select("[id='tqa.v1.dev'] tbody tr")
     costs = {row.th.a.text.split()[0].lower(): row.select_one("[data-column=cost]") for row in rows}
     assert {slug: cell.get_text(" ") for slug, cell in costs.items()} == {
         "dear": "$0.012",
@@ -168,7 +168,7 @@ def test_the_sentence_under_a_table_has_the_blind_systems_scores(
     built: tuple[Path, dict[tuple[str, str], ScoreCard]],
 ) -> None:
     site, cards = built
-    text = soup_of(site / "index.html").select_one("[id='tqa.v1.val'] > p:not(.quiet)").get_text()
+    text = soup_of(site / "board.html").select_one("[id='tqa.v1.val'] > p:not(.quiet)").get_text()
     blind = [card for (split, _), card in cards.items() if split == "val" and card.system.blind]
     assert len(blind) == 4
     for card in blind:

@@ -13,7 +13,7 @@ from real_browser import opened
 
 from leaderboard.commands import board as command
 
-PAGES = ("index.html", "systems/tqa.v1.val/llama2.html")
+PAGES = ("board.html", "systems/tqa.v1.val/llama2.html")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_without_javascript_all_rows_and_bars_stand_and_no_dead_control_is_shown(browser: Any, sites: Path) -> None:
     for width in (1280, 390):
         page, troubles = opened(
-            browser, sites / "site/index.html", java_script_enabled=False, viewport={"width": width, "height": 900}
+            browser, sites / "site/board.html", java_script_enabled=False, viewport={"width": width, "height": 900}
         )
         assert page.locator("table.board tbody tr:visible").count() == 23
         assert page.locator("svg.outcomes:visible").count() == 23
@@ -41,7 +41,7 @@ def test_without_javascript_all_rows_and_bars_stand_and_no_dead_control_is_shown
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (390, "light"), (390, "dark"), (1280, "dark")])
 def test_no_page_is_wider_than_the_window(browser: Any, sites: Path, width: int, scheme: str) -> None:
-    pages = [sites / "site" / name for name in PAGES] + [sites / "hostile/index.html"]
+    pages = [sites / "site" / name for name in PAGES] + [sites / "hostile/board.html"]
     for path in pages:
         window = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
         page, troubles = opened(browser, path, **window)
@@ -52,12 +52,12 @@ def test_no_page_is_wider_than_the_window(browser: Any, sites: Path, width: int,
 
 @pytest.mark.parametrize("width", [800, 1024, 1200, 1280, 1440])
 def test_the_usual_columns_are_seen_without_scrolling_sideways(browser: Any, sites: Path, width: int) -> None:
-    page, _ = opened(browser, sites / "site/index.html", viewport={"width": width, "height": 900})
+    page, _ = opened(browser, sites / "site/board.html", viewport={"width": width, "height": 900})
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollWidth <= box.clientWidth)")
 
 
 def test_on_a_phone_a_row_is_a_card_and_nothing_of_it_is_cut(browser: Any, sites: Path) -> None:
-    page, _ = opened(browser, sites / "site/index.html", viewport={"width": 390, "height": 800})
+    page, _ = opened(browser, sites / "site/board.html", viewport={"width": 390, "height": 800})
     first = page.locator("table.board tbody tr").first.bounding_box()
     assert first["y"] < 500  # what stands before the first system is not tall
     cut = page.locator("table.board tbody tr > *:visible").evaluate_all(
@@ -73,26 +73,26 @@ def test_on_a_phone_a_row_is_a_card_and_nothing_of_it_is_cut(browser: Any, sites
 
 
 def test_rows_are_low_on_a_desk(browser: Any, sites: Path) -> None:
-    page, _ = opened(browser, sites / "site/index.html", viewport={"width": 1280, "height": 800})
+    page, _ = opened(browser, sites / "site/board.html", viewport={"width": 1280, "height": 800})
     heights = page.locator("table.board tbody tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
     assert sorted(heights)[len(heights) // 2] <= 66  # two lines of a name, one of badges
 
 
 def test_hostile_metadata_runs_nothing_and_stretches_nothing(browser: Any, sites: Path) -> None:
-    page, troubles = opened(browser, sites / "hostile/index.html", viewport={"width": 390, "height": 800})
+    page, troubles = opened(browser, sites / "hostile/board.html", viewport={"width": 390, "height": 800})
     for path in sorted((sites / "hostile").rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate("window.harmed === undefined")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
         assert troubles == []
-    index, _ = opened(browser, sites / "hostile/index.html", viewport={"width": 1280, "height": 800})
+    index, _ = opened(browser, sites / "hostile/board.html", viewport={"width": 1280, "height": 800})
     heights = index.locator("table.board tbody tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
     assert max(heights) <= 240  # a name, a team and every badge at once
 
 
 def test_no_name_can_push_a_badge_out_of_sight(browser: Any, sites: Path) -> None:
     for width in (390, 1280):
-        page, _ = opened(browser, sites / "hostile/index.html", viewport={"width": width, "height": 800})
+        page, _ = opened(browser, sites / "hostile/board.html", viewport={"width": width, "height": 800})
         inside = page.locator("table.board tbody th .badge").evaluate_all("""badges => badges.map(badge => {
           const [b, c] = [badge.getBoundingClientRect(), badge.closest('th').getBoundingClientRect()];
           return b.height > 0 && b.left >= c.left && b.right <= c.right && b.top >= c.top && b.bottom <= c.bottom;
@@ -152,7 +152,7 @@ def test_text_has_contrast_of_4_5_and_outcome_colours_of_3(browser: Any, sites: 
 def test_on_paper_controls_are_gone_and_no_table_is_cut(browser: Any, sites: Path) -> None:
     millimetres = 297 - 2 * 12  # A4 landscape, less the margins
     page, _ = opened(
-        browser, sites / "site/index.html", viewport={"width": int(millimetres * 96 / 25.4), "height": 700}
+        browser, sites / "site/board.html", viewport={"width": int(millimetres * 96 / 25.4), "height": 700}
     )
     page.emulate_media(media="print")
     assert page.locator(".tools:visible, .skip:visible, td[data-column=links]:visible").count() == 0

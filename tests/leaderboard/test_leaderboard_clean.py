@@ -189,7 +189,7 @@ def write(folder: Path) -> Path:
 
 def test_the_page_shows_both_places_and_says_once_what_clean_means(tmp_path: Path) -> None:
     site = write(tmp_path)
-    index = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
+    index = BeautifulSoup((site / "board.html").read_text(encoding="utf-8"), "html.parser")
     rows = {row.th.a.text: row for row in index.select("table.board tbody tr")}
     ranks = {name: list(row.select_one("[data-column=rank]").stripped_strings) for name, row in rows.items()}
     assert ranks == {"all-seen": ["1"], "honest": ["2"], "cheat": ["3", "clean", "3–4"], "gamed": ["4", "clean", "4"]}
@@ -207,7 +207,7 @@ def test_the_page_shows_both_places_and_says_once_what_clean_means(tmp_path: Pat
 
 def test_a_declaration_that_goes_the_wrong_way_is_named_on_the_row_and_the_systems_page(tmp_path: Path) -> None:
     site = write(tmp_path)
-    index = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
+    index = BeautifulSoup((site / "board.html").read_text(encoding="utf-8"), "html.parser")
     row = next(row for row in index.select("table.board tbody tr") if row.th.a.text == "gamed")
     badges = {one.text.strip(): one["title"] for one in row.select("[title]")}
     parts = "declared part: score −1.000; rest: score 1.000"

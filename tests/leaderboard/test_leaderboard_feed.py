@@ -154,7 +154,7 @@ def test_without_an_address_there_is_no_feed_and_one_line_says_so(results: Path,
     site = build_some(results, tmp_path / "site", kinds)
     assert (site / "llms.txt").is_file()
     assert not (site / "feed.xml").exists()
-    assert "feed.xml" not in (site / "index.html").read_text(encoding="utf-8")
+    assert "feed.xml" not in (site / "board.html").read_text(encoding="utf-8")
     assert "feed.xml" not in (site / "history.html").read_text(encoding="utf-8")
 
 

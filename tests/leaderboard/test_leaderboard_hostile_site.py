@@ -159,7 +159,7 @@ def test_every_page_of_every_system_and_lesson_is_inert(site: Path, watched: Wat
     assert all(one["n"] > 20 for one in found.values())
 
 
-@pytest.mark.parametrize("page", ["index.html", "compare.html", "questions"])
+@pytest.mark.parametrize("page", ["board.html", "compare.html", "questions"])
 def test_an_address_cannot_bring_a_script_in(site: Path, watched: Watched, page: str) -> None:
     where = next(path for kind, path in kinds(site).items() if kind == page or kind == f"{page}/*/index")
     inside = where.relative_to(site).as_posix()

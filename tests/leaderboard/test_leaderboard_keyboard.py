@@ -82,7 +82,7 @@ def test_every_control_of_every_kind_of_page_is_reached_by_tab_and_shows_its_foc
 
 
 def test_the_first_tab_skips_to_the_content(browser: Any, base: str) -> None:
-    page = ready(browser, f"{base}index.html")
+    page = ready(browser, f"{base}board.html")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
@@ -90,7 +90,7 @@ def test_the_first_tab_skips_to_the_content(browser: Any, base: str) -> None:
 
 
 def test_the_board_is_filtered_sorted_and_its_columns_chosen_without_a_mouse(browser: Any, base: str) -> None:
-    page = ready(browser, f"{base}index.html")
+    page = ready(browser, f"{base}board.html")
     tabbed_to(page, "input[type=search], input[name=q]")
     page.keyboard.type("llama")
     tabbed_to(page, "select[name=kind]")

@@ -145,7 +145,7 @@ def unseen(page: Any, check: Callable[[Any], None], n: int) -> list[str]:
 @pytest.mark.parametrize("name", ["made", "real"])
 def test_every_number_of_the_board_is_the_scorecards(boards: dict[str, Built], name: str) -> None:
     board = boards[name]
-    check_index(board, read(board.site / "index.html"))
+    check_index(board, read(board.site / "board.html"))
 
 
 @pytest.mark.parametrize("name", ["made", "real"])
@@ -160,7 +160,7 @@ def test_every_number_of_every_system_page_is_the_scorecards(boards: dict[str, B
 
 def test_one_changed_digit_of_the_board_is_found(boards: dict[str, Built]) -> None:
     for board in boards.values():
-        page = read(board.site / "index.html")
+        page = read(board.site / "board.html")
         assert unseen(page, lambda one, board=board: check_index(board, one), 40) == []
         check_index(board, page)
 
@@ -183,7 +183,7 @@ def test_one_changed_digit_of_a_system_page_is_found(
 
 def test_a_changed_sort_key_label_or_title_is_found(boards: dict[str, Built]) -> None:
     board = boards["real"]
-    page = read(board.site / "index.html")
+    page = read(board.site / "board.html")
     for selector, name in (
         ("td[data-column=accuracy]", "data-value"),
         ("td[data-column=links] a", "aria-label"),

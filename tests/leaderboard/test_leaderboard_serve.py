@@ -313,7 +313,7 @@ def test_a_changed_result_is_built_and_shown_and_nothing_is_left_behind(browser:
     try:
         with served("--watch", str(results), "--url", "https://board.example.org/") as (process, address):
             page, troubles = watched_page(browser, address)
-            assert page.locator("table.board tbody th").first.inner_text().startswith("Before")
+            assert page.locator("table.top tbody th").first.inner_text().startswith("Before")
             made.write_card(results, made.card_of(name="After"))
             page.get_by_role("link", name="After", exact=True).first.wait_for()
             assert troubles == []

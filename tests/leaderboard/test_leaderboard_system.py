@@ -40,12 +40,12 @@ def page_of(tmp_path: Path, *cards: Any, slug: str = "one", table: str = "tqa.v1
 
 
 def test_the_points_of_all_causes_are_those_that_the_score_lacks() -> None:
-    card = made.card_of("one", "cciiaauf", attribution={"no_evidence": 4, "not_used": 1, "a new cause": 1})
+    card = made.card_of("one", "cciiaauf", attribution={"evidence_not_found": 4, "not_used": 1, "a new cause": 1})
     losses = losses_of(card)
     assert losses is not None
     assert losses.points == card.counts.n * (1 - card.counts.score) == 8
     assert [(loss.cause, loss.n, loss.width) for loss in losses.rows] == [
-        ("no_evidence", 4, "100"),
+        ("evidence_not_found", 4, "100"),
         ("not_used", 1, "25"),
         ("a new cause", 1, "25"),
     ]
