@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
+from edu_rag.comparing.tested_pairs import AllPairs, all_pairs_of
 from leaderboard.board.collect import ResultGroup
 from leaderboard.board.present import Board, Table
 from leaderboard.history.errata import Erratum

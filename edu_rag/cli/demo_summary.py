@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.comparing.all_pairs import AllPairs, all_pairs_of
-from edu_rag.comparing.tested_pair import ALPHA
+from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, all_pairs_of
 from edu_rag.look.texts import delta, percent, signed
 from edu_rag.scorecard.card import Counts, ScoreCard
 

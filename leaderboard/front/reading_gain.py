@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from edu_rag.comparing.all_pairs import AllPairs
-from edu_rag.comparing.tested_pair import ALPHA, TestedPair
+from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, TestedPair
 from edu_rag.look.texts import delta
 from leaderboard.board.present import Row, Table
 from leaderboard.board.rank import detectable_difference

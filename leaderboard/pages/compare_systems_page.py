@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 import msgspec
 
-from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, TestedPair, all_pairs_of
+from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, TestedPair
 from edu_rag.errors import ConfigError
 from edu_rag.look.texts import clip, percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard

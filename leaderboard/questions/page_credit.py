@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from edu_rag.look.links import safe_link
-from edu_rag.look.texts import clip
+from edu_rag.look.texts import clip, safe_link
 
 MAX_WORDS = 80
 _ADDRESS = re.compile(

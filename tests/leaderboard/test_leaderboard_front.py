@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from some_pages import build_some
 
-from edu_rag.comparing.all_pairs import all_pairs_of
+from edu_rag.comparing.tested_pairs import all_pairs_of
 from edu_rag.look.bar_geometry import AXIS, ScoreAxis, axis_of, interval_bar
 from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from leaderboard.board.collect import collect
