@@ -98,7 +98,7 @@ def build(folder: Path) -> dict[str, Path]:
     many = build_some(folder / "results", folder / "many", (board_page, assets))
     presenting.rank = found
     pages = kinds(build_whole(folder / "whole"))
-    return {f"index.html, {size.ROWS} rows": many / "index.html", **pages}
+    return {f"board.html, {size.ROWS} rows": many / "board.html", **pages}
 
 
 def lighthouse(command: Path, address: str, preset: str, only: Sequence[str], *, unlisted: bool) -> Report:

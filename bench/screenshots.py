@@ -60,10 +60,10 @@ def shots_of(site: Path) -> Iterator[Shot]:
     rows = [row for row in table["rows"] if not row.get("blind")]
     best, second = (rows or table["rows"])[0], (rows or table["rows"])[1]
     pair = f"compare.html?table={table['id']}&a={best['slug']}&b={second['slug']}"
-    yield Shot("board", "index.html")
+    yield Shot("board", "index.html", tall=True)
     yield Shot("board-dark", "index.html", scheme="dark")
     yield Shot("board-phone", "index.html", PHONE)
-    yield Shot("columns", "index.html", open=".chooser")
+    yield Shot("columns", "board.html", open=".chooser")
     yield Shot("system", best["page"], tall=True)
     yield Shot("system-phone-dark", best["page"], PHONE, "dark")
     yield Shot("compare", pair, tall=True, wait="#flips #questions, #verdict h2")

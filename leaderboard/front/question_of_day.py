@@ -23,7 +23,7 @@ from leaderboard.questions.system_answers import lines_of, said_by
 
 MOST_TRIED = 40
 """Questions whose pages are looked at; the first that may be shown is taken."""
-SHORTEST, LONGEST = 40, 280
+SHORTEST, LONGEST = 25, 280
 """Characters of a sentence that is shown: all of it."""
 LONGEST_QUESTION = 300
 FEW = 4

@@ -109,7 +109,7 @@ class Standing:
             return ""
         more, less = sum(gain.is_more for gain in self.gains), sum(gain.is_less for gain in self.gains)
         n, rest = len(self.gains), len(self.gains) - more - less
-        parts = [f"{k} {_verb(k)} {word} than it does" for k, word in ((more, "more"), (less, "less")) if k]
+        parts = [f"{_scoring(k, n)} {word} than without them" for k, word in ((more, "more"), (less, "less")) if k]
         if rest:
             parts.append(f"{f'for {rest} ' if rest < n else ''}no difference is established")
         who = "One system reads" if n == 1 else f"{n} systems read"
@@ -117,8 +117,8 @@ class Standing:
         return f"{who} with {also}: {' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[:-1] else parts)}."
 
 
-def _verb(n: int) -> str:
-    return "scores" if n == 1 else "score"
+def _scoring(k: int, n: int) -> str:
+    return "it scores" if n == 1 else f"{k} scores" if k == 1 else f"{k} score"
 
 
 def _ahead(gain: Gain) -> str:

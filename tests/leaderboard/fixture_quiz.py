@@ -21,7 +21,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
-from edu_rag.records import Evidence, Question, SearchHit, Span, WebPage, page_id_of
+from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, Span, WebPage, page_id_of
 from edu_rag.sample import choose
 from leaderboard.exams import open_exams
 from leaderboard.pages import assets, board_page, question_pages
@@ -76,7 +76,7 @@ def questions_of(*, hostile: bool) -> list[Question]:
     return [*questions, *[_hostile(number, text) for number, text in enumerate(HOSTILE)]] if hostile else questions
 
 
-def _page(question: Question) -> WebPage:
+def _page(question: Question, licence: str | None = None) -> WebPage:
     url = f"https://pages.example/{hashlib.sha256(question.question_id.encode()).hexdigest()[:8]}"
     text = f"{SENTENCE} {question.text[:500]}"
     return WebPage(
@@ -88,14 +88,25 @@ def _page(question: Question) -> WebPage:
         fetched_at=WHEN,
         html_sha256="0" * 64,
         extractor="x-v1",
+        license=licence,
+        author="A. Author" if licence else None,
         flags=("leak_question",),
     )
 
 
-def write_exam(folder: Path, *, hostile: bool = False) -> Dataset:
-    """A page a question, whose first sentence is evidence; a second hit was dropped."""
+def _home(question: Question, page: WebPage) -> Evidence:
+    return Evidence(
+        question_id=question.question_id, page_id=page.page_id, start=0, end=len(page.text), method=HOME_PAGE
+    )
+
+
+def write_exam(folder: Path, *, hostile: bool = False, licence: str | None = None) -> Dataset:
+    """A page a question, whose first sentence is evidence; a second hit was dropped.
+
+    With a licence, the pages have it and an author, and each is the home page of its question.
+    """
     questions = questions_of(hostile=hostile)
-    both = [(question, _page(question)) for question in questions]
+    both = [(question, _page(question, licence)) for question in questions]
     hit: dict[str, Any] = {"engine": "x", "query": "q", "searched_at": WHEN}
     tables: dict[str, dict[str, Any]] = {
         "questions": {"val": questions},
@@ -125,6 +136,7 @@ def write_exam(folder: Path, *, hostile: bool = False) -> Dataset:
                 Evidence(question_id=q.question_id, page_id=p.page_id, start=0, end=len(SENTENCE), method="made-v1")
                 for q, p in both
             ]
+            + [_home(q, p) for q, p in both if licence]
         },
     }
     write_dataset(

@@ -77,9 +77,19 @@ class SystemPage(SystemFactsPage):
         points = n - (self.counts.correct - self.counts.incorrect)
         self.ledger.takes(section.p, f"{lost:,} {n:,} {points:,}")
         self.ledger.takes(section.thead, f"{n:,}")
+        self.folded(section, n)
         for row, (cause, count) in zip(section.select("tbody tr"), causes.items(), strict=True):
             self.ledger.takes(row, cause, f"{count:,}", per_cent(count, n))
-            assert row.code.text == cause
+            assert row.code.text == {"no_evidence": "evidence_not_found"}.get(cause, cause)
+
+    def folded(self, section: Tag, n: int) -> None:
+        """Where evidence was found for less than 30 % of the questions, the causes are folded away, with the number."""
+        parts = [part for part in self.card["slices"] if part["attribute"] == "evidence"]
+        found = sum(counted(part["counts"]).n for part in parts if part["value"] == "supported")
+        assert (section.details is not None) == (bool(parts) and found < 0.3 * n)
+        if section.details is not None:
+            self.ledger.takes(section.summary, f"{found:,} {n:,} {per_cent(found, n)}")
+            self.ledger.takes(section.details.p, "30")
 
     def slices(self) -> None:
         parts = {(part["attribute"], part["value"]): counted(part["counts"]) for part in self.card["slices"]}

@@ -20,9 +20,9 @@ from system_numbers import SystemPage
 REAL = Path(__file__).resolve().parents[2] / "leaderboard" / "results"
 KEPT = (
     "edu-rag-mini-1.0.0/test",
-    "tqa-val-2.0.0/val-stratified-300-seed-0",
-    "tqa-val-2.1.0/val-stratified-300-seed-0",
-    "tqa-val-2.1.0/val",
+    "open-textbooks-1.0.0/test",
+    "open-textbooks-1.0.0/test-stratified-500-seed-0",
+    "tqa-val-3.0.0/val",
 )
 SYSTEMS = (
     "house",
@@ -168,7 +168,7 @@ def test_one_changed_digit_of_the_board_is_found(boards: dict[str, Built]) -> No
 @pytest.mark.parametrize(
     ("name", "table", "slug"),
     [
-        ("real", "tqa-val.v2.val.stratified-300-seed-0", "house"),
+        ("real", "tqa-val.v3.val", "bm25-overlap"),
         ("made", "tqa.v1.val", "probed"),
         ("made", "tqa.v1.val", "gpt-4o"),
     ],
