@@ -19,7 +19,7 @@ from system_numbers import SystemPage
 
 REAL = Path(__file__).resolve().parents[2] / "leaderboard" / "results"
 KEPT = (
-    "edu-rag-mini-1.0.0/test",
+    "edu-rag-mini-2.0.0/test",
     "tqa-val-2.0.0/val-stratified-300-seed-0",
     "tqa-val-2.1.0/val-stratified-300-seed-0",
     "tqa-val-2.1.0/val",
