@@ -147,7 +147,7 @@ class Story:
     @property
     def dataset(self) -> Path:
         """The board's dataset that is part of the package."""
-        return self.data / "edu-rag-mini-1.0.0"
+        return self.data / "edu-rag-mini-2.0.0"
 
     def stranger_forks(self, name: str) -> Path:
         """A stranger's own copy, on a branch; returns the folder to work in."""

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import COMMANDS, root
-from edu_rag.cli.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
+from edu_rag.cli.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS, bundled
 from edu_rag.files.board_file import check_dataset, read_board_file
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import CONFIGS
@@ -48,6 +48,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("line") / "demo"
     done = edu_rag("demo", "--light", "--out", out)
     assert "index.html" in done.stderr
+    (out / "stdout.txt").write_text(done.stdout, encoding="utf-8")
     return out
 
 
@@ -98,8 +99,21 @@ def test_demo_scores_every_system_and_writes_the_site(demo: Path) -> None:
     assert cards["blind-abstain"]["rates"]["score"] == 0.0
 
 
+def test_the_demo_ends_with_the_ladder_and_one_sentence_on_what_it_shows(demo: Path) -> None:
+    *_, given, blind, retrieval, evidence, _, last = (demo / "stdout.txt").read_text(encoding="utf-8").splitlines()
+    assert given == "On the 130 questions that have evidence on their pages:"
+    rungs = [
+        re.fullmatch(r"  (blind|retrieval|evidence only) +(−?[\d.]+) +[\d.]+  .+", line)
+        for line in (blind, retrieval, evidence)
+    ]
+    scores = [float(rung[2].replace("−", "-")) for rung in rungs if rung is not None]
+    assert len(scores) == 3
+    assert scores == sorted(scores)
+    assert last.startswith("BM25 overlap reads pages and scores 0.280 on 150 questions: better than always abstaining")
+
+
 @pytest.mark.model
-@pytest.mark.parametrize("slug", MODEL_SYSTEMS)
+@pytest.mark.parametrize("slug", bundled(MODEL_SYSTEMS))
 def test_a_system_of_the_demo_with_a_language_model_answers(demo: Path, tmp_path: Path, slug: str) -> None:
     submission = tmp_path / slug
     shutil.copytree(ROOT / "submissions" / slug, submission, ignore=shutil.ignore_patterns("predictions"))
@@ -114,7 +128,7 @@ def test_a_system_of_the_demo_with_a_language_model_answers(demo: Path, tmp_path
 def test_the_whole_demo_runs(tmp_path: Path) -> None:
     edu_rag("demo", "--out", tmp_path / "demo")
     cards = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "demo").rglob("scorecard.json")}
-    assert set(cards) == {*LIGHT_SYSTEMS, *MODEL_SYSTEMS}
+    assert set(cards) == {*LIGHT_SYSTEMS, *bundled(MODEL_SYSTEMS)}
     assert cards["edu-rag-paper-smollm2"]["rates"]["accuracy"] > cards["blind-random"]["rates"]["accuracy"]
 
 
@@ -234,11 +248,11 @@ def test_each_user_mistake_gives_one_clear_line(demo: Path, tmp_path: Path) -> N
     assert "no dataset folder" in one_line("score", submission, "--dataset", empty)
     other = tmp_path / "other"
     edu_rag(
-        "build", "--questions", questions, "--engine", "none", "--name", "mini", "--version", "2.0.0", "--out", other
+        "build", "--questions", questions, "--engine", "none", "--name", "mini", "--version", "3.0.0", "--out", other
     )
     error = one_line("score", submission, "--dataset", other)
+    assert "3.0.0" in error
     assert "2.0.0" in error
-    assert "1.0.0" in error
 
 
 def test_every_command_of_the_teams_page_runs_on_the_demo(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, all_pairs_of
+from edu_rag.comparing.tested_pairs import ALPHA, all_pairs_of
 from edu_rag.look.texts import delta, percent, signed
 from edu_rag.scorecard.card import Counts, ScoreCard
+from edu_rag.statistics import holm
 
 SILENT = "blind-abstain"
 NO_PAGES = "edu-rag-vanilla-smollm2"
 """The language model of the demo's readers without pages."""
+OTHERS = {SILENT: "always abstaining", NO_PAGES: "the language model without pages"}
 EVIDENCE_ONLY = "evidence-only"
 
 
@@ -63,39 +65,54 @@ def ladder_lines(rungs: Sequence[Rung], n: int) -> list[str]:
     return lines if rungs else []
 
 
-def best_reader(cards: Sequence[ScoreCard]) -> ScoreCard:
-    """The system with the highest score of those that read pages."""
+def readers(cards: Sequence[ScoreCard]) -> list[ScoreCard]:
+    """The systems that read pages, the best first."""
     reading = [card for card in cards if not card.system.blind and card.system.slug != NO_PAGES]
-    return max(reading, key=lambda card: card.counts.score)
+    return sorted(reading, key=lambda card: (-card.counts.score, card.system.slug))
 
 
-def _tested(pairs: AllPairs, cards: Sequence[ScoreCard], reader: ScoreCard, slug: str, name: str) -> list[str]:
-    """How the reader compares with another system, after Holm's correction; nothing if that one did not run."""
-    said = []
-    for place, card in enumerate(cards):
-        if card.system.slug == slug:
-            pair = pairs.of(cards.index(reader), place)
-            difference = pair.difference.difference
-            found = "better than" if difference > 0 else "worse than"
-            verdict = found if pair.p_holm <= ALPHA else "not established to differ from"
-            said.append(f"{verdict} {name} ({delta(difference)}, p = {pair.p_holm:.2g})")
-    return said
+class Against(NamedTuple):
+    """A reader's difference from another system, and its p after Holm's correction."""
+
+    name: str
+    difference: float
+    p: float
+
+    def __str__(self) -> str:
+        found = "better than" if self.difference > 0 else "worse than"
+        verdict = found if self.p <= ALPHA else "not established to differ from"
+        return f"{verdict} {self.name} ({delta(self.difference)}, p = {self.p:.2g})"
+
+
+def tests_of(cards: Sequence[ScoreCard]) -> tuple[list[Against], int]:
+    """The best reader against always abstaining and against no pages, and the number of tests that p is corrected for.
+
+    Holm's correction is over these tests of every reader, since the best one is picked for its score.
+    """
+    pairs, places = all_pairs_of(cards), {card.system.slug: place for place, card in enumerate(cards)}
+    others = {slug: name for slug, name in OTHERS.items() if slug in places}
+    tested = [
+        (name, pairs.of(places[card.system.slug], places[slug]))
+        for card in readers(cards)
+        for slug, name in others.items()
+    ]
+    adjusted = holm([pair.difference.p for _, pair in tested])
+    found = [Against(name, pair.difference.difference, p) for (name, pair), p in zip(tested, adjusted, strict=True)]
+    return found[: len(others)], len(found)
 
 
 def sentence(cards: Sequence[ScoreCard]) -> str:
     """One sentence on the best system that reads pages: its score, and what the paired tests establish about it."""
-    reader, pairs = best_reader(cards), all_pairs_of(cards)
-    others = ((SILENT, "always abstaining"), (NO_PAGES, "the language model without pages"))
-    said = [text for slug, name in others for text in _tested(pairs, cards, reader, slug, name)]
+    reader, (tests, n_tests) = readers(cards)[0], tests_of(cards)
     lead = f"{reader.system.name} reads pages and scores {signed(reader.counts.score)} on {reader.counts.n:,} questions"
-    tests = f"{' and '.join(said)}, with Holm's correction over all {len(pairs.tested):,} pairs"
+    tested = f"{' and '.join(map(str, tests))}, by paired tests (Holm's correction over {n_tests})"
     given = [f"; given the evidence only, it scores {signed(rung.score)}" for rung in _evidence_rung(reader)]
-    return f"{lead}: {tests}{''.join(given)}."
+    return f"{lead}: {tested}{''.join(given)}."
 
 
 def summary(cards: Sequence[ScoreCard]) -> list[str]:
-    """The lines that end the demo: the ladder of the system that was probed, and the sentence."""
-    probed = [card for card in cards if EVIDENCE_ONLY in card.probes]
+    """The lines that end the demo: the ladder of the best reader that was probed, and the sentence."""
+    probed = [card for card in readers(cards) if EVIDENCE_ONLY in card.probes]
     counts = with_evidence(probed[0]) if probed else None
-    lines = ladder_lines(ladder(cards, best_reader(probed)), counts.n) if counts is not None else []
+    lines = ladder_lines(ladder(cards, probed[0]), counts.n) if counts is not None else []
     return [*lines, "", sentence(cards)]

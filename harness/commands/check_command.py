@@ -23,7 +23,7 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
     \b
     Example:
       edu-rag check demo/submissions/bm25-overlap --dataset demo/dataset
-      edu-rag check demo/submissions/bm25-overlap/predictions/edu-rag-mini-1.0.0/test.jsonl
+      edu-rag check demo/submissions/bm25-overlap/predictions/edu-rag-mini-2.0.0/test.jsonl
     """
     from edu_rag.errors import FaultsError, SubmissionError
     from edu_rag.progress import say

@@ -57,8 +57,8 @@ def compare(
     Example:
       edu-rag compare demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset
       edu-rag compare demo/submissions/b* --dataset demo/dataset
-      edu-rag compare demo/results/edu-rag-mini-1.0.0/test/bm25-overlap/scorecard.json \\
-        demo/results/edu-rag-mini-1.0.0/test/blind-longest/scorecard.json
+      edu-rag compare demo/results/edu-rag-mini-2.0.0/test/bm25-overlap/scorecard.json \\
+        demo/results/edu-rag-mini-2.0.0/test/blind-longest/scorecard.json
       edu-rag compare demo/submissions/bm25-overlap demo/submissions/blind-longest --dataset demo/dataset \\
         --html demo/comparison.html
     """

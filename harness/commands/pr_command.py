@@ -82,7 +82,7 @@ def pr(
 
     \b
     Example:
-      edu-rag pr --base base --head head --author octocat --dataset data/edu-rag-mini-1.0.0 --report report.md
+      edu-rag pr --base base --head head --author octocat --dataset data/edu-rag-mini-2.0.0 --report report.md
     """
     from dataclasses import replace
 

@@ -194,4 +194,4 @@ def test_a_replay_to_another_place_leaves_the_report_of_the_build_alone(folder: 
     before = (store / "report.html").read_bytes()
     replay(store, tmp_path / "again")
     assert (store / "report.html").read_bytes() == before
-    assert "edu-rag-mini@1.0.0" in (tmp_path / "again.report.html").read_text(encoding="utf-8")
+    assert "edu-rag-mini@2.0.0" in (tmp_path / "again.report.html").read_text(encoding="utf-8")

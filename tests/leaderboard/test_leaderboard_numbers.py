@@ -19,7 +19,7 @@ from system_numbers import SystemPage
 
 REAL = Path(__file__).resolve().parents[2] / "leaderboard" / "results"
 KEPT = (
-    "edu-rag-mini-1.0.0/test",
+    "edu-rag-mini-2.0.0/test",
     "open-textbooks-1.0.0/test",
     "open-textbooks-1.0.0/test-stratified-500-seed-0",
     "tqa-val-3.0.0/val",
