@@ -1,10 +1,11 @@
-"""The house system's measurements: signs of questions, the fit of their weights, and what they are worth.
+"""The house systems' measurements: signs of tuning questions, the fit of their weights, and what each sign is worth.
 
-Usage: bench/house.py features --dataset DIR --part tune|sample --out FILE    one JSON line a question, resumable
-       bench/house.py fit      --dataset DIR --signs FILE --out weights.json
-       bench/house.py tuning   --dataset DIR --signs FILE                     Markdown for docs/figures/house.md
-       bench/house.py board    --dataset DIR --submissions DIR                Markdown for docs/figures/house.md
-       bench/house.py same     --dataset DIR --submissions DIR [--n 10]       the run's answers, computed again
+Usage: bench/house.py features --system house-light --dataset DIR --split dev --out FILE [--most N]
+       bench/house.py fit      --system house-light --signs DIR:SPLIT:FILE … --out weights.json
+       bench/house.py tuning | tuning-light --signs DIR:SPLIT:FILE …      Markdown for docs/figures/house.md
+
+`features` writes one JSON line a question and goes on where it stopped. Gold answers are read of tuning questions only:
+the split `dev`, and of other splits what lies outside the board's samples.
 """
 
 from __future__ import annotations
@@ -14,72 +15,90 @@ import hashlib
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from baselines.house.system import FORMAT
+import msgspec
+
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage
 from edu_rag.sample import choose
-from edu_rag.serve import SystemPage, SystemQuestion
+from edu_rag.serve import SystemQuestion
+from harness.running.task import question_line
 
 if TYPE_CHECKING:
     from house_fit import Case
 
     from baselines.house.signs import Models
 
-OUTSIDE = Sample(500, 0)
-"""No question of this sample is used for tuning: it contains the board's sample of 300."""
-BOARD = Sample(300, 0)
-N_TUNING, SEED = 400, 7
-SPLIT = "val"
+OUTSIDE = Sample(1_000, 0)
+"""No question of this sample of a split that is on the board is used for tuning: it contains the sample of 500."""
+PUBLIC_SPLIT = "dev"
+SEED = 7
+PAGES = "pages"
+"""In place of a system: the signs of the pages, which need no model and cost little."""
 KEPT = {
-    "choices": ("large_few", "large_notes", "page_bm25"),
-    "true_false": ("large_notes",),
+    "house": {
+        "choices": ("page_bm25", "page_support", "large_closed", "large_read"),
+        "true_false": ("page_cover", "large_closed", "large_read"),
+    },
+    "house-light": {
+        "choices": ("page_bm25", "page_support", "small_read"),
+        "true_false": (),
+    },
 }
-"""The signs that the system has, without habits."""
+"""The signs that each system has."""
+
+
+class SignsFile(NamedTuple):
+    """Signs that were computed, and the questions that they belong to."""
+
+    dataset: Path
+    split: str
+    signs: Path
+
+
+def signs_file(text: str) -> SignsFile:
+    """DIR:SPLIT:FILE."""
+    dataset, split, signs = text.rsplit(":", 2)
+    return SignsFile(Path(dataset), split, Path(signs))
 
 
 def _same_text(question: Question) -> str:
     return " ".join(question.text.casefold().split()).strip(" ._")
 
 
-def outside_questions(questions: list[Question]) -> list[Question]:
-    """The questions that may be tuned on: outside the sample of 500, and saying nothing that one of those says."""
-    kept_out = choose(questions, OUTSIDE)
+def tuning_questions(questions: list[Question], split: str) -> list[Question]:
+    """The questions that may be tuned on, in an order by hash, so that the first n are a random sample.
+
+    Of a split on the board: outside its samples, and saying nothing that a question of a sample says.
+    """
+    kept_out = [] if split == PUBLIC_SPLIT else choose(questions, OUTSIDE)
     ids, texts = {one.question_id for one in kept_out}, {_same_text(one) for one in kept_out}
-    return [one for one in questions if one.question_id not in ids and _same_text(one) not in texts]
+    allowed = [one for one in questions if one.question_id not in ids and _same_text(one) not in texts]
+    return sorted(allowed, key=lambda one: hashlib.sha256(f"{SEED} {one.question_id}".encode()).digest())
 
 
-def tuning_questions(questions: list[Question], n: int = N_TUNING) -> list[Question]:
-    """`n` questions outside the 500-sample, stratified as the board's sample is, in an order by hash."""
-    kept_out = {question.question_id for question in choose(questions, OUTSIDE)}
-    chosen = choose([question for question in questions if question.question_id not in kept_out], Sample(n, SEED))
-    allowed = {question.question_id for question in outside_questions(questions)}
-    ordered = sorted(chosen, key=lambda one: hashlib.sha256(f"{SEED} {one.question_id}".encode()).digest())
-    return [question for question in ordered if question.question_id in allowed]
-
-
-def as_asked(question: Question, pages: list[WebPage]) -> SystemQuestion:
+def as_asked(question: Question, pages: Sequence[WebPage] = ()) -> SystemQuestion:
     """The question as a system gets it."""
-    shown = tuple(
-        SystemPage(page_id=page.page_id, url=page.url, title=page.title, text=page.text, sentences=page.sentences)
-        for page in pages
-    )
-    return SystemQuestion(
-        id=question.question_id, text=question.text, choices=question.choices, kind=question.kind, pages=shown
-    )
+    return msgspec.json.decode(question_line(question, pages, question.question_id), type=SystemQuestion)
 
 
-def _models() -> Models:
-    from baselines.embed import Encoder
+def _models(system: str) -> Models:
     from baselines.gguf_model import LocalModel
-    from baselines.house.server import HouseModel
     from baselines.house.signs import Models
 
-    return Models(HouseModel("qwen2.5-coder-1.5b"), LocalModel("gemma3-270m"), Encoder())
+    if system == PAGES:
+        return Models()
+    if system == "house-light":
+        return Models(small=LocalModel("smollm2-135m"))
+    from baselines.embed import Encoder
+    from baselines.house.server import HouseModel
+
+    return Models(large=HouseModel("qwen2.5-coder-1.5b"), encoder=Encoder())
 
 
 def _rows(path: Path) -> dict[str, Any]:
@@ -89,15 +108,14 @@ def _rows(path: Path) -> dict[str, Any]:
     return {row["question_id"]: row["signs"] for row in map(json.loads, lines)}
 
 
-def features(dataset: Path, part: str, out: Path) -> None:
-    """Write one JSON line a question: its signs, all of them. An existing file is continued."""
+def features(system: str, dataset: Path, split: str, out: Path, most: int) -> None:
+    """Write one JSON line a question: its signs. An existing file is continued."""
     from baselines.house.signs import can_ask, signs_of
 
     data = Dataset(dataset)
-    questions = data.questions(SPLIT)
-    wanted = choose(questions, BOARD) if part == "sample" else tuning_questions(questions)
-    hits, pages, done = data.hits(SPLIT), data.pages(SPLIT), _rows(out)
-    models = _models()
+    hits, pages, done = data.hits(split), data.pages(split), _rows(out)
+    wanted = tuning_questions(data.questions(split), split)[:most]
+    models = _models(system)
     with out.open("a", encoding="utf-8") as file:
         for number, question in enumerate(wanted):
             asked = as_asked(question, kept_pages(hits.get(question.question_id, []), pages))
@@ -112,79 +130,64 @@ def features(dataset: Path, part: str, out: Path) -> None:
             print(f"{number + 1} of {len(wanted)}: {seconds} s", file=sys.stderr)
 
 
-def cases(dataset: Path, signs: Path) -> tuple[list[Case], list[Case]]:
-    """The tuning questions with signs, and all other questions that may be tuned on; gold of no other is kept."""
+def _joined(files: Sequence[SignsFile]) -> dict[tuple[Path, str], dict[str, Any]]:
+    """The signs of each question of a dataset's split, from all files that have some."""
+    joined: dict[tuple[Path, str], dict[str, Any]] = {}
+    for one in files:
+        of_split = joined.setdefault((one.dataset, one.split), {})
+        for question_id, signs in _rows(one.signs).items():
+            of_split[question_id] = of_split.get(question_id, {}) | signs
+    return joined
+
+
+def cases(files: Sequence[SignsFile]) -> list[Case]:
+    """The tuning questions that have signs; no other gold answer is kept."""
     from house_fit import Case
 
-    data = Dataset(dataset)
-    questions = data.questions(SPLIT)
-    allowed = {question.question_id: question for question in outside_questions(questions)}
-    gold = {one.question_id: one.answer for one in data.records("gold", SPLIT, Gold) if one.question_id in allowed}
-    rows, planned = _rows(signs), {question.question_id for question in tuning_questions(questions)}
-    tuned, others = [], []
-    for question_id, question in sorted(allowed.items()):
-        right = list(question.choices).index(str(gold[question_id]))
-        if question_id in rows:
-            tuned.append(Case(as_asked(question, []), rows[question_id], right))
-        elif question_id not in planned:
-            others.append(Case(as_asked(question, []), {}, right))
-    return tuned, others
+    found = []
+    for (folder, split), rows in _joined(files).items():
+        data = Dataset(folder)
+        allowed = [one for one in tuning_questions(data.questions(split), split) if one.question_id in rows]
+        ids = {question.question_id for question in allowed}
+        gold = {row.question_id: row.answer for row in data.records("gold", split, Gold) if row.question_id in ids}
+        for question in allowed:
+            right = list(question.choices).index(str(gold[question.question_id]))
+            name, lesson = data.manifest.name, question.lesson or question.question_id
+            found.append(Case(as_asked(question), rows[question.question_id], right, lesson, name))
+    return found
 
 
-def write_weights(dataset: Path, signs: Path, out: Path) -> None:
+def write_weights(system: str, files: Sequence[SignsFile], out: Path) -> None:
     """Fit and write weights.json."""
     from house_fit import fitted
 
-    tuned, others = cases(dataset, signs)
-    table = {"format": FORMAT} | {which: fitted(tuned, others, which, names) for which, names in KEPT.items()}
-    out.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+    from baselines.house.system import ANSWERS, FORMAT
 
-
-def same(dataset: Path, submission: Path, n: int) -> str:
-    """Whether questions of the run, asked again with signs computed here, in another order, get the run's answers."""
-    from baselines.house.system import house_system, read_fitted
-
-    path = next(submission.glob(f"predictions/*/{SPLIT}-{BOARD.name}.jsonl"))
-    said = {row["question_id"]: row for row in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
-    data = Dataset(dataset)
-    board = sorted(choose(data.questions(SPLIT), BOARD), key=lambda one: one.question_id[::-1])[:n]
-    hits, pages = data.hits(SPLIT), data.pages(SPLIT)
-    answer = house_system(_models(), read_fitted(submission / "weights.json"))
-    equal, apart = 0, 0.0
-    for question in board:
-        mine = answer(as_asked(question, kept_pages(hits.get(question.question_id, []), pages)))
-        run = said[question.question_id]
-        equal += mine.answer == run.get("answer")
-        apart = max(apart, abs((mine.confidence or 0.0) - (run.get("confidence") or 0.0)))
-    return f"{equal} of {len(board)} answers are the run's; confidences differ by {apart:.4f} at most."
+    found = cases(files)
+    table = {which: fitted([case for case in found if case.which == which], KEPT[system][which]) for which in ANSWERS}
+    out.write_text(json.dumps({"format": FORMAT} | table, indent=2) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["features", "fit", "tuning", "board", "board-500", "same"])
-    parser.add_argument("--dataset", type=Path, required=True)
-    parser.add_argument("--part", choices=["tune", "sample"], default="tune")
-    parser.add_argument("--signs", type=Path)
-    parser.add_argument("--submissions", type=Path)
+    parser.add_argument("command", choices=["features", "fit", "tuning", "tuning-light"])
+    parser.add_argument("--system", choices=(*KEPT, PAGES), default="house")
+    parser.add_argument("--dataset", type=Path)
+    parser.add_argument("--split", default=PUBLIC_SPLIT)
+    parser.add_argument("--signs", type=signs_file, nargs="+", metavar="DIR:SPLIT:FILE")
+    parser.add_argument("--most", type=int, default=10_000, help="at most so many questions")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--n", type=int, default=10)
     given = parser.parse_args()
     if given.command == "features":
-        features(given.dataset, given.part, given.out)
+        features(given.system, given.dataset, given.split, given.out, given.most)
     elif given.command == "fit":
-        write_weights(given.dataset, given.signs, given.out)
-    elif given.command == "tuning":
+        write_weights(given.system, given.signs, given.out)
+    else:
         from house_report import tuning_page
 
-        print(tuning_page(*cases(given.dataset, given.signs), KEPT))
-    elif given.command == "same":
-        print(same(given.dataset, given.submissions / "house", given.n))
-    else:
-        from house_report import board_page
-
-        sample = Sample(500, 0) if given.command == "board-500" else BOARD
-        print(board_page(given.dataset, given.submissions, sample.name))
+        system = "house-light" if given.command == "tuning-light" else "house"
+        print(tuning_page(cases(given.signs), KEPT[system]))
 
 
 if __name__ == "__main__":

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baselines.house.asking import ModelReply
+from baselines.house.asking import CHOICE, STATEMENT, ModelReply
 from baselines.llama_cpp import LlamaCppModel
 from edu_rag.errors import SubmissionError
 
-FAMILIES = ("choice", "chat", "notes", "right", "statement", "check", "statement-notes")
+FAMILIES = (CHOICE, STATEMENT)
 TOKENS_A_SLOT = 3_072
 N_TOP = 200
 """Number of most likely next words that the server returns."""

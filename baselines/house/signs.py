@@ -1,28 +1,29 @@
-"""All signs of one question: from the large model, from the small one, and from the pages."""
+"""All signs of one question: from the pages, from the small model's reading, and from the large one's."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from baselines.house.asking import LETTERS, NextWord, Wanted, ask_choices, ask_statement
-from baselines.house.choice_passages import Encodes, Read, read
+from baselines.house.asking import LETTERS, ModelAsked, NextWord, Wanted, ask_choices, ask_statement
+from baselines.house.choice_passages import Encodes, select
 from baselines.house.likely import Likely, likely_choices, likely_statement
+from baselines.passages import PagePassage
 from edu_rag.serve import SystemQuestion
 
 
 class Models(NamedTuple):
-    """The models that compute the signs."""
+    """The models that compute the signs; a system without one of them has no sign of it."""
 
-    large: NextWord
-    small: Likely | None
-    encoder: Encodes
+    small: Likely | None = None
+    large: NextWord | None = None
+    encoder: Encodes | None = None
 
 
 class ChoiceSigns(NamedTuple):
-    """`values`: sign -> one number a choice (one in all for true/false). `passages` were read; tokens were read."""
+    """`values`: sign -> one number a choice (one in all for true/false). `windows` were read; tokens were read."""
 
     values: dict[str, list[float]]
-    read: Read
+    windows: list[PagePassage]
     n_input: int
 
 
@@ -35,17 +36,17 @@ def can_ask(question: SystemQuestion) -> bool:
 
 
 def signs_of(question: SystemQuestion, models: Models, wanted: Wanted = lambda name: True) -> ChoiceSigns:
-    """The signs of a question that `can_ask` lets through; those of the large model only where they are wanted."""
-    found = read(question, models.encoder)
-    notes = [passage.text for passage in found.passages]
+    """The signs of a question that `can_ask` lets through; those of the language models only where they are wanted."""
+    found = select(question, models.encoder)
+    notes = [window.text for window in found.windows]
     statement = question.kind == "true_false"
-    ask, find_likely = (ask_statement, likely_statement) if statement else (ask_choices, likely_choices)
-    large = ask(models.large, question, notes, lambda name: wanted(f"large_{name}"))
-    values = {f"large_{name}": row for name, row in large.signs.items()}
-    n_input = large.n_input
+    asked: dict[str, ModelAsked] = {}
     if models.small is not None:
-        small = find_likely(models.small, question)
-        values |= {f"small_{name}": row for name, row in small.signs.items()}
-        n_input += small.n_input
-    values |= {f"page_{name}": row for name, row in found.signs.items()}
-    return ChoiceSigns(values, found, n_input)
+        read = likely_statement if statement else likely_choices
+        asked["small"] = read(models.small, question, notes, lambda name: wanted(f"small_{name}"))
+    if models.large is not None:
+        ask = ask_statement if statement else ask_choices
+        asked["large"] = ask(models.large, question, notes, lambda name: wanted(f"large_{name}"))
+    values = {f"page_{name}": row for name, row in found.signs.items()}
+    values |= {f"{model}_{name}": row for model, one in asked.items() for name, row in one.signs.items()}
+    return ChoiceSigns(values, found.windows, sum(one.n_input for one in asked.values()))

@@ -13,7 +13,7 @@ from baselines.house.weighing import Weights, matrix, probabilities
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
-FORMAT = "house-v1"
+FORMAT = "house-v2"
 ANSWERS = ("choices", "true_false")
 """The two models of weights: one for multiple choice and matching, one for true/false."""
 
@@ -71,7 +71,7 @@ def house_system(models: Models, fitted: Fitted) -> Callable[[SystemQuestion], S
             answer=labels[best] if shares[best] > fitted.answer_above[which] else None,
             response=f"{FORMAT}: {told}",
             confidence=min(1.0, shares[best]),
-            passages=[passage.span for passage in found.read.passages],
+            passages=[window.span for window in found.windows],
             input_tokens=found.n_input,
             output_tokens=0,
         )
@@ -79,13 +79,18 @@ def house_system(models: Models, fitted: Fitted) -> Callable[[SystemQuestion], S
     return answer
 
 
+def house_light(weights: str | Path = "weights.json") -> Callable[[SystemQuestion], SystemAnswer]:
+    """The system with SmolLM2 alone, as the demo and the board run it."""
+    fitted = read_fitted(Path(weights))
+    from baselines.gguf_model import LocalModel
+
+    return house_system(Models(small=LocalModel("smollm2-135m")), fitted)
+
+
 def house(weights: str | Path = "weights.json") -> Callable[[SystemQuestion], SystemAnswer]:
-    """The system with its real models, as the board runs it."""
+    """The system with Qwen 1.5B and MiniLM, as the board runs it."""
     fitted = read_fitted(Path(weights))
     from baselines.embed import Encoder
-    from baselines.gguf_model import LocalModel
     from baselines.house.server import HouseModel
 
-    needs_small = any(name.startswith("small_") for model in fitted.weights.values() for name in model.names)
-    small = LocalModel("gemma3-270m") if needs_small else None
-    return house_system(Models(HouseModel("qwen2.5-coder-1.5b"), small, Encoder()), fitted)
+    return house_system(Models(large=HouseModel("qwen2.5-coder-1.5b"), encoder=Encoder()), fitted)

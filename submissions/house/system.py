@@ -1,4 +1,4 @@
-"""The house system: weighed signs of each choice, and silence where the best one is unlikely."""
+"""The house system: it selects evidence, reads it, and says that it does not know where its best choice is unlikely."""
 
 from baselines.house.system import house
 from edu_rag import serve
