@@ -4,6 +4,10 @@ SHELL := /bin/bash
 DEMO_OUT ?= demo
 DEMO_FLAGS ?=
 BIN := .venv/bin
+# Compiled tests and modules are kept: compiling the tests takes each process of pytest a quarter of a minute.
+unexport PYTHONDONTWRITEBYTECODE
+# A file's tests stay in one process, for their fixtures; tests/conftest.py puts the long ones first.
+PYTEST_WHOLE := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,11 +18,11 @@ demo: .venv/.ready-demo ## build, run, score and show the bundled mini benchmark
 
 test: .venv/.ready-dev ## run all tests
 	@.ci/environment system
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(PYTEST_WHOLE)
 
 nightly: .venv/.ready-dev ## run all tests with their exhaustive forms
 	@.ci/environment system
-	EDU_RAG_NIGHTLY=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	EDU_RAG_NIGHTLY=1 $(PYTEST_WHOLE)
 
 # The parts run side by side: mypy and the tests take a core each.
 check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute
@@ -37,6 +41,13 @@ site: .venv/.ready-demo ## the board of the committed results, in site/; SITE_FL
 	$(BIN)/edu-rag board leaderboard/results --submissions submissions --out site $(SITE_FLAGS)
 
 lint: .venv/.ready-dev check-code ## style, types, import contracts
+
+# What .ci/run does between the environment and the tests: mypy and pip take a core each.
+lint-and-wheel:
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-code check-wheel
+
+check-wheel:
+	.ci/wheel
 
 format: .venv/.ready-dev ## format the code
 	$(BIN)/ruff check --fix .
@@ -57,4 +68,4 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-dev: pyproject.toml constraints.txt .ci/locked-dev.txt .ci/environment
 	.ci/environment dev
 
-.PHONY: help demo site test nightly check check-code check-tests lint format lock ci clean
+.PHONY: help demo site test nightly check check-code check-tests check-wheel lint lint-and-wheel format lock ci clean

@@ -317,6 +317,14 @@ def _copy_project(home: Path) -> None:
             shutil.copyfile(ROOT / name, home / name)
     for slug in ("template", *BASELINES):
         shutil.copytree(ROOT / "submissions" / slug, home / "submissions" / slug, ignore=left_out)
+    _keep_bundled(home / "leaderboard" / "board.toml")
+
+
+def _keep_bundled(board: Path) -> None:
+    """Leave on the board only the dataset that the package carries: the others are made from the network."""
+    head, *datasets = board.read_text(encoding="utf-8").split("[[datasets]]\n")
+    kept = [dataset for dataset in datasets if "\nbundled = true\n" in dataset]
+    board.write_text("[[datasets]]\n".join([head, *kept]), encoding="utf-8")
 
 
 def play(story: Story) -> None:

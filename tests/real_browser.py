@@ -1,4 +1,4 @@
-"""Pages opened in Debian's Chromium, with everything that goes wrong in them."""
+"""Pages opened in Debian's Chromium, without its windows, with everything that goes wrong in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE_MS = 180_000
 def launched() -> Iterator[Any]:
     """A browser, closed at the end; the test is skipped, loudly, where there is none."""
     if CHROMIUM is None:
-        pytest.skip("NOT RUN: no chromium on this machine (Debian: apt-get install chromium)")
+        pytest.skip("NOT RUN: no chromium on this machine (Debian: apt-get install chromium-headless-shell)")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
