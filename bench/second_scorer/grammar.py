@@ -93,9 +93,8 @@ def own_text(aim: Aim) -> str:
     if kind < 5:
         return changed(rng, text, rng.randint(1, 2))
     if kind == 5:
-        return text.rstrip("- ") + rng.choice(
-            (aim.label, aim.label + ".", "sphere", "s", aim.other, "d", "e", "ed", "a")
-        )
+        endings = (aim.label, aim.label + ".", "sphere", "s", aim.other, "d", "e", "ed", "a")
+        return text.rstrip("- ") + rng.choice(endings)
     if kind == 6:
         return " ".join(text.split()[: rng.randint(3, 5)])
     if kind == 7:

@@ -178,7 +178,8 @@ WORDS = (
     "I", "AB", "가", "β", "ﬁsh", "straße", "İstanbul", "«quote»", '"quoted"', "(brackets)", "one, two", "two; three",
     "and", "or", "not", "all", "true", "false",
     "yes", "no", "none", "unknown", "is correct", "because", "a mistake", "wrong", "maybe", "answer", "choice", "b)",
-    "(a)", "*", "mm³", "e=mc²", "U.S.", "the sun's energy", "suns energy", "energy of the sun", "Earth's crust", "crust of the earth", "vitamin a",
+    "(a)", "*", "mm³", "e=mc²", "U.S.",
+    "the sun's energy", "suns energy", "energy of the sun", "Earth's crust", "crust of the earth", "vitamin a",
     "type of a cell", "plants' roots", "a wind spee", "Greenlan", "magnetit", "positively charge", "wave", "moved",
 )
 WHOLE = (

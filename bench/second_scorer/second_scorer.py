@@ -401,9 +401,7 @@ def bare(t):
 def core(t):
     b = EXPR['INNER_ARTICLE'].sub('', bare(EXPR['POSSESSIVE'].sub('', edges(t))))
     m = EXPR['OF'].fullmatch(b)
-    if m:
-        b = m['whose'] + ' ' + m['what']
-    return EXPR['INNER_S'].sub('', b)
+    return m['whose'] + ' ' + m['what'] if m else EXPR['INNER_S'].sub('', b)
 
 
 STRICT = (str.strip, writing, edges)
@@ -463,10 +461,10 @@ def completes(t, label, choices):
         return ' ' in c
     if not text[-1:].isalpha() or c[-2] == ' ' or len(tail) != 1:
         return False
-    if tail == label or (tail != 's' and ' ' in c):
+    if tail == label:
         return True
     stops = any(other.rstrip().endswith('.') for other in choices.values())
-    return tail in choices and (stops or tail not in ('d', 'e'))
+    return 'a' <= tail <= 'g' and (' ' in c or tail not in ('d', 'e') or stops)
 
 
 def shortens(t, text):
@@ -712,7 +710,8 @@ def claim_of(t, r, choices):
     for expression in ('TEXT_AND', 'TRUTH_AND'):  # 8
         m = EXPR[expression].fullmatch(t)
         if m:
-            said = by_text(m['text'], choices, ALL) or by_truth(m['text'], choices) or by_part(m['text'], choices)
+            said = by_text(m['text'], choices, ALL) or by_truth(m['text'], choices)
+            said = said or one_of([x for x in choices if completes(m['text'], x, choices)])
             if said and said[0] == CHOICE:
                 return with_remark(said[1], m['rest'], choices)
     said = by_part(t, choices)  # 9

@@ -11,6 +11,7 @@ from harness.reading.reading_result import Reading, named, unparseable
 Levels = tuple[Callable[[str], str], ...]
 STRICT: Levels = (str.strip, fold_writing, fold_edges)
 LOOSE: Levels = (fold_punctuation, fold_article, fold_owner)
+TQA_LABELS = "abcdefg"
 LONG = 60
 """Characters of a choice that the dataset may have cut at the end of a line."""
 TRUTHS = {
@@ -57,10 +58,10 @@ def _completes(label: str, choices: Mapping[str, str], text: str) -> bool:
     """Whether the text completes the cut-off last word of the choice, in one of the two ways in which TQA cuts.
 
     Its cleaning took a final `a.` for a label: `in the state of Californi` is California, `magnetic fiel` is field. The
-    letter is the choice's own label; or any but s where words before it say which choice is meant; or another label,
-    which may be d or e only where another choice kept its stop. So `carbonic` never completes `carbon`, nor `cells`
-    `cell`, nor `humane` `human`. And a line's end leaves a hyphen: `Southern Hemi-` may end in any letters (two words
-    or more: `anti-` alone is a prefix, not a cut).
+    letter is the choice's own label or another one from a to g; d and e, which also make words (`humane`), only where
+    the choice has two words or another choice kept its stop. So `carbonic` never completes `carbon`, nor `cells`
+    `cell`. And a line's end leaves a hyphen: `Southern Hemi-` may end in any letters (two words or more: `anti-` alone
+    is a prefix, not a cut).
     """
     choice, short = choices[label].rstrip(), fold_article(choices[label])
     tail = _begins_alone(label, choices, text)
@@ -70,8 +71,8 @@ def _completes(label: str, choices: Mapping[str, str], text: str) -> bool:
         return " " in short
     if not choice[-1].isalpha() or short[-2] == " " or len(tail) > 1:
         return False
-    closed = any(other.rstrip().endswith(".") for other in choices.values())
-    return tail == label or (tail != "s" and " " in short) or (tail in choices and (closed or tail not in "de"))
+    certain = " " in short or tail not in "de" or any(other.rstrip().endswith(".") for other in choices.values())
+    return tail == label or (tail in TQA_LABELS and certain)
 
 
 def continued(text: str, choices: Mapping[str, str]) -> tuple[str, str] | None:
@@ -90,6 +91,12 @@ def _shortens(choice: str, text: str) -> bool:
     short, long = fold_punctuation(text), fold_punctuation(choice)
     whole_words = short.count(" ") + long.startswith(f"{short} ")
     return whole_words >= 3 and len(long) <= 2 * len(short) and long.startswith(short)
+
+
+def by_completion(text: str, choices: Mapping[str, str]) -> Reading | None:
+    """The choice that the text completes; there is at most one, since no other one may begin like it."""
+    label = next((label for label in choices if _completes(label, choices, text)), None)
+    return named(label, f"choice {label}, completed") if label else None
 
 
 def by_part(text: str, choices: Mapping[str, str], only: str | None = None) -> Reading | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.reading.choice_text import LOOSE, STRICT, by_part, by_text, by_truth, continued, names
+from harness.reading.choice_text import LOOSE, STRICT, by_completion, by_part, by_text, by_truth, continued, names
 from harness.reading.doubts import abstains, leans, takes_back_beside, wholly_abstains
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
@@ -100,7 +100,7 @@ def _by_text_and_remark(text: str, choices: Mapping[str, str]) -> Reading | None
     for match in (TEXT_AND.fullmatch(text), TRUTH_AND.fullmatch(text)):
         if match is not None:
             said = match["text"]
-            own = by_text(said, choices, STRICT + LOOSE) or by_truth(said, choices) or by_part(said, choices)
+            own = by_text(said, choices, STRICT + LOOSE) or by_truth(said, choices) or by_completion(said, choices)
             if own is not None and own.label is not None:
                 return _with_remark(own.label, match["rest"], choices, own.reason)
     return None

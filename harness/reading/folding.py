@@ -82,4 +82,4 @@ def fold_owner(text: str) -> str:
     """`fold_article` without inner articles and possessives; `crust of earth` is `earth crust`."""
     words = INNER_ARTICLE.sub("", fold_article(POSSESSIVE.sub("", fold_edges(text))))
     owner = OF.fullmatch(words)
-    return INNER_S.sub("", f"{owner['whose']} {owner['what']}" if owner else words)
+    return f"{owner['whose']} {owner['what']}" if owner else INNER_S.sub("", words)

@@ -19,7 +19,7 @@ from edu_rag.records import LABELS
 from harness.reading import answers
 from harness.reading.answers import read_answer
 from harness.reading.choice_text import TRUTHS
-from harness.reading.doubts import abstains, lexicon
+from harness.reading.doubts import abstains, firmly_abstains, lexicon
 from harness.reading.folding import (
     APOSTROPHES,
     DASHES,
@@ -61,8 +61,10 @@ def test_every_written_verdict_is_given(group: str) -> None:
 
 
 def test_the_held_out_file_is_large_and_of_every_kind() -> None:
-    assert len(CASES) > 400
-    assert {"verbatim", "truncated", "refusing", "two-choices", "unicode", "real"} <= {case["group"] for case in CASES}
+    assert len(CASES) > 700
+    assert {"verbatim", "truncated", "refusing", "two-choices", "unicode", "real", "hosted", "completed", "owner"} <= {
+        case["group"] for case in CASES
+    }
 
 
 # The page.
@@ -102,6 +104,15 @@ def test_the_examples_of_the_page_read_as_it_says() -> None:
     section = PAGE[PAGE.index("## 2. ") : PAGE.index("### 2.1")]
     rows = re.findall(r"^\| (?!choices)(.+? / .+?) \| `(.+)` \| (\w+) \|$", section, re.MULTILINE)
     assert len(rows) > 20
+    for texts, answer, verdict in rows:
+        choices = dict(zip(LABELS, texts.split(" / "), strict=False))
+        assert said(answer.replace("⏎", "\n"), choices) == verdict, answer
+
+
+def test_the_worked_list_of_the_page_reads_as_it_says() -> None:
+    section = PAGE[PAGE.index("### 2.10") : PAGE.index("## 3. ")]
+    rows = re.findall(r"^\| (?!choices)(.+? / .+?) \| `(.+)` \| (\w+) \| .+ \|$", section, re.MULTILINE)
+    assert len(rows) == section.count("\n| ") - 1 > 50
     for texts, answer, verdict in rows:
         choices = dict(zip(LABELS, texts.split(" / "), strict=False))
         assert said(answer.replace("⏎", "\n"), choices) == verdict, answer
@@ -267,11 +278,20 @@ def test_simpleqa_reads_not_attempted_as_correct_and_we_read_no_verdict_out_of_a
 
 
 def test_every_phrase_of_the_lexicon_abstains_as_itself_and_in_a_sentence() -> None:
-    whole, phrases, _ = lexicon()
+    whole, phrases, excuses = lexicon()
     assert len(phrases) > 300
-    assert all(said(phrase, {"a": "quartz", "b": "mica"}) == "abstained" for phrase in whole | phrases)
-    assert all(abstains(f"Well, {phrase.upper()}.") for phrase in phrases)
-    assert not any(abstains(f"x{phrase}x") for phrase in phrases)
+    drawn = {*whole, *phrases, *sorted(excuses)[::50]}
+    assert all(said(phrase, {"a": "quartz", "b": "mica"}) == "abstained" for phrase in drawn)
+    assert all(abstains(f"Well, {phrase.upper()}.") for phrase in drawn - whole)
+    assert not any(abstains(f"x{phrase}x") for phrase in drawn - whole)
+
+
+def test_an_excuse_takes_back_no_choice_but_true_and_false() -> None:
+    alone = [phrase for phrase in sorted(lexicon().excuses)[::50] if not firmly_abstains(phrase)]
+    assert len(alone) > 400
+    for phrase in alone:
+        assert said(f"d) wet.\nWell, {phrase}", {"a": "dry", "d": "wet"}) == "d", phrase
+        assert said(f"True.\nWell, {phrase}", {"a": "true", "b": "false"}) == "unparseable", phrase
 
 
 @pytest.mark.parametrize(
