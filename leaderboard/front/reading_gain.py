@@ -148,10 +148,11 @@ def standing_of(table: Table, pairs: AllPairs | None) -> Standing:
     blind = [row for row in vouched if roles[id(row)] == "blind"]
     gains: list[Gain] = []
     over_blind: list[Gain] = []
-    for reader in readers if pairs is not None else ():
-        twins = [row for row in alone if has_models_of(reader.result.card, row.result.card)]
-        gains += _against(table, pairs, reader, twins)
-        over_blind += _against(table, pairs, reader, blind)
+    if pairs is not None:
+        for reader in readers:
+            twins = [row for row in alone if has_models_of(reader.result.card, row.result.card)]
+            gains += _against(table, pairs, reader, twins)
+            over_blind += _against(table, pairs, reader, blind)
     cards = [row.result.card for row in table.rows]
     return Standing(
         n=table.n,

@@ -23,7 +23,7 @@ LIMITS = (
     r"This document appears to be written in",
     r"(Text run|The value of attribute .*) starts with a composing character",
     # Its CSS is of 2021: what browsers have learnt since.
-    r"CSS: “contain-intrinsic-size”: Property",
+    r"CSS: “(contain-intrinsic-size|paint-order|size-adjust)”: Property",
     r"CSS: Unknown pseudo-element or pseudo-class “::details-content”",
     r"CSS: [^\n]*“[^”]*(var|color-mix|light-dark)\([^”]*” is not a “[a-z]+” value",  # it looks up no var()
 )
