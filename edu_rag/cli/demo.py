@@ -27,6 +27,7 @@ LIGHT_SYSTEMS = (
     "bm25-overlap",
 )
 MODEL_SYSTEMS = (
+    "sbert-overlap",
     "edu-rag-vanilla-smollm2",
     "edu-rag-paper-smollm2",
     "house-light",

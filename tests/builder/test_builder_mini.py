@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from builder.build import build
 from builder.config import read_config
 from builder.evidence import METHODS
-from builder.evidence.marked import MARKED, Mark, read_marks
+from builder.evidence.marked import MARKED, Mark, marked_evidence, read_marks
 from edu_rag.bundled import MINI
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
@@ -125,3 +126,17 @@ def test_a_mark_of_an_unknown_question_is_refused(tmp_path: Path, questions: Seq
     path.write_text('{"question_id": "NOPE", "url": "http://a.example/", "text": "A."}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"evidence\.jsonl:1: unknown question id 'NOPE'"):
         read_marks(path, questions)
+
+
+def test_a_mark_counts_only_where_its_text_is_on_a_page_of_the_question(
+    questions: Sequence[Question], pages: Mapping[str, WebPage], marks: Marks
+) -> None:
+    question = next(one for one in questions if one.question_id == "MINI_0073")
+    (mark,) = marks[question.question_id]
+    page = pages[mark.url]
+    (found,) = marked_evidence(question, [page], marks)
+    assert page.text[found.start : found.end] == mark.text
+    others = [one for url, one in pages.items() if url != mark.url]
+    assert list(marked_evidence(question, others, marks)) == []
+    changed = {question.question_id: [replace(mark, text=mark.text.upper())]}
+    assert list(marked_evidence(question, [page], changed)) == []
