@@ -43,7 +43,7 @@ PAGES = "pages"
 KEPT = {
     "house": {
         "choices": ("page_bm25", "page_support", "large_closed", "large_read"),
-        "true_false": ("page_cover", "large_closed", "large_read"),
+        "true_false": (),
     },
     "house-light": {
         "choices": ("page_bm25", "page_support", "small_read"),
@@ -186,8 +186,8 @@ def main() -> None:
     else:
         from house_report import tuning_page
 
-        system = "house-light" if given.command == "tuning-light" else "house"
-        print(tuning_page(cases(given.signs), KEPT[system]))
+        system, model = ("house-light", "small") if given.command == "tuning-light" else ("house", "large")
+        print(tuning_page(cases(given.signs), KEPT[system], model))
 
 
 if __name__ == "__main__":

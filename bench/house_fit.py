@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from baselines.house.weighing import CONSTANT, fit, matrix, probabilities
 from edu_rag.serve import SystemQuestion
 
-L2 = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-FOLDS, ROUNDS = 10, 5
+L2 = (2.0, 8.0, 32.0)
+FOLDS, ROUNDS = 10, 3
 Matrix = NDArray[np.float64]
 
 
@@ -47,8 +47,11 @@ def is_read(case: Case, names: Sequence[str]) -> bool:
 
 def _means(cases: Sequence[Case], names: Sequence[str]) -> dict[str, float]:
     """The mean of each sign of statements; 0 for signs of choices, of which only differences count."""
-    of = {name: [case.signs[name][0] for case in cases if case.which == "true_false" and name in case.signs] for name in names}
-    return {name: sum(values) / len(values) if values else 0.0 for name, values in of.items()}
+    means = {}
+    for name in names:
+        values = [case.signs[name][0] for case in cases if case.which == "true_false" and name in case.signs]
+        means[name] = sum(values) / len(values) if values else 0.0
+    return means
 
 
 def _centred(case: Case, means: Mapping[str, float]) -> Case:

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from house_fit import ROUNDS, Case, Guess, best_l2, guesses, is_read, points
 
 BOUNDS = (0.40, 0.45, 0.50, 0.55, 0.60)
 TITLES = {"choices": "Multiple choice and matching", "true_false": "True/false"}
+PAGES = ("page_bm25", "page_support")
+ALONE = ("page_bm25", "page_support", "small_closed", "small_read", "large_closed", "large_read")
+"""Signs of choices that could answer every question without any weight."""
+MEASURED: Mapping[str, Sequence[tuple[str, ...]]] = {
+    "choices": (
+        PAGES,
+        (*PAGES, "page_cover"),
+        (*PAGES, "page_cosine"),
+        (*PAGES, "small_closed"),
+        (*PAGES, "small_read"),
+        (*PAGES, "small_closed", "small_read"),
+        (*PAGES, "large_closed"),
+        (*PAGES, "large_read"),
+        (*PAGES, "large_closed", "large_read"),
+    ),
+    "true_false": (
+        ("page_cover",),
+        ("page_support",),
+        ("small_read",),
+        ("small_closed", "small_read"),
+        ("large_read",),
+        ("large_closed", "large_read"),
+    ),
+}
 Held = Sequence[Sequence[Guess]]
+HEAD = ["signs", "n", "log P(right)", "accuracy, all answered", "answered", "points", "points, all answered"]
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -22,89 +47,76 @@ def _held(cases: Sequence[Case], names: Sequence[str]) -> Held:
     return [guesses(cases, names, l2, seed) for seed in range(ROUNDS)]
 
 
-def _mean(held: Held, value: Callable[[Sequence[Guess]], float]) -> float:
-    return sum(map(value, held)) / len(held)
-
-
-def _answered(held: Sequence[Guess]) -> float:
-    return sum(one.probability > 0.5 for one in held) / len(held)
-
-
 def _row(label: str, held: Held) -> list[object]:
+    every = [one for some in held for one in some]
+    right = sum(one.is_right for one in every) / len(every)
     return [
         label,
-        f"{_mean(held, lambda one: sum(guess.logprob for guess in one) / len(one)):.3f}",
-        f"{_mean(held, lambda one: sum(guess.is_right for guess in one) / len(one)):.3f}",
-        f"{_mean(held, _answered):.2f}",
-        f"{_mean(held, lambda one: points(one, 0.5)):+.3f}",
-        f"{_mean(held, lambda one: points(one, 0.0)):+.3f}",
+        len(held[0]),
+        f"{sum(one.logprob for one in every) / len(every):.3f}",
+        f"{right:.3f}",
+        f"{sum(one.probability > 0.5 for one in every) / len(every):.2f}",
+        f"{points(every, 0.5):+.3f}",
+        f"{2 * right - 1:+.3f}",
     ]
 
 
-def _always(label: str, cases: Sequence[Case], sign: str) -> list[object]:
-    """The system that always answers by one sign, with no fit: the first of the best choices."""
-    places = [max(range(len(case.signs[sign])), key=case.signs[sign].__getitem__) for case in cases]
-    right = sum(place == case.right for place, case in zip(places, cases, strict=True)) / len(cases)
-    return [label, "", f"{right:.3f}", "1.00", f"{2 * right - 1:+.3f}", f"{2 * right - 1:+.3f}"]
+def _unweighed(cases: Sequence[Case], sign: str) -> list[object]:
+    """The system that always answers with the choice that has most of one sign; ties go to the first."""
+    best = [max(range(len(case.signs[sign])), key=case.signs[sign].__getitem__) for case in cases]
+    right = sum(place == case.right for place, case in zip(best, cases, strict=True)) / len(cases)
+    always = f"{2 * right - 1:+.3f}"
+    return [f"{sign}, no weights", len(cases), "", f"{right:.3f}", "1.00", always, always]
 
 
-def _rows(cases: Sequence[Case], names: Sequence[str], which: str) -> Iterator[list[object]]:
-    """On the cases that a model read: always abstain, one sign unweighed, the signs of the pages, then all kept."""
-    read = [case for case in cases if is_read(case, names)]
-    yield ["always abstain", "", "", "0.00", "+0.000", ""]
-    closed = next((name for name in read[0].signs if name.endswith("_closed")), None)
+def _rows(cases: Sequence[Case], which: str, kept: Sequence[str], model: str) -> Iterator[list[object]]:
+    """The signs of the pages on all cases; then, on those that the model read, each sign and the kept ones."""
+    read = [case for case in cases if is_read(case, [f"{model}_read"])]
+    measured = [names for names in MEASURED[which] if all(is_read(case, names) for case in read)]
+    yield ["always abstain", "", "", "", "0.00", "+0.000", ""]
     if which == "choices":
-        yield _always("BM25 overlap", read, "page_bm25")
-        if closed is not None:
-            yield _always(f"{closed}: the model without pages", read, closed)
-    pages = [name for name in names if name.startswith("page_")]
-    yield _row(f"pages alone: {', '.join(pages)}", _held(read, pages))
-    for name in (name for name in names if name not in pages):
-        yield _row(f"pages and {name}", _held(cases, [*pages, name]))
-    yield _row("**kept**: " + ", ".join(names), _held(cases, names))
+        yield from (_unweighed(read, sign) for sign in ALONE if sign in read[0].signs)
+        yield _row(f"{', '.join(PAGES)}, all questions", _held(cases, PAGES))
+    for names in measured:
+        pages = all(name.startswith("page_") for name in names)
+        label = f"**{', '.join(names)}**" if tuple(names) == tuple(kept) else ", ".join(names)
+        yield _row(label, _held(read if pages else cases, names))
 
 
-def _bounds(held: Held) -> str:
-    def right(bound: float) -> float:
-        said = [one.is_right for some in held for one in some if one.probability > bound]
-        return sum(said) / max(1, len(said))
-
-    rows = (
-        [
-            f"{bound:.2f}",
-            f"{_mean(held, lambda one, b=bound: sum(guess.probability > b for guess in one) / len(one)):.2f}",
-            f"{right(bound):.3f}",
-            f"{_mean(held, lambda one, b=bound: points(one, b)):+.3f}",
-        ]
-        for bound in BOUNDS
-    )
-    return table(["answer above", "answered", "right of these", "points a question"], rows)
+def _thresholds(held: Held) -> str:
+    every = [one for some in held for one in some]
+    rows = []
+    for bound in BOUNDS:
+        said = [one.is_right for one in every if one.probability > bound]
+        share = f"{sum(said) / len(said):.3f}" if said else ""
+        rows.append([f"{bound:.2f}", f"{len(said) / len(every):.2f}", share, f"{points(every, bound):+.3f}"])
+    return table(["answer above", "answered", "right of these", "points"], rows)
 
 
 def _calibration(held: Held) -> str:
     every = [one for some in held for one in some]
     rows = []
     for tenth in range(2, 10):
-        some = [one for one in every if tenth / 10 <= one.probability < (tenth + 1) / 10 + (tenth == 9)]
+        some = [one for one in every if min(9, int(one.probability * 10)) == tenth]
         if some:
             stated = sum(one.probability for one in some) / len(some)
             right = sum(one.is_right for one in some) / len(some)
-            counted = round(len(some) / ROUNDS)
-            rows.append([f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}", counted, f"{stated:.2f}", f"{right:.2f}"])
+            between = f"{tenth / 10:.1f} to {(tenth + 1) / 10:.1f}"
+            rows.append([between, round(len(some) / ROUNDS), f"{stated:.2f}", f"{right:.2f}"])
     return table(["probability", "questions", "stated", "right"], rows)
 
 
-def tuning_page(cases: Sequence[Case], kept: Mapping[str, Sequence[str]]) -> str:
-    """What the signs are worth by cross-validation over lessons, by dataset and kind; thresholds; calibration."""
+def tuning_page(cases: Sequence[Case], kept: Mapping[str, Sequence[str]], model: str) -> str:
+    """What the signs are worth by cross-validation over lessons; thresholds and calibration of the kept ones."""
     parts = []
-    every: list[list[Guess]] = [[] for _ in range(ROUNDS)]
-    for which, names in kept.items():
+    for which, title in TITLES.items():
         own = [case for case in cases if case.which == which]
-        read = sum(is_read(case, names) for case in own)
-        parts.append(f"**{TITLES[which]}**: {len(own)} questions, of which the model read {read}.")
-        head = ["signs", "log P(right)", "accuracy, all answered", "answered", "points", "points, all answered"]
-        parts.append(table(head, _rows(own, names, which)))
-        for some, more in zip(every, _held(own, names), strict=True):
-            some += more
-    parts += ["**All kinds together**, the kept signs:", _bounds(every), _calibration(every)]
+        datasets = sorted({case.dataset for case in own})
+        counts = ", ".join(f"{sum(case.dataset == name for case in own)} of {name}" for name in datasets)
+        read = sum(is_read(case, [f"{model}_read"]) for case in own)
+        parts.append(f"**{title}**: {counts}; the model read {read}. Kept: {', '.join(kept[which]) or 'no sign'}.")
+        parts.append(table(HEAD, _rows(own, which, kept[which], model)))
+        if kept[which]:
+            held = _held(own, kept[which])
+            parts += ["The kept signs:", _thresholds(held), _calibration(held)]
     return "\n\n".join(parts)

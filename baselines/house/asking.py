@@ -1,7 +1,7 @@
 """Ask a language model about the choices: log-probabilities of the next word, without and with the pages' windows.
 
-No prompt generates text: one read of the prompt, and the probabilities of the word that would come next. The prompt with
-notes begins with the whole prompt without them, so that a cache reads the question once.
+No prompt generates text: one read of the prompt, and the probabilities of the word that would come next. Two prompts
+for one question have the same beginning up to the notes, so that a cache reads the question once.
 """
 
 from __future__ import annotations

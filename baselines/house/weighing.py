@@ -79,8 +79,8 @@ def fit(
     """The weights that make the right choices likeliest, by Newton's method; deterministic, unique for l2 > 0.
 
     The penalty applies to weights of standardised signs (centred in each question, divided by their sd over all
-    choices). Rows are of shape (choices, signs); `right` are places of choices; `known` are utilities of the choices that
-    other signs have given already, of shape (choices,).
+    choices). Rows are of shape (choices, signs); `right` are places of choices; `known` are utilities (choices,)
+    that other signs have given already.
     """
     import numpy as np
 

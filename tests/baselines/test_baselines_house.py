@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -201,7 +202,7 @@ def test_windows_do_not_share_a_sentence_and_the_best_comes_first() -> None:
         found = select(asked, encoder).windows
         assert 2 <= len(found) <= N_WINDOWS
         spans = sorted((window.start, window.end) for window in found)
-        assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+        assert all(first[1] <= second[0] for first, second in pairwise(spans))
         assert all(TOPICS[window.start : window.end] == window.text for window in found)
     assert "lava" in select(asked).windows[0].text
 
@@ -268,6 +269,14 @@ def test_the_fit_finds_the_known_solution_of_a_toy() -> None:
     v = fit(rows, [0, 0, 0, 1], 2.0)[0] / 2
     p = 1 / (1 + math.exp(-2 * v))
     assert 6 - 8 * p - 2.0 * v == pytest.approx(0, abs=1e-8)
+
+
+def test_the_fit_adds_to_what_is_known() -> None:
+    # The first of two choices is right 3 of 4 times. Known utilities that say just that leave nothing to add.
+    rows, right = [np.array([[1.0], [0.0]])] * 4, [0, 0, 0, 1]
+    assert fit(rows, right, 1.0, [np.array([math.log(3), 0.0])] * 4).tolist() == pytest.approx([0.0])
+    # Known utilities of the other sign: the weight makes up for them.
+    assert fit(rows, right, 1e-9, [np.array([0.0, 1.0])] * 4).tolist() == pytest.approx([math.log(3) + 1], abs=1e-6)
 
 
 def test_the_fit_is_the_same_twice_and_for_any_order_of_choices() -> None:
