@@ -30,7 +30,7 @@ from built_dataset import BuiltDataset  # noqa: E402
 from labelled_spans import LabelledQuestion, read_spans, supports  # noqa: E402
 
 from builder.evidence.support_model import WEIGHTS, answers_to_support, place_of  # noqa: E402
-from builder.evidence.support_signs import SIGNS, Reading  # noqa: E402
+from builder.evidence.support_signs import SIGNS, WeighedQuestion  # noqa: E402
 
 GOAL = 0.85
 PENALTIES = (0.03, 0.1, 0.3, 1.0)
@@ -49,7 +49,7 @@ def _rows(one: LabelledQuestion, data: BuiltDataset, number: int) -> Iterator[tu
     question, gold, pages = data.exam(one.question_id)
     judged = {(sentence.page_id, sentence.end): sentence for sentence in one.sentences}
     for answer in answers_to_support(question, gold):
-        for (rank, place), signs in Reading(question, answer, pages).signs():
+        for (rank, place), signs in WeighedQuestion(question, answer, pages).signs():
             span = place_of(pages[rank], place)
             if (span.page_id, span.end) in judged:
                 yield signs, int(supports(tuple(span), judged[span.page_id, span.end])), number

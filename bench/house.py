@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from edu_rag.draw_sample import choose
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage
-from edu_rag.sample import choose
 from edu_rag.serve import SystemQuestion
 from harness.running.task import question_line
 

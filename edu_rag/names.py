@@ -161,7 +161,7 @@ class DatasetId(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A stratified sample of n questions under a seed: `edu_rag.sample` draws it."""
+    """A stratified sample of n questions under a seed: `edu_rag.draw_sample` draws it."""
 
     n: int
     seed: int

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import within_budget
+from edu_rag.draw_sample import choose
 from edu_rag.errors import BudgetError, EduRagError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import choose
 from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from edu_rag.draw_sample import choose
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import choose
 from edu_rag.scorecard.support import Support, read_support
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit
-from edu_rag.sample import choose
 from edu_rag.scorecard.support import Support, read_support
 from leaderboard.board.private_gold import hidden_splits
 

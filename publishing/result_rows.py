@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError, DataError, RecordError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import SHARD_BYTES, open_table
@@ -24,7 +25,6 @@ from edu_rag.files.manifest import FileEntry, file_sha256
 from edu_rag.files.typed import first_line, to_plain
 from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import choose
 from edu_rag.scorecard.card import OUTCOME_LETTERS, OUTCOMES, Passage, Prediction, ScoreCard
 from publishing.result_entries import ResultEntry
 

@@ -23,7 +23,7 @@ from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
 from builder.documents.documents import dataset_documents
 from builder.evidence import label_evidence
-from builder.evidence.marked import MARKED, Mark, marked_evidence
+from builder.evidence.marked import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined
@@ -52,7 +52,7 @@ class Inputs:
     source: Mapping[str, Any] = field(default_factory=dict)
     started_at: datetime = LOCAL_INSTANT
     """When a dataset without any search was made: there is nothing in its store to tell it by."""
-    marks: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    marks: Mapping[str, Sequence[MarkedText]] = field(default_factory=dict)
     """Evidence that was marked by hand, by question id."""
 
 

@@ -18,7 +18,7 @@ MARKED = "marked-v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class MarkedText:
     """Text of the page at `url` that supports the gold answer of a question."""
 
     question_id: str
@@ -26,19 +26,19 @@ class Mark:
     text: str
 
 
-def marks_by_question(marks: Iterable[Mark]) -> dict[str, list[Mark]]:
+def marks_by_question(marks: Iterable[MarkedText]) -> dict[str, list[MarkedText]]:
     """The marks of each question, in the order of the file."""
-    found: dict[str, list[Mark]] = {}
+    found: dict[str, list[MarkedText]] = {}
     for mark in marks:
         found.setdefault(mark.question_id, []).append(mark)
     return found
 
 
-def read_marks(path: Path, questions: Sequence[Question]) -> dict[str, list[Mark]]:
+def read_marks(path: Path, questions: Sequence[Question]) -> dict[str, list[MarkedText]]:
     """The marks of a file by question. Raises DataError for an unreadable line and for an unknown question id."""
     known = {question.question_id for question in questions}
     marks = []
-    for number, mark in read_records(path, Mark):
+    for number, mark in read_records(path, MarkedText):
         if mark.question_id not in known:
             where, what = f"{path}:{number}", f"unknown question id {mark.question_id!r}"
             raise DataError(where, what, "correct the id, or remove the line")
@@ -47,7 +47,7 @@ def read_marks(path: Path, questions: Sequence[Question]) -> dict[str, list[Mark
 
 
 def marked_evidence(
-    question: Question, pages: Sequence[WebPage], marks: Mapping[str, Sequence[Mark]]
+    question: Question, pages: Sequence[WebPage], marks: Mapping[str, Sequence[MarkedText]]
 ) -> Iterator[Evidence]:
     """Evidence where a marked text is on one of the pages.
 

@@ -9,7 +9,7 @@ from builder.evidence.answer_near import AnswerNear
 from builder.evidence.answer_string import AnswerString
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
 from builder.evidence.home_page import HomePage
-from builder.evidence.support_model import Support
+from builder.evidence.support_model import ModelledSupport
 from builder.evidence.true_false import TrueFalse
 from edu_rag.errors import ConfigError
 from edu_rag.gold import Gold
@@ -31,7 +31,7 @@ class EvidenceMethod(Protocol):
 
 METHODS: Mapping[str, EvidenceMethod] = {
     method.name: method
-    for method in (AnswerString(), AnswerNear(), TrueFalse(), Embedding(DEFAULT_MODEL), Support(), HomePage())
+    for method in (AnswerString(), AnswerNear(), TrueFalse(), Embedding(DEFAULT_MODEL), ModelledSupport(), HomePage())
 }
 DEFAULT_METHODS = ("answer-string-v1",)
 """On the test half of the hand labels no other method is established to be better (docs/evidence.md)."""

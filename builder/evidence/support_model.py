@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from builder.evidence.spans import SpanPlace, evidence_at, is_negated
-from builder.evidence.support_signs import SIGNS, Reading, refers_back
+from builder.evidence.support_signs import SIGNS, WeighedQuestion, refers_back
 from builder.question_sets.question_flags import is_meta_choice
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
@@ -64,7 +64,7 @@ def answers_to_support(question: Question, gold: Gold) -> list[str]:
     return [text for text in texts if not is_meta_choice(text) or "all" in text.casefold().split()]
 
 
-class Support:
+class ModelledSupport:
     """Sentences that a calibrated model takes for support of the gold answer."""
 
     name = "evidence-v3"
@@ -74,7 +74,9 @@ class Support:
         found: dict[SpanPlace, tuple[float, int]] = {}
         model = support_model()
         for answer in answers_to_support(question, gold):
-            weighed = [(model.probability(signs), *place) for place, signs in Reading(question, answer, pages).signs()]
+            weighed = [
+                (model.probability(signs), *place) for place, signs in WeighedQuestion(question, answer, pages).signs()
+            ]
             best = max((probability for probability, _, _ in weighed), default=0.0)
             for probability, rank, number in weighed:
                 if probability >= (model.best_threshold if probability == best else model.threshold):

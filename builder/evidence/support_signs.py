@@ -75,7 +75,7 @@ def _pairs(stems: Sequence[str]) -> set[tuple[str, str]]:
     return set(pairwise(telling))
 
 
-class Reading:
+class WeighedQuestion:
     """One question with the text of the answer that sentences have to support, over its pages in rank order."""
 
     def __init__(self, question: Question, answer: str, pages: Sequence[WebPage]) -> None:

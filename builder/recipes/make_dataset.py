@@ -15,7 +15,8 @@ from builder.config import read_config
 from builder.question_sets.question_files import FlatQuestion
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe
 from builder.recipes.recipe_sources import BookFolder, copy_sites, open_questions, open_sources
-from builder.textbooks.book import LEFT_OUT, Module, identity_of, question_of
+from builder.textbooks.book import Module
+from builder.textbooks.exercise_questions import LEFT_OUT, identity_of, question_of
 from edu_rag.bundled import MINI
 from edu_rag.errors import DataError
 from edu_rag.files.board_file import BoardDataset

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
 from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
-from edu_rag.sample import choose
 from harness.probing.probe_questions import (
     DRAWS,
     REPEAT,

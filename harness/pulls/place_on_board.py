@@ -21,7 +21,7 @@ MAX_EARLIER = 10
 ALPHA = 0.05
 
 
-class Against(NamedTuple):
+class ComparedWith(NamedTuple):
     """A comparison with another result of the table; `role` says why it is compared, `p` is Holm's over all of them."""
 
     role: str
@@ -35,7 +35,7 @@ class Against(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class PlaceOnBoard:
     """The places `first` to `last` (a tie group) among `n` systems of the table, and the comparisons.
 
     `left_out` names results of the base that could not be compared, with the reason.
@@ -44,7 +44,7 @@ class Standing:
     first: int
     last: int
     n: int
-    against: tuple[Against, ...]
+    against: tuple[ComparedWith, ...]
     left_out: tuple[str, ...]
 
 
@@ -99,7 +99,7 @@ def opponents(mine: ScoreCard, table: Sequence[ScoreCard], baselines_team: str) 
         yield "previous entry of the team", card
 
 
-def stand(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> Standing:
+def stand(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> PlaceOnBoard:
     """Hold a result against the base's results on the same questions. The family of Holm's correction is the reported
     comparisons.
 
@@ -113,10 +113,10 @@ def stand(mine: ScoreCard, cards: Sequence[ScoreCard], baselines_team: str) -> S
     adjusted = holm([comparison.difference.p for _, comparison in found])
     ranked = [mine, *(card for card in table if card.system.slug != mine.system.slug)]
     firsts = rank_groups([card.outcomes for card in ranked], lessons=shared_lessons([card.lessons for card in ranked]))
-    return Standing(
+    return PlaceOnBoard(
         first=firsts[0],
         last=firsts[0] + firsts.count(firsts[0]) - 1,
         n=len(ranked),
-        against=tuple(Against(role, one, p) for (role, one), p in zip(found, adjusted, strict=True)),
+        against=tuple(ComparedWith(role, one, p) for (role, one), p in zip(found, adjusted, strict=True)),
         left_out=tuple(left_out),
     )

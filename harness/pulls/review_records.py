@@ -12,7 +12,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.typed import to_plain
 from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from harness.pulls.changed_files import Change
-from harness.pulls.place_on_board import Against, Standing
+from harness.pulls.place_on_board import ComparedWith, PlaceOnBoard
 from harness.pulls.sandboxed_runs import SandboxedRun, Terms
 from harness.pulls.scored_tables import PullTable
 
@@ -39,7 +39,7 @@ class TableResult:
 
     table: PullTable
     card: ScoreCard
-    standing: Standing
+    standing: PlaceOnBoard
     asked: SandboxedRun | None = None
     warnings: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ def _table(result: TableResult) -> dict[str, Any]:
     }
 
 
-def _against(one: Against, hidden: bool) -> dict[str, Any]:
+def _against(one: ComparedWith, hidden: bool) -> dict[str, Any]:
     paired = one.comparison.difference
     told = {"role": one.role, "system": one.comparison.second.system.slug, "established": one.established}
     if hidden:

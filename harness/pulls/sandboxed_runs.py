@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from edu_rag.budget import within_budget
+from edu_rag.draw_sample import choose
 from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import choose
 from harness.exam import Exam
 from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import is_same

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from edu_rag.look.texts import signed
 from edu_rag.scorecard.card import CAUSES, OUTCOMES, Counts, ScoreCard, Slice
 from harness.pulls.markdown import cell, code, ours, prose_table, table
-from harness.pulls.place_on_board import Against, Standing
+from harness.pulls.place_on_board import ComparedWith, PlaceOnBoard
 from harness.scoring.cost import cost_lines
 from harness.scoring.retrieval import retrieval_lines
 from harness.submission.declared_overlap import overlap_lines
@@ -99,7 +99,7 @@ def _outcomes(counts: Counts, hidden: bool) -> list[str]:
     return table(("outcome", "questions", "share"), rows)
 
 
-def _comparisons(standing: Standing, n: int, hidden: bool) -> Iterator[str]:
+def _comparisons(standing: PlaceOnBoard, n: int, hidden: bool) -> Iterator[str]:
     if standing.against:
         rows = [_comparison(one, hidden) for one in standing.against]
         head = ("held against", "its score", "difference", "95 % interval", "p", "what can be said")
@@ -115,7 +115,7 @@ def _comparisons(standing: Standing, n: int, hidden: bool) -> Iterator[str]:
         yield ""
 
 
-def _comparison(one: Against, hidden: bool) -> tuple[str, ...]:
+def _comparison(one: ComparedWith, hidden: bool) -> tuple[str, ...]:
     slug, paired = one.comparison.second.system.slug, one.comparison.difference
     numbers = (
         (signed(paired.difference), f"{signed(paired.low)} … {signed(paired.high)}", _p(one.p))
@@ -129,7 +129,7 @@ def _p(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _said(one: Against) -> str:
+def _said(one: ComparedWith) -> str:
     """The result of a test in words: `better` and `worse` only for an established difference."""
     slug = cell(one.comparison.second.system.slug)
     if one.established:

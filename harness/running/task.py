@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from edu_rag.draw_sample import choose
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.files.jsonl import to_line
 from edu_rag.names import Sample
 from edu_rag.records import Question, WebPage
-from edu_rag.sample import choose
 from edu_rag.scorecard.card import Prediction
 
 

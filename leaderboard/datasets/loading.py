@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
 from edu_rag.look.texts import safe_link
-from leaderboard.datasets.versions import ShownVersion
+from leaderboard.datasets.version_pages import ShownVersion
 
 
 class Code(NamedTuple):

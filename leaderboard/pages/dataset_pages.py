@@ -13,7 +13,7 @@ from leaderboard.datasets import meanings
 from leaderboard.datasets.loading import codes_of, takedown_link
 from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
 from leaderboard.datasets.table_figures import Facts
-from leaderboard.datasets.versions import CARD, CHANGES, CROISSANT, MANIFEST, TOP, ShownVersion, versions_of
+from leaderboard.datasets.version_pages import CARD, CHANGES, CROISSANT, MANIFEST, TOP, ShownVersion, versions_of
 from leaderboard.edition import Edition
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet

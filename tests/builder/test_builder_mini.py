@@ -12,14 +12,14 @@ import pytest
 from builder.build import build
 from builder.config import read_config
 from builder.evidence import METHODS
-from builder.evidence.marked import MARKED, Mark, marked_evidence, read_marks
+from builder.evidence.marked import MARKED, MarkedText, marked_evidence, read_marks
 from edu_rag.bundled import MINI
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
 
-Marks = Mapping[str, Sequence[Mark]]
+Marks = Mapping[str, Sequence[MarkedText]]
 MEASURED = {"answer-string-v1": (0.98, 0.56), "answer-string-v2": (0.98, 0.59), "true-false-v1": (0.99, 0.02)}
 """Floors of precision (of spans) and recall (of questions) against the hand marks, just below what was measured."""
 

@@ -113,8 +113,8 @@ def test_a_dataset_gives_the_ids_of_a_split_and_of_a_sample(tmp_path: Path) -> N
         content.get(name, {}).pop("val", None)
     dataset = Dataset(write(tmp_path / "dataset", content))
     ids = [question.question_id for question in dataset.questions("val")]
+    from edu_rag.draw_sample import choose
     from edu_rag.names import Sample
-    from edu_rag.sample import choose
 
     few = [question.question_id for question in choose(dataset.questions("val"), Sample.parse("stratified-3-seed-0"))]
     results = tmp_path / "results"

@@ -22,7 +22,7 @@ from builder.config import to_config
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe, recipe_names
 from builder.recipes.make_dataset import split_of
 from builder.recipes.recipe_sources import copy_sites, folder_sha256, open_questions, open_sources
-from builder.textbooks.book import BookQuestion, question_of
+from builder.textbooks.exercise_questions import BookQuestion, question_of
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset

@@ -12,7 +12,7 @@ from test_builder_evidence_methods import ROOT, WORDS, A, choice, page, statemen
 
 from builder.evidence import METHODS
 from builder.evidence.support_model import WEIGHTS, support_model
-from builder.evidence.support_signs import SIGNS, Reading, refers_back
+from builder.evidence.support_signs import SIGNS, WeighedQuestion, refers_back
 from edu_rag.gold import Gold
 
 sys.path.append(str(ROOT / "tests" / "evidence_labels"))
@@ -82,7 +82,7 @@ def test_whatever_the_texts_signs_are_numbers_and_spans_are_sentences(
 ) -> None:
     one = page("\n".join(" ".join(words) for words in text))
     question = choice(" ".join(asked) or "x", " ".join(gold) or "y", "gas")
-    for _, signs in Reading(question, question.choices["a"], [one]).signs():
+    for _, signs in WeighedQuestion(question, question.choices["a"], [one]).signs():
         assert len(signs) == len(SIGNS)
         assert all(-40 <= sign <= 40 for sign in signs)
     starts, ends = {s for s, _ in one.sentences}, {e for _, e in one.sentences}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from builder.textbooks import cnxml, markdown_book
-from builder.textbooks.book import BookQuestion, Exercise, identity_of, key_of, plain_text, question_of
+from builder.textbooks.book import Exercise, plain_text
+from builder.textbooks.exercise_questions import BookQuestion, identity_of, key_of, question_of
 from edu_rag.errors import DataError
 
 CNXML = """<document xmlns="http://cnx.rice.edu/cnxml" xmlns:m="http://www.w3.org/1998/Math/MathML">

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pull_request_trees import ECHO, OURS, hand_in, judged, settings, write_base, write_run
 
+from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import Sample
-from edu_rag.sample import choose
 from harness.pulls import review_warnings, score_pull
 from harness.pulls.place_on_board import of_table, read_results
 from harness.pulls.pull_request import take

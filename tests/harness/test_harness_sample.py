@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edu_rag.draw_sample import _shares, choose
 from edu_rag.errors import ConfigError
 from edu_rag.names import Sample
 from edu_rag.records import Question
-from edu_rag.sample import _shares, choose
 
 
 def strata(questions: list[Question]) -> Counter[tuple[str, int]]:

@@ -17,12 +17,12 @@ import fixture_board as made
 from hostile_board import HOSTILE
 from some_pages import build_some
 
+from edu_rag.draw_sample import choose
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.names import Sample
 from edu_rag.records import HOME_PAGE, Evidence, Question, SearchHit, Span, WebPage, page_id_of
-from edu_rag.sample import choose
 from leaderboard.exams import open_exams
 from leaderboard.pages import assets, board_page, question_pages
 

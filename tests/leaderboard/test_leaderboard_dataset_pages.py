@@ -26,7 +26,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
 from leaderboard.datasets import meanings
 from leaderboard.datasets.loading import takedown_link
-from leaderboard.datasets.versions import Block, ProseSpan, blocks_of, sections_of, spans_of
+from leaderboard.datasets.version_pages import Block, ProseSpan, blocks_of, sections_of, spans_of
 from leaderboard.pages import dataset_pages, plot_pages
 
 ROOT = Path(__file__).resolve().parents[2]
