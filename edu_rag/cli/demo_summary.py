@@ -12,7 +12,7 @@ from edu_rag.statistics import holm
 
 SILENT = "blind-abstain"
 NO_PAGES = "edu-rag-vanilla-smollm2"
-"""The language model of the demo's readers without pages."""
+"""The language model of the demo's reader without pages."""
 OTHERS = {SILENT: "always abstaining", NO_PAGES: "the language model without pages"}
 EVIDENCE_ONLY = "evidence-only"
 
@@ -65,10 +65,9 @@ def ladder_lines(rungs: Sequence[Rung], n: int) -> list[str]:
     return lines if rungs else []
 
 
-def readers(cards: Sequence[ScoreCard]) -> list[ScoreCard]:
-    """The systems that read pages, the best first."""
-    reading = [card for card in cards if not card.system.blind and card.system.slug != NO_PAGES]
-    return sorted(reading, key=lambda card: (-card.counts.score, card.system.slug))
+def reader_of(cards: Sequence[ScoreCard]) -> ScoreCard:
+    """The system that the demo speaks of: the one that was asked with the evidence only, chosen before any result."""
+    return next(card for card in cards if EVIDENCE_ONLY in card.probes)
 
 
 class Against(NamedTuple):
@@ -84,35 +83,33 @@ class Against(NamedTuple):
         return f"{verdict} {self.name} ({delta(self.difference)}, p = {self.p:.2g})"
 
 
-def tests_of(cards: Sequence[ScoreCard]) -> tuple[list[Against], int]:
-    """The best reader against always abstaining and against no pages, and the number of tests that p is corrected for.
-
-    Holm's correction is over these tests of every reader, since the best one is picked for its score.
-    """
+def tests_of(cards: Sequence[ScoreCard], reader: ScoreCard) -> list[Against]:
+    """The reader against always abstaining and against no pages, with Holm's correction over these tests."""
     pairs, places = all_pairs_of(cards), {card.system.slug: place for place, card in enumerate(cards)}
-    others = {slug: name for slug, name in OTHERS.items() if slug in places}
-    tested = [
-        (name, pairs.of(places[card.system.slug], places[slug]))
-        for card in readers(cards)
-        for slug, name in others.items()
+    tested = {
+        name: pairs.of(places[reader.system.slug], places[slug]) for slug, name in OTHERS.items() if slug in places
+    }
+    adjusted = holm([pair.difference.p for pair in tested.values()])
+    return [
+        Against(name, pair.difference.difference, p) for (name, pair), p in zip(tested.items(), adjusted, strict=True)
     ]
-    adjusted = holm([pair.difference.p for _, pair in tested])
-    found = [Against(name, pair.difference.difference, p) for (name, pair), p in zip(tested, adjusted, strict=True)]
-    return found[: len(others)], len(found)
 
 
 def sentence(cards: Sequence[ScoreCard]) -> str:
-    """One sentence on the best system that reads pages: its score, and what the paired tests establish about it."""
-    reader, (tests, n_tests) = readers(cards)[0], tests_of(cards)
-    lead = f"{reader.system.name} reads pages and scores {signed(reader.counts.score)} on {reader.counts.n:,} questions"
-    tested = f"{' and '.join(map(str, tests))}, by paired tests (Holm's correction over {n_tests})"
-    given = [f"; given the evidence only, it scores {signed(rung.score)}" for rung in _evidence_rung(reader)]
-    return f"{lead}: {tested}{''.join(given)}."
+    """One sentence on the reader: its score, what the paired tests establish about it, and its score with evidence."""
+    reader = reader_of(cards)
+    lead = f"{reader.system.name} scores {signed(reader.counts.score)} on {reader.counts.n:,} questions"
+    tested = " and ".join(map(str, tests_of(cards, reader)))
+    given = [
+        f"; given the evidence only, it scores {signed(rung.score)} where there is some"
+        for rung in _evidence_rung(reader)
+    ]
+    return f"{lead}: by paired tests it is {tested}{''.join(given)}."
 
 
 def summary(cards: Sequence[ScoreCard]) -> list[str]:
-    """The lines that end the demo: the ladder of the best reader that was probed, and the sentence."""
-    probed = [card for card in readers(cards) if EVIDENCE_ONLY in card.probes]
-    counts = with_evidence(probed[0]) if probed else None
-    lines = ladder_lines(ladder(cards, probed[0]), counts.n) if counts is not None else []
+    """The lines that end the demo: the ladder and the sentence."""
+    reader = reader_of(cards)
+    counts = with_evidence(reader)
+    lines = ladder_lines(ladder(cards, reader), counts.n) if counts is not None else []
     return [*lines, "", sentence(cards)]
