@@ -13,7 +13,7 @@ from real_browser import opened
 
 from leaderboard.commands import board as command
 
-PAGES = ("board.html", "systems/tqa.v1.val/llama2.html")
+PAGES = ("index.html", "board.html", "systems/tqa.v1.val/llama2.html")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_without_javascript_all_rows_and_bars_stand_and_no_dead_control_is_shown
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (390, "light"), (390, "dark"), (1280, "dark")])
 def test_no_page_is_wider_than_the_window(browser: Any, sites: Path, width: int, scheme: str) -> None:
-    pages = [sites / "site" / name for name in PAGES] + [sites / "hostile/board.html"]
+    pages = [sites / "site" / name for name in PAGES] + [sites / "hostile/index.html", sites / "hostile/board.html"]
     for path in pages:
         window = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
         page, troubles = opened(browser, path, **window)
