@@ -299,6 +299,18 @@ def test_a_choice_is_named_with_what_tells_it(text: str, reason: str) -> None:
     assert read_answer(text, CELLS) == ("choice", "b", reason)
 
 
+def test_reasons_of_completed_choices_name_the_choice() -> None:
+    cut = {"a": "Greenlan", "b": "Iceland.", "c": "the tall tree drops its ripe seeds in the long autumn rain and then"}
+    for text, reason in (
+        ("Greenland", "choice a, completed or shortened"),
+        ("Greenland, because of its ice", "choice a, completed with a remark"),
+        ("a) Greenland", "label a with its text"),
+        ("a) Greenland (an island)", "label a with its text with a remark"),
+        (f"{cut['c']} sleeps", "the text of choice c, completed with a remark"),
+    ):
+        assert read_answer(text, cut).reason == reason
+
+
 def test_reasons_of_truths_parts_and_texts_that_read_alike() -> None:
     assert read_answer("yes", TRUTH).reason == "says true"
     assert read_answer("it moves towards the south", LONG).reason == "choice a, completed or shortened"
