@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from house_fit import ROUNDS, Case, Guess, best_l2, guesses, is_read, points
+from house_fit import ROUNDS, Case, Guess, best_l2, guesses, is_read, points, train
 
 BOUNDS = (0.40, 0.45, 0.50, 0.55, 0.60)
 TITLES = {"choices": "Multiple choice and matching", "true_false": "True/false"}
@@ -106,6 +106,12 @@ def _calibration(held: Held) -> str:
     return table(["probability", "questions", "stated", "right"], rows)
 
 
+def _apart(cases: Sequence[Case], dataset: str) -> str:
+    l2 = best_l2(cases, PAGES)
+    weights = ", ".join(f"{name} {value:.2f}" for name, value in train(cases, PAGES, l2).items())
+    return f"Fitted on {dataset} alone: {weights} (penalty {l2:.0f})."
+
+
 def tuning_page(cases: Sequence[Case], kept: Mapping[str, Sequence[str]], model: str) -> str:
     """What the signs are worth by cross-validation over lessons; thresholds and calibration of the kept ones."""
     parts = []
@@ -116,6 +122,8 @@ def tuning_page(cases: Sequence[Case], kept: Mapping[str, Sequence[str]], model:
         read = sum(is_read(case, [f"{model}_read"]) for case in own)
         parts.append(f"**{title}**: {counts}; the model read {read}. Kept: {', '.join(kept[which]) or 'no sign'}.")
         parts.append(table(HEAD, _rows(own, which, kept[which], model)))
+        if which == "choices":
+            parts += [_apart([case for case in own if case.dataset == name], name) for name in datasets]
         if kept[which]:
             held = _held(own, kept[which])
             parts += ["The kept signs:", _thresholds(held), _calibration(held)]

@@ -32,6 +32,7 @@ from baselines.house.system import Fitted, house_system, read_fitted
 from baselines.house.weighing import CLIP, Weights, fit, matrix, probabilities
 from baselines.llm import ServerModel
 from edu_rag.errors import ConfigError
+from edu_rag.records import Span
 from edu_rag.serve import SystemPage, SystemQuestion
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +43,7 @@ def page(text: str = PAGE_TEXT) -> SystemPage:
     """A page cut at its full stops."""
     spans, start = [], 0
     for part in text.split(". "):
-        spans.append((start, start + len(part)))
+        spans.append(Span(start, start + len(part)))
         start += len(part) + 2
     return SystemPage(page_id="p1", url="https://a.example/", title="", text=text, sentences=tuple(spans))
 
