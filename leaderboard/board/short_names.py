@@ -53,10 +53,12 @@ def _model(models: Sequence[str]) -> tuple[str, str]:
 
 
 def _name(name: str, chip: str) -> str:
-    """A name without the model, which the chip has, and without a note in brackets at its end."""
+    """A name without the model, which the chip has, without a note in brackets, and cut at a colon if it is long."""
     text = _NOTE.sub("", name)
     model = r"[-_\s]*".join(map(re.escape, chip.split()))
     text = re.sub(rf"(?<!\w){model}(?!\w)", " ", text, flags=re.IGNORECASE).strip(_EDGES)
+    if len(text) > MAX_NAME:
+        text = text.partition(": ")[0]
     return clip(text[:1].upper() + text[1:], MAX_NAME)
 
 
