@@ -92,7 +92,8 @@ class SystemPage(SystemFactsPage):
             self.ledger.takes(section.details.p, "30")
 
     def slices(self) -> None:
-        parts = {(part["attribute"], part["value"]): counted(part["counts"]) for part in self.card["slices"]}
+        slices = self.card["slices"]
+        parts = {(part["attribute"], clipped(part["value"], 80)): counted(part["counts"]) for part in slices}
         rows = self.page.select("table.slices tbody tr")
         assert len(rows) == sum(part.n > 0 for part in parts.values())
         for head in self.page.select("table.slices thead .ticks"):
