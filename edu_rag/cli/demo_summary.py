@@ -60,7 +60,7 @@ def ladder(cards: Sequence[ScoreCard], reader: ScoreCard) -> list[Rung]:
 
 def ladder_lines(rungs: Sequence[Rung], n: int) -> list[str]:
     """The ladder as text for a terminal."""
-    lines = [f"On the {n:,} questions that have evidence on their pages:"]
+    lines = [f"On the {n:,} questions that have evidence on their pages (score, accuracy in %):"]
     lines += [f"  {one.given:<14} {signed(one.score):>7} {percent(one.accuracy):>5}  {one.system}" for one in rungs]
     return lines if rungs else []
 

@@ -49,7 +49,7 @@ def test_the_ladder_goes_from_the_best_blind_system_that_answers_to_the_evidence
     assert [rung.given for rung in rungs] == ["blind", "no pages", "retrieval", "evidence only"]
     assert [rung.system for rung in rungs][:2] == ["the blind-a", "the edu-rag-vanilla-smollm2"]
     assert [round(rung.score, 3) for rung in rungs] == [0.067, -0.0, 1.0, 0.867]
-    assert ladder_lines(rungs, 30)[0] == "On the 30 questions that have evidence on their pages:"
+    assert ladder_lines(rungs, 30)[0] == "On the 30 questions that have evidence on their pages (score, accuracy in %):"
 
 
 def test_a_reader_that_is_established_to_be_better_is_said_to_be() -> None:
