@@ -118,6 +118,11 @@ QWEN = "Qwen2.5-Coder-1.5B"
         (f"{QWEN} alone (letter)", (f"{QWEN}-Instruct Q4_K_M",), ("Alone", "Qwen2.5 Coder 1.5B", "1.5B")),
         ("Llama 2", ("meta-llama/Llama-2-7b-chat-hf",), ("Llama 2", "Llama 2 7b", "7B")),
         ("Nautiyal et al.: dense", (ENCODER, GEMMA), ("Nautiyal et al.: dense", "Gemma 3 270M", "270M")),
+        (
+            "house-light: SmolLM2-135M reads what BM25 selects, silent when unsure",
+            ("SmolLM2-135M-Instruct Q4_1",),
+            ("House-light", "SmolLM2 135M", "135M"),
+        ),
         ("S-BERT overlap", (ENCODER,), ("S-BERT overlap", ENCODER, "")),
         ("Always a", (), ("Always a", "no model", "")),
         ("(note)", (), ("(note)", "no model", "")),
