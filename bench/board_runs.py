@@ -92,6 +92,12 @@ PAIRS = (
     ("house", "edu-rag-paper-qwen1b"),
     ("house-light", "edu-rag-paper-smollm2"),
     ("house-light", "blind-abstain"),
+    ("house-light", "edu-rag-vanilla-smollm2"),
+    ("house-light", "bm25-overlap"),
+    ("bm25-overlap", "blind-random"),
+    ("bm25-overlap", "edu-rag-vanilla-gemma3"),
+    ("bm25-overlap", "edu-rag-vanilla-qwen1b"),
+    ("mala-sparse", "edu-rag-vanilla-gemma3"),
 )
 """Compared in the report: with and without retrieval, the guard, and ways of retrieval."""
 
