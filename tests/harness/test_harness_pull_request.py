@@ -186,7 +186,7 @@ def test_work_on_what_was_merged_is_bounded_and_the_bound_is_told(
     monkeypatch.setattr(score_pull, "MAX_SCORED", 3)
     results = judged(base, head, tiny).results
     result = results[0]
-    assert (len(scored), result.standing.n) == (3 * len(results), 7)
+    assert (len(scored), result.standing.n) == ((3 + 1) * len(results), 7)  # of the base, and the new one
     assert any("1 merged submission(s) without a result yet" in reason for reason in result.standing.left_out)
     assert "not compared: `1 merged submission(s)" in report(judged(base, head, tiny))
     monkeypatch.setattr(score_pull, "MAX_BYTES", 1)
