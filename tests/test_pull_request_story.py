@@ -84,7 +84,7 @@ def test_after_the_merge_the_job_on_main_gives_the_score_that_the_report_told(pl
 
 
 def test_the_site_shows_the_new_row_with_its_team_and_badges(played: Played):
-    page = (played.story.out / "board-temp" / "site" / "index.html").read_text(encoding="utf-8")
+    page = (played.story.out / "board-temp" / "site" / "board.html").read_text(encoding="utf-8")
     assert "Word overlap" in page
     assert "A stranger" in page
     row = page[page.index("Word overlap") :]
