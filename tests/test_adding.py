@@ -99,7 +99,7 @@ def test_the_added_column_is_on_the_board(changed: Path, tmp_path: Path) -> None
         shutil.copytree(CARDS / slug, tmp_path / "results" / "open-textbooks-1.0.0" / "test" / slug)
     done = run(changed, "-m", "edu_rag", "board", tmp_path / "results", "--out", tmp_path / "site")
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    page = (tmp_path / "site" / "board.html").read_text(encoding="utf-8")
     cells = re.findall(r'<td data-column="attempt_rate" data-value="(\d+)">([\d.]+)', page)
     assert cells == [("1748", "100.0"), ("1745", "99.8")]
     assert re.search(r'<th scope="col" data-column="attempt_rate"[^>]*>Attempted', page)

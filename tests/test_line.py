@@ -93,7 +93,7 @@ def wrong_label(demo: Path, golds: dict[str, Gold]) -> dict[str, str]:
 def test_demo_scores_every_system_and_writes_the_site(demo: Path) -> None:
     cards = {path.parent.name: json.loads(path.read_text()) for path in (demo / "results").rglob("scorecard.json")}
     assert set(cards) == set(LIGHT_SYSTEMS)
-    page = (demo / "site" / "index.html").read_text(encoding="utf-8")
+    page = (demo / "site" / "board.html").read_text(encoding="utf-8")
     for card in cards.values():
         assert card["system"]["name"] in page
     assert cards["blind-abstain"]["rates"]["score"] == 0.0

@@ -118,13 +118,14 @@ def test_ci_installs_by_hash_all_but_pytorch_and_our_own_code() -> None:
     environment = (ROOT / ".ci" / "environment").read_text(encoding="utf-8")
     assert "make_venv; install_locked; touch .venv/.ready-dev" in environment
     body = environment[environment.index("install_locked() {") :].partition("\n}\n")[0]
-    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    lines = [line.strip() for line in (body + "\n" + run).splitlines()]
-    installs = [line for line in lines if line.startswith('"${pip[@]}"') and not line.endswith(" check")]
-    assert len(installs) == 7
-    assert [line for line in installs if "--require-hashes" not in line] == [
+    run, wheel = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "wheel"))
+    assert 'locked=("${pip[@]}" install --no-compile --require-hashes)' in wheel
+    lines = [line.strip() for line in (body + "\n" + run + wheel).splitlines()]
+    installs = [line for line in lines if line.startswith(('"${pip[@]}"', '"${locked[@]}"'))]
+    assert sum("--requirement .ci/locked" in line for line in installs) == 5
+    assert [line for line in installs if not re.search(r"--require-hashes|locked\[@\]| check$", line)] == [
         '"${pip[@]}" --constraint constraints.txt torch',
         '"${pip[@]}" --no-build-isolation --no-deps --editable .',
-        '"${pip[@]}" install --no-deps --force-reinstall "$scratch"/dist/*.whl',
+        '"${pip[@]}" install --no-deps "$scratch"/dist/*.whl',
     ]
-    assert "pip install" not in run
+    assert "pip install" not in run + wheel

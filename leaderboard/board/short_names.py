@@ -23,7 +23,7 @@ _EDGES = " ,:;-–·"
 
 
 class ShortName(NamedTuple):
-    """What a small table calls a system: its name, its model in a few words, and the model's size (may be empty)."""
+    """The short name of a system, its model in a few words, and the model's size, which may be empty."""
 
     text: str
     chip: str
@@ -71,7 +71,7 @@ def _short(system: SystemFacts) -> ShortName:
 def short_names(systems: Sequence[SystemFacts]) -> list[ShortName]:
     """The short names of the systems of one table, in their order. Two that would look the same keep their full names.
 
-    Names of systems with different models may be the same: the chip tells them apart.
+    Systems with different models may have the same name: their chips differ.
     """
     shorts = [_short(system) for system in systems]
     times = Counter((short.text, short.chip) for short in shorts)

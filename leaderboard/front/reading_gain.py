@@ -1,4 +1,4 @@
-"""What a table establishes about reading the pages: the sentence of its front page, and the facts under it.
+"""Decide what a table establishes about reading the pages, for the sentence of its front page and the facts under it.
 
 A sentence claims only what the statistics of the board establish for verified results: a paired test on the same
 questions whose p is corrected by Holm for all pairs of the table, as for the ranks.
@@ -137,7 +137,7 @@ def _against(table: Table, pairs: AllPairs, reader: Row, others: Sequence[Row]) 
 
 
 def standing_of(table: Table, pairs: AllPairs | None) -> Standing:
-    """What a table establishes. `pairs` are those of all its rows; None where it has one row alone."""
+    """Decide what a table establishes. `pairs` are those of all its rows; None where it has one row alone."""
     rows = [row for row in table.rows if not row.withdrawn]
     roles = {id(row): role_of(row.result.card) for row in rows}
     vouched = [

@@ -54,6 +54,7 @@ def test_a_report_goes_from_the_score_to_its_reasons(card: ScoreCard) -> None:
         "cited",
         "confidence",
         "latency",
+        "evidence",
         "reported:",
         "intervals:",
     ]

@@ -278,7 +278,7 @@ def test_a_search_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_dataset_there_is_no_word_of_questions(folder: Path, tmp_path: Path) -> None:
     site = build_some(folder / "results", tmp_path / "site", (board_page, question_pages))
     assert not (site / "questions").exists()
-    assert ">Questions<" not in (site / "index.html").read_text()
+    assert ">Questions<" not in (site / "board.html").read_text()
 
 
 def test_a_dataset_of_another_size_than_its_scorecards_is_refused(folder: Path, tmp_path: Path) -> None:
