@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from edu_rag.__main__ import COMMANDS, root
-from edu_rag.cli.demo import LIGHT_SYSTEMS, MINI, model_systems
+from edu_rag.cli.demo import LIGHT_SYSTEMS, MINI, MODEL_SYSTEMS
 from edu_rag.files.board_file import check_dataset, read_board_file
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.table_rows import CONFIGS
@@ -115,7 +115,7 @@ def test_the_demo_ends_with_the_ladder_and_one_sentence_on_what_it_shows(demo: P
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("slug", model_systems())
+@pytest.mark.parametrize("slug", MODEL_SYSTEMS)
 def test_a_system_of_the_demo_with_a_language_model_answers(demo: Path, tmp_path: Path, slug: str) -> None:
     submission = tmp_path / slug
     shutil.copytree(ROOT / "submissions" / slug, submission, ignore=shutil.ignore_patterns("predictions"))
@@ -130,8 +130,8 @@ def test_a_system_of_the_demo_with_a_language_model_answers(demo: Path, tmp_path
 def test_the_whole_demo_runs(tmp_path: Path) -> None:
     edu_rag("demo", "--out", tmp_path / "demo")
     cards = {path.parent.name: json.loads(path.read_text()) for path in (tmp_path / "demo").rglob("scorecard.json")}
-    assert set(cards) == {*LIGHT_SYSTEMS, *model_systems()}
-    assert cards[model_systems()[-1]]["rates"]["score"] > cards["blind-abstain"]["rates"]["score"]
+    assert set(cards) == {*LIGHT_SYSTEMS, *MODEL_SYSTEMS}
+    assert cards[MODEL_SYSTEMS[-1]]["rates"]["score"] > cards["blind-abstain"]["rates"]["score"]
 
 
 def test_every_config_of_the_demo_loads_with_datasets(demo: Path, tmp_path: Path) -> None:

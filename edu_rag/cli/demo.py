@@ -26,14 +26,8 @@ LIGHT_SYSTEMS = (
     "blind-longest",
     "bm25-overlap",
 )
-READERS = ("house-light", "edu-rag-paper-smollm2")
-"""The demo runs the first that is bundled, also with the evidence alone, and ends on it. Two would take too long."""
-
-
-def model_systems() -> tuple[str, ...]:
-    """The systems with a language model: it alone, and the reader."""
-    reader = next(slug for slug in READERS if (submissions_folder() / slug).is_dir())
-    return ("edu-rag-vanilla-smollm2", reader)
+MODEL_SYSTEMS = ("edu-rag-vanilla-smollm2", "house-light")
+"""The language model alone, and a system that reads with it; the demo ends on the second, also with the evidence alone."""
 
 
 def _edu_rag(*arguments: str | Path) -> None:
@@ -115,7 +109,7 @@ def demo(light: bool, out: Path) -> None:
       edu-rag demo                 everything, in under three minutes on two quiet cores
       edu-rag demo --light         without language models
     """
-    systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + model_systems()
+    systems = LIGHT_SYSTEMS if light else LIGHT_SYSTEMS + MODEL_SYSTEMS
     if not light:
         _require_models()
     started = time.monotonic()
