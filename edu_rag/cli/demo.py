@@ -27,7 +27,7 @@ LIGHT_SYSTEMS = (
     "bm25-overlap",
 )
 MODEL_SYSTEMS = ("edu-rag-vanilla-smollm2", "house-light")
-"""The language model alone, and a system that reads with it; the demo ends on the second, also with the evidence alone."""
+"""The language model alone, and a system that reads with it. The second also runs with the evidence alone."""
 
 
 def _edu_rag(*arguments: str | Path) -> None:
