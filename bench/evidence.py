@@ -5,7 +5,8 @@
 A method sees all pages of a question, as in a build. Every span that it returns is looked up. It is right if it
 covers a sentence that a reader marked as support, with the neighbour that it needs. Recall is over all marked places.
 The peer is what most retrieval benchmarks do: every sentence that contains the answer's words is evidence. Models and
-thresholds were chosen on the half `tune`; the figures are those of `test`. Intervals: 95 %, bootstrap over questions.
+thresholds were fitted on the half `tune`; the figures are those of `test` (docs/evidence.md says how often it was seen). Intervals:
+95 %, bootstrap over questions.
 """
 
 from __future__ import annotations
@@ -137,6 +138,8 @@ def main() -> None:
     given = parser.parse_args()
     data = {one.name: one for one in map(BuiltDataset.read, given.dataset)}
     labelled = [one for one in read_spans() if one.dataset in data]
+    for one in labelled:
+        data[one.dataset].require_same_text(one)
     half = [one for one in labelled if one.half == given.half]
     pairs = {(one.question_id, s.page_id) for one in half for s in one.sentences}
     print(f"Half `{given.half}`: {len(half)} questions, {len(pairs):,} question-page pairs, ", end="")

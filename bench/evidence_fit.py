@@ -4,7 +4,7 @@
 
 Logistic regression on the signs of the candidates, with the penalty of the best log-likelihood in cross-validation by
 question. A threshold is the smallest probability at which the cross-validated precision reaches GOAL. Prints what
-it chose; --write stores it. The `test` half is never read: bench/evidence.py measures there.
+it chose; --write stores it. This script does not read the `test` half.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ def main() -> None:
     given = parser.parse_args()
     data = {one.name: one for one in map(BuiltDataset.read, given.dataset)}
     labelled = [one for one in read_spans() if one.half == "tune" and one.dataset in data]
+    for one in labelled:
+        data[one.dataset].require_same_text(one)
     model = fitted(table_of(labelled, data))
     if given.write:
         WEIGHTS.write_text(json.dumps(model, indent=2) + "\n", encoding="utf-8")

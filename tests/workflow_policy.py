@@ -162,6 +162,7 @@ ALLOWED = {
                     "leaderboard/**",
                     "harness/**",
                     "builder/**",
+                    "publishing/**",
                     "edu_rag/**",
                     ".ci/locked.txt",
                     ".ci/locked-tools.txt",

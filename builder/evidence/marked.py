@@ -54,7 +54,7 @@ def marked_evidence(
     A mark gives nothing if its page is not among the pages, or if another extractor made other text of it.
     """
     by_url = {page.url: page for page in pages}
-    for mark in marks.get(question.question_id, ()):
+    for mark in dict.fromkeys(marks.get(question.question_id, ())):
         page = by_url.get(mark.url)
         start = page.text.find(mark.text) if page is not None and mark.text else -1
         if page is not None and start >= 0:

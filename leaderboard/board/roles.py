@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from edu_rag.scorecard.card import ScoreCard
+from leaderboard.board.short_names import largest_model
 
 RoleName = Literal["reads", "alone", "blind"]
 
@@ -35,5 +36,6 @@ def role_of(card: ScoreCard) -> RoleName:
 
 
 def has_models_of(card: ScoreCard, other: ScoreCard) -> bool:
-    """Whether a system uses every model that another one names, which names at least one."""
-    return bool(other.system.models) and set(other.system.models) <= set(card.system.models)
+    """Whether a system uses every model that another one names, at least one, and no larger one."""
+    ours, theirs = card.system.models, other.system.models
+    return bool(theirs) and set(theirs) <= set(ours) and largest_model(ours) == largest_model(theirs)

@@ -40,7 +40,7 @@ def _millions(model: str) -> float:
     return float(found[1]) * (1000 if found[2] in "Bb" else 1) if found else 0.0
 
 
-def _model(models: Sequence[str]) -> tuple[str, str]:
+def largest_model(models: Sequence[str]) -> tuple[str, str]:
     """The largest model with a size in its name, without what follows the size; else the first one."""
     shown = [one_line(model[:MAX_READ]).rsplit("/", 1)[-1] for model in models]
     if not shown:
@@ -55,15 +55,18 @@ def _model(models: Sequence[str]) -> tuple[str, str]:
 def _name(name: str, chip: str) -> str:
     """A name without the model, which the chip has, without a note in brackets, and cut at a colon if it is long."""
     text = _NOTE.sub("", name)
-    model = r"[-_\s]*".join(map(re.escape, chip.split()))
-    text = re.sub(rf"(?<!\w){model}(?!\w)", " ", text, flags=re.IGNORECASE).strip(_EDGES)
+    # No word of only hyphens and underscores: between them, the pattern could match in too many ways.
+    words = [re.escape(word) for word in re.split(r"[-_\s]+", chip) if any(map(str.isalnum, word))]
+    if words:
+        text = re.sub(rf"(?<!\w){r'[-_ ]*'.join(words)}(?!\w)", " ", text, flags=re.IGNORECASE)
+    text = text.strip(_EDGES)
     if len(text) > MAX_NAME:
         text = text.partition(": ")[0]
     return clip(text[:1].upper() + text[1:], MAX_NAME)
 
 
 def _short(system: SystemFacts) -> ShortName:
-    chip, size = _model(system.models)
+    chip, size = largest_model(system.models)
     full = one_line(system.name[:MAX_READ])
     return ShortName(_name(full, chip) or clip(full, MAX_FULL) or system.slug, chip, size)
 

@@ -37,6 +37,12 @@ class Gain(NamedTuple):
         """Whether it is established that the reader scores less."""
         return self.pair.p_holm <= ALPHA and self.pair.difference.difference < 0
 
+    @property
+    def is_more_silent(self) -> bool:
+        """Whether the reader leaves more questions without an answer, which alone can raise a score below zero."""
+        ours, theirs = self.reader.counts, self.other.counts
+        return ours.correct + ours.incorrect < theirs.correct + theirs.incorrect
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
@@ -59,8 +65,9 @@ class Standing:
 
     @property
     def best(self) -> Row | None:
-        """The first row that is not blind, else the first."""
-        return next((row for row in self.rows if not row.result.card.system.blind), next(iter(self.rows), None))
+        """The first verified row that is not blind, else the first that is not blind, else the first."""
+        shown = [row for row in self.rows if not row.result.card.system.blind]
+        return next((row for row in shown if not row.result.card.reported), next(iter(shown or self.rows), None))
 
     @property
     def is_highest(self) -> bool:
@@ -83,14 +90,20 @@ class Standing:
     @property
     def sentence(self) -> Words:
         """The front page's one sentence."""
-        more, less = [gain for gain in self.gains if gain.is_more], any(gain.is_less for gain in self.gains)
+        over = [gain for gain in self.over_blind if gain.is_more]
+        better_than_silence = {id(gain.reader) for gain in over}
+        more = [
+            gain
+            for gain in self.gains
+            if gain.is_more and (not gain.is_more_silent or id(gain.reader) in better_than_silence)
+        ]
         if more:
-            how = "Reading the pages can help: " if less else "Reading the pages helps: "
-            return (how, *self._lead(more[0]), " than the same model without them.")
-        over = next((gain for gain in self.over_blind if gain.is_more), None)
-        if over is not None:
-            start = f"{self._named(over.reader).text}, which reads the pages, scores "
-            return (start, _ahead(over), " more than the best system that never looks at them.")
+            how = "can help: " if any(gain.is_less for gain in self.gains) else "helps: "
+            silence = "; a part of that is silence" if more[0].is_more_silent else ""
+            return (f"Reading the pages {how}", *self._lead(more[0]), f" than the same model without them{silence}.")
+        if over:
+            start = f"{self._named(over[0].reader).text}, which reads the pages, scores "
+            return (start, _ahead(over[0]), " more than the best blind system.")
         return (self._nothing(),)
 
     def _lead(self, gain: Gain) -> Words:

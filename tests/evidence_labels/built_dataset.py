@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+from evidence_pairs import words_sha256
+from labelled_spans import LabelledQuestion
 
+from builder.evidence.telling_words import words_of
 from edu_rag.files.manifest import read_manifest
 from edu_rag.gold import Gold
 from edu_rag.records import Question, Span, WebPage
@@ -56,6 +59,14 @@ class BuiltDataset(NamedTuple):
             {row["page_id"]: _page(row) for row in _table(folder, "pages")},
             {question: list(pages) for question, pages in hits.items()},
         )
+
+    def require_same_text(self, labelled: LabelledQuestion) -> None:
+        """Raise ValueError if a judged sentence has other words in this dataset: then its labels are of other text."""
+        for one in labelled.sentences:
+            text = self.pages[one.page_id].text[one.start : one.end]
+            if words_sha256(words_of(text)) != one.words_sha256:
+                where = f"{labelled.question_id}, {one.page_id} {one.start}-{one.end}"
+                raise ValueError(f"{where}: not the sentence that was judged; label this dataset again")
 
     def exam(self, question_id: str) -> tuple[Question, Gold, list[WebPage]]:
         """A question, its gold and its pages."""

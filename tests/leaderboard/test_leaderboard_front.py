@@ -65,6 +65,32 @@ def test_that_reading_helps_is_said_where_a_reader_beats_the_same_model_without_
     )
 
 
+def test_silence_alone_is_not_help(tmp_path: Path) -> None:
+    found = standing(tmp_path, [reader("a" * 60), alone(outcomes(15, 45)), silent()])
+    assert "not established" in spoken(found.sentence)
+
+
+def test_where_the_reader_is_also_more_silent_the_sentence_says_so(tmp_path: Path) -> None:
+    found = standing(tmp_path, [reader(outcomes(30, 5)), alone(outcomes(20, 40)), silent()])
+    assert spoken(found.sentence).endswith("than the same model without them; a part of that is silence.")
+
+
+def test_a_system_with_a_larger_model_too_is_not_the_same_model(tmp_path: Path) -> None:
+    big = card("big", outcomes(50, 10), ("Tiny 1B", "Huge 400B"), retrieval=READS)
+    assert standing(tmp_path, [big, alone(outcomes(20, 40)), silent()]).gains == []
+
+
+def test_the_headline_number_is_a_verified_one(tmp_path: Path) -> None:
+    found = standing(tmp_path, [reader(outcomes(60, 0), "team", caps={}), reader(outcomes(30, 30)), silent()])
+    assert found.best is not None
+    assert found.best.result.card.system.slug == "reader"
+
+
+def test_a_hostile_model_name_costs_no_time() -> None:
+    facts = SystemFacts(slug="one", name="_" * 60 + "a", team="t", models=("_ " * 13,))
+    assert len(short_names([facts])) == 1
+
+
 def test_a_reader_that_is_worse_than_its_model_takes_the_general_claim_away(tmp_path: Path) -> None:
     worse = reader(outcomes(0, 60), "worse")
     found = standing(tmp_path, [reader(outcomes(50, 10)), worse, alone(outcomes(30, 30)), silent()])
@@ -74,7 +100,7 @@ def test_a_reader_that_is_worse_than_its_model_takes_the_general_claim_away(tmp_
 
 def test_a_lead_over_the_best_blind_system_is_claimed_as_that_and_no_more(tmp_path: Path) -> None:
     found = standing(tmp_path, [reader(outcomes(50, 10)), alone(outcomes(49, 11)), silent()])
-    said = "Reader · 1B, which reads the pages, scores 0.67 more than the best system that never looks at them."
+    said = "Reader · 1B, which reads the pages, scores 0.67 more than the best blind system."
     assert spoken(found.sentence) == said
     assert found.counted.endswith("without pages: no difference is established.")
 
