@@ -5,8 +5,8 @@
 A method sees all pages of a question, as in a build. Every span that it returns is looked up. It is right if it
 covers a sentence that a reader marked as support, with the neighbour that it needs. Recall is over all marked places.
 The peer is what most retrieval benchmarks do: every sentence that contains the answer's words is evidence. Models and
-thresholds were fitted on the half `tune`; the figures are those of `test` (docs/evidence.md says how often it was seen). Intervals:
-95 %, bootstrap over questions.
+thresholds were fitted on the half `tune`; the figures are those of `test` (docs/evidence.md says how often it was seen).
+Intervals: 95 %, bootstrap over questions.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ def coverage(data: Iterable[BuiltDataset], names: Sequence[str]) -> Iterator[str
 def agreement(labelled: Sequence[LabelledQuestion]) -> str:
     """How often two readers say the same of a sentence: supports (with or without a neighbour) or not."""
     first = {(one.question_id, s.page_id, s.start): s.label for one in labelled for s in one.sentences}
-    second = [(one.question_id, s) for one in read_spans(SECOND_READER) for s in one.sentences]
+    asked = {one.question_id for one in labelled}
+    again = [one for one in read_spans(SECOND_READER) if one.question_id in asked]
+    second = [(one.question_id, s) for one in again for s in one.sentences]
     both = [(first[q, s.page_id, s.start] in SUPPORTING, s.label in SUPPORTING) for q, s in second]
     n, same = len(both), sum(a == b for a, b in both)
     yes_a, yes_b = sum(a for a, _ in both) / n, sum(b for _, b in both) / n
