@@ -5,8 +5,8 @@
 A method sees all pages of a question, as in a build. Every span that it returns is looked up. It is right if it
 covers a sentence that a reader marked as support, with the neighbour that it needs. Recall is over all marked places.
 The peer is what most retrieval benchmarks do: every sentence that contains the answer's words is evidence. Models and
-thresholds were fitted on the half `tune`; the figures are those of `test` (docs/evidence.md says how often it was seen).
-Intervals: 95 %, bootstrap over questions.
+thresholds were fitted on the half `tune`; the figures are those of `test` (docs/evidence.md says how often it was
+seen). Intervals: 95 %, bootstrap over questions.
 """
 
 from __future__ import annotations
