@@ -363,7 +363,7 @@ def test_probes_that_are_not_of_this_run_are_told_and_left_out(
     record = record_path(path).read_text()
     values = json.loads(record)
     for change, why in (
-        ({"dataset": "colours@1.0.0#00000000"}, "made on colours@1.0.0#00000000"),
+        ({"dataset": "colours@1.0.0#00000000", "shown_sha256": "0"}, "made on colours@1.0.0#00000000"),
         ({"draws": ""}, "drawn by no rules, not probes-v1"),
         ({"system_sha256": "0"}, "made by another version of the system"),
         ({"settings_sha256": "0"}, "made by another version of the system"),
@@ -373,6 +373,8 @@ def test_probes_that_are_not_of_this_run_are_told_and_left_out(
         assert probes_of(main, exam) == {}
         told = f"{path.parent}: 1 probe(s) left out: {path.name} ({why}): `edu-rag probe` makes them again\n"
         assert capsys.readouterr().err.endswith(told)
+    record_path(path).write_text(json.dumps(values | {"dataset": "colours@1.0.0#00000000"}))  # other labels alone
+    assert list(probes_of(main, exam)) == ["no-context"]
     record_path(path).unlink()
     assert probes_of(main, exam) == {}
     assert "(without a run record)" in capsys.readouterr().err
