@@ -21,6 +21,7 @@ from edu_rag.safe_path import guard_children, spawning
 ROOT = Path(__file__).resolve().parents[2]
 MINI = ROOT / "edu_rag" / "mini"
 QUESTIONS = "{data}/few.jsonl"
+SETTINGS = "{data}/build.toml"
 N_QUESTIONS = 6
 """A build of these takes a third of the time of one of all, and starts the same processes."""
 SHADOW = """
@@ -38,7 +39,7 @@ for line in sys.stdin:
 SCORED = ("--dataset", "{data}/dataset")
 COMMANDS: Mapping[str, Sequence[str]] = {
     "demo": ("--light", "--out", "{out}"),
-    "build": ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", str(MINI / "build.toml")),
+    "build": ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", SETTINGS),
     "replay": ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2"),
     "crawl rebuild-index": ("{data}/dataset.crawl",),
     "dataset audit": ("{data}/dataset", "--store", "{data}/dataset.crawl"),
@@ -87,7 +88,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
 MORE: Mapping[str, tuple[str, Sequence[str]]] = {
     "build by datatrove": (
         "build",
-        ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", "--executor", "local", str(MINI / "build.toml")),
+        ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", "--executor", "local", SETTINGS),
     ),
     "replay by Ray": ("replay", ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2", "--executor", "ray")),
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
@@ -161,8 +162,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (MINI / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     few = Path(QUESTIONS.format(data=folder))
     few.write_text("".join(lines[:N_QUESTIONS]), encoding="utf-8")
+    # Without the marks of the mini benchmark: they name questions that are not among these.
+    settings = (MINI / "build.toml").read_text(encoding="utf-8")
+    settings = settings.replace('marks = "evidence.jsonl"\n', "").replace(
+        'sites = "sites"', f"sites = '{MINI / 'sites'}'"
+    )
+    Path(SETTINGS.format(data=folder)).write_text(settings, encoding="utf-8")
     for words in (
-        ("build", "--questions", str(few), "--out", f"{folder}/dataset", str(MINI / "build.toml")),
+        ("build", "--questions", str(few), "--out", f"{folder}/dataset", SETTINGS.format(data=folder)),
         ("run", str(system), "--dataset", f"{folder}/dataset", "--no-cache", "--unsafe-no-sandbox"),
         ("score", str(system), "--dataset", f"{folder}/dataset", "--out", f"{folder}/results"),
     ):

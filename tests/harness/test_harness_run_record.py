@@ -39,7 +39,7 @@ def predictions(write_system: Callable[..., Path], tiny: Dataset) -> Path:
 
 def test_a_run_says_on_which_dataset_and_how_its_predictions_were_made(predictions: Path, tiny: Dataset) -> None:
     record = json.loads((predictions.parent / "test.run.json").read_text())
-    for name in ("system_sha256", "settings_sha256", "surroundings_sha256"):
+    for name in ("system_sha256", "settings_sha256", "surroundings_sha256", "shown_sha256"):
         assert len(record.pop(name)) == 64
     assert record.pop("predictions_sha256") == hashlib.sha256(predictions.read_bytes()).hexdigest()
     assert record.pop("wall_s") > 0

@@ -9,11 +9,11 @@ from typing import Any
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.edition import Edition
-from leaderboard.pages import assets, board_page, system_pages
+from leaderboard.pages import assets, board_page, front_pages, system_pages
 from leaderboard.render import environment_of
 from leaderboard.site_files import write_files
 
-BOARD = (board_page, system_pages, assets)
+BOARD = (board_page, front_pages, system_pages, assets)
 
 
 def build_some(results: Path, site: Path, kinds: tuple[Any, ...] = BOARD, **given: Any) -> Path:

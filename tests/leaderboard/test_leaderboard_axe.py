@@ -67,7 +67,7 @@ def test_what_axe_should_find_it_finds(browser: Any, sites: Path) -> None:
 
 
 def test_one_cell_among_many_of_too_low_a_contrast_is_found(browser: Any, sites: Path) -> None:
-    page, _ = opened(browser, sites / "site/index.html", bypass_csp=True)
+    page, _ = opened(browser, sites / "site/board.html", bypass_csp=True)
     page.evaluate("[...document.querySelectorAll('table.board tbody td')].at(-1).style.color = 'rgb(200, 200, 200)'")
     page.evaluate("[...document.querySelectorAll('table.board tbody td')].at(-1).textContent = 'pale'")
     assert [line.split(":")[0] for line in violations(page)] == ["color-contrast"]

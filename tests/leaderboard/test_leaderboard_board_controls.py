@@ -152,7 +152,7 @@ def test_a_filter_leaves_the_systems_that_it_names(
 
 
 def test_the_page_says_what_is_open(browser: Any, site: Path) -> None:
-    page, _ = opened(browser, site / "board.html")
+    page, _ = opened(browser, site / "how.html")
     rule = "A system is open where its team declares a licence and hands it in as a program; any other is closed."
     assert rule in page.locator("#read").inner_text()
 
@@ -204,21 +204,21 @@ def test_columns_are_chosen_by_keyboard_shared_and_taken_back(browser: Any, addr
     boxes.first.wait_for()
     usual = [box.get_attribute("value") for box in boxes.all()]
     assert "strict_score" not in usual
-    assert "accuracy" in usual
+    assert "outcomes" in usual
     page.get_by_label("strict score").focus()
     page.keyboard.press("Space")
-    page.get_by_label("accuracy", exact=True).uncheck()
+    page.locator(".chooser input[value=outcomes]").uncheck()
     assert head(page, "strict_score").is_visible()
-    assert not head(page, "accuracy").is_visible()
-    assert page.locator("td[data-column=accuracy]:visible").count() == 0
+    assert not head(page, "outcomes").is_visible()
+    assert page.locator("td[data-column=outcomes]:visible").count() == 0
     assert page.locator("[data-column=rank]:visible, tbody th:visible").count() > 0
     page.keyboard.press("Escape")
     assert not page.locator(".chooser fieldset").is_visible()
     again, _ = opened(browser, page.url)
     assert head(again, "strict_score").is_visible()
-    assert not head(again, "accuracy").is_visible()
+    assert not head(again, "outcomes").is_visible()
     page.go_back()
-    assert head(page, "accuracy").is_visible()
+    assert head(page, "outcomes").is_visible()
     page.locator(".chooser summary").click()
     page.get_by_role("button", name="Usual columns").click()
     assert [box.get_attribute("value") for box in page.locator(".chooser input:checked").all()] == usual

@@ -125,7 +125,7 @@ SYSTEM_0, OTHER_0 = "“system-0”", "“other-0”"
             "?a=system-0&b=other-0",
             f"These two never answered the same questions: {SYSTEM_0} those of tqa v1 · val, {OTHER_0} those of "
             "tqa v1 · test.",
-            ("tqa.v1.test", "", "other-0"),
+            (TABLE, "system-0", ""),
         ),
         (f"?table={TABLE}&a=&b=%00%E2%80%AE{'w' * 5000}", "There is no system “” here.", (TABLE, "", "")),
         (
@@ -156,7 +156,7 @@ def test_an_address_that_cannot_be_shown_has_one_reason(
 
 def test_what_an_address_leaves_open_is_the_best_that_fits(browser: Any, base: str) -> None:
     for asked, table, a, b in (
-        ("", "tqa.v1.test", "other-0", "other-1"),
+        ("", TABLE, "system-5", "system-4"),
         ("?a=system-5", TABLE, "system-5", "system-4"),
         ("?b=system-5", TABLE, "system-4", "system-5"),
         ("?table=tqa.v1.test", "tqa.v1.test", "other-0", "other-1"),
@@ -164,7 +164,7 @@ def test_what_an_address_leaves_open_is_the_best_that_fits(browser: Any, base: s
     ):
         page, _ = look(browser, base, f"plain/compare.html{asked}")
         chosen = [page.locator(f"#choose-{name}").input_value() for name in ("table", "a", "b")]
-        assert chosen == [table, a, b], asked
+        assert (asked, *chosen) == (asked, table, a, b)
         page.close()
 
 

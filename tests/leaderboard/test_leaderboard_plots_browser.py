@@ -47,7 +47,7 @@ def test_each_picture_is_there_has_words_and_the_width_of_its_reader(
     assert troubles == []
 
 
-@pytest.mark.parametrize(("scheme", "paper"), [("light", (252, 252, 251)), ("dark", (20, 24, 29))])
+@pytest.mark.parametrize(("scheme", "paper"), [("light", (251, 250, 247)), ("dark", (16, 22, 29))])
 def test_a_picture_has_the_paper_of_its_page_in_both_themes(
     browser: Any, sites: Path, scheme: str, paper: tuple[int, int, int]
 ) -> None:
