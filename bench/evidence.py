@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "evidence_labels")]
 
 from built_dataset import BuiltDataset  # noqa: E402
-from labelled_spans import SECOND_READER, SUPPORTING, LabelledQuestion, SpanCounts, count_spans, read_spans, span_rates  # noqa: E402  # noqa: E402
+from labelled_spans import SECOND_READER, SUPPORTING, LabelledQuestion, SpanCounts, count_spans, read_spans, span_rates  # noqa: E402
 
 from builder.evidence import METHODS  # noqa: E402
 from builder.evidence.spans import gold_texts  # noqa: E402

@@ -8,8 +8,8 @@ The weights are in support_model.json. bench/evidence_fit.py fits them on the `t
 tests/evidence_labels and chooses the thresholds there. Precision and recall on the other half are in docs/evidence.md.
 The method needs no language model and no encoder, so the same pages give the same rows on every machine.
 
-It does not apply to true/false questions: with the same kind of signs, one of five sentences that the model took for
-support of a statement was support. It does not apply to questions with "not" or "except" and golds such as "both a and
+It does not apply to true/false questions: in a trial, the same kind of signs did not tell support of a statement from
+other sentences on its topic. It does not apply to questions with "not" or "except" and golds such as "both a and
 b" either. For "all of the above", the sentence has to name the other choices.
 """
 
