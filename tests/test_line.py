@@ -115,7 +115,9 @@ def test_the_demo_ends_with_the_ladder_and_one_sentence_on_what_it_shows(demo: P
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("slug", MODEL_SYSTEMS)
+@pytest.mark.parametrize(
+    "slug", [*(pytest.param(slug, marks=pytest.mark.nightly) for slug in MODEL_SYSTEMS[:-1]), MODEL_SYSTEMS[-1]]
+)
 def test_a_system_of_the_demo_with_a_language_model_answers(demo: Path, tmp_path: Path, slug: str) -> None:
     submission = tmp_path / slug
     shutil.copytree(ROOT / "submissions" / slug, submission, ignore=shutil.ignore_patterns("predictions"))

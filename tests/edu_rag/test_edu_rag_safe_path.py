@@ -94,6 +94,8 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
 }
 """Other ways through the same commands that start other processes."""
+NIGHTLY = ("demo", "dataset fetch")
+"""Commands that start the processes of other commands, at the price of a build of all questions."""
 REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "verify"}
 """Commands that refuse these arguments, having imported what they need."""
 
@@ -210,7 +212,10 @@ def test_every_command_is_tried() -> None:
     assert sorted(COMMANDS) == sorted(leaves(root))
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *MORE])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.nightly) if name in NIGHTLY else name for name in (*COMMANDS, *MORE)],
+)
 def test_no_command_imports_a_module_of_the_current_folder(
     name: str, stranger: Stranger, play: Callable[[str, Sequence[str]], tuple[int, str]]
 ) -> None:

@@ -128,14 +128,15 @@ def test_a_predictions_file_that_spends_its_budget_is_refused_with_one_error(
     assert remedy in line
 
 
-SAMPLE = ("check a file", "rescore", "compare three", "explain a question")
+SAMPLE = ("rescore", "explain a question")
 NAMES = [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.nightly) for name in COMMANDS]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_says_the_same_with_another_thread(name: str, world: World) -> None:
     words = [*COMMANDS[name], "--dataset", world.dataset]
-    world.run(*words)  # what is only said where it is new
+    if name == "rescore":
+        world.run(*words)  # what is only said where it is new
     alone, other = (world.run(*words, thread=thread) for thread in (False, True))
     assert alone.stdout == other.stdout != ""
     assert alone.stderr == other.stderr
@@ -185,10 +186,8 @@ def test_a_pull_request_with_a_slow_file_is_refused(
     base, head = write_base(tmp_path, tiny, gold)
     folder = hand_in(head, "new-one", gold, settings("New team"))
     words = ["pr", "--base", base, "--head", head, "--dataset", world.dataset, "--run", "never"]
-    small = world.run(*words, thread=thread).stdout
     (folder / "predictions" / "tiny-1.0.0" / "test.jsonl").write_text(_slow_lines(gold), encoding="utf-8")
     large = world.run(*words, thread=thread).stdout
-    assert "| slice |" in small
     assert "| slice |" in large
     assert REFUSED in world.run(*words, cpu_s=LITTLE_S, thread=thread, code=1).stdout
 
