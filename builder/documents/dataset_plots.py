@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from builder.documents.stats import CHARACTER_BINS, MAX_HOSTS, DatasetStats
 from edu_rag.look.matplotlib_svg import svg_of
@@ -11,39 +12,46 @@ from edu_rag.look.matplotlib_svg import svg_of
 BLUE, GREY = "#2c6fbb", "#9aa5b1"
 
 
-def _drawn(title: str, draw: Callable[[Any], None], height: float = 3.2) -> bytes:
-    """One figure: `draw` gets its axes."""
+class _Bars(NamedTuple):
+    """The numbers of one plot: bars side by side, or (`rows`) one below the other with their values."""
+
+    title: str
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    x: str
+    y: str = ""
+    colors: tuple[str, ...] = ()
+    rows: bool = False
+
+
+def _paint_bars(bars: _Bars, axes: Any) -> None:
+    axes.bar(range(len(bars.labels)), bars.values, color=BLUE)
+    axes.set_xticks(range(len(bars.labels)), bars.labels)
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel(bars.x)
+    axes.set_ylabel(bars.y)
+
+
+def _paint_rows(bars: _Bars, axes: Any) -> None:
+    axes.barh(range(len(bars.labels)), bars.values, color=list(bars.colors) or BLUE)
+    axes.set_yticks(range(len(bars.labels)), bars.labels)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.set_xlabel(bars.x)
+    for place, value in enumerate(bars.values):
+        axes.annotate(f" {value:,.0f}", (value, place), va="center", fontsize=9)
+
+
+@lru_cache(maxsize=32)
+def _drawn(bars: _Bars) -> bytes:
+    """One figure. A build shows each twice, on the card and in the report: drawing is most of a small build's time."""
 
     def paint(figure: Any) -> None:
         axes = figure.add_subplot()
-        draw(axes)
-        axes.set_title(title, loc="left", fontsize=11)
+        (_paint_rows if bars.rows else _paint_bars)(bars, axes)
+        axes.set_title(bars.title, loc="left", fontsize=11)
 
-    return svg_of(paint, (7, height), layout="constrained")
-
-
-def _bars(labels: Sequence[str], values: Sequence[float], x: str, y: str, color: str = BLUE) -> Callable[[Any], None]:
-    def draw(axes: Any) -> None:
-        axes.bar(range(len(labels)), values, color=color)
-        axes.set_xticks(range(len(labels)), labels)
-        axes.grid(visible=False, axis="x")
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-
-    return draw
-
-
-def _rows(labels: Sequence[str], values: Sequence[float], x: str, colors: Sequence[str]) -> Callable[[Any], None]:
-    def draw(axes: Any) -> None:
-        axes.barh(range(len(labels)), values, color=list(colors))
-        axes.set_yticks(range(len(labels)), labels)
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
-        axes.set_xlabel(x)
-        for place, value in enumerate(values):
-            axes.annotate(f" {value:,.0f}", (value, place), va="center", fontsize=9)
-
-    return draw
+    return svg_of(paint, (7, _height(len(bars.labels)) if bars.rows else 3.2), layout="constrained")
 
 
 def _height(n_rows: int) -> float:
@@ -59,39 +67,40 @@ def plain(text: str) -> str:
 def fates_plot(outcomes: Mapping[str, int]) -> bytes:
     """Plot the outcomes of the search results."""
     order = sorted(outcomes, key=lambda name: (name != "kept", -outcomes[name], name))
-    colors = [BLUE if name == "kept" else GREY for name in order]
-    draw = _rows(order, [outcomes[name] for name in order], "search results", colors)
-    return _drawn("What became of the search results", draw, _height(len(order)))
+    colors = tuple(BLUE if name == "kept" else GREY for name in order)
+    values = tuple(outcomes[name] for name in order)
+    title = "What became of the search results"
+    return _drawn(_Bars(title, tuple(order), values, "search results", colors=colors, rows=True))
 
 
 def stages_plot(stages: Sequence[tuple[str, float]]) -> bytes:
     """Seconds per stage, in the order of the run."""
-    draw = _rows([plain(name) for name, _ in stages], [s for _, s in stages], "seconds", [BLUE] * len(stages))
-    return _drawn("Seconds per stage", draw, _height(len(stages)))
+    names, seconds = tuple(plain(name) for name, _ in stages), tuple(s for _, s in stages)
+    return _drawn(_Bars("Seconds per stage", names, seconds, "seconds", rows=True))
 
 
 def _pages_per_question(stats: DatasetStats) -> bytes:
     found = range(max(stats.pages_per_question, default=0) + 1)
-    values = [stats.pages_per_question[n] for n in found]
-    return _drawn("Pages per question", _bars([str(n) for n in found], values, "kept pages", "questions"))
+    values = tuple(stats.pages_per_question[n] for n in found)
+    return _drawn(_Bars("Pages per question", tuple(map(str, found)), values, "kept pages", "questions"))
 
 
 def _characters(stats: DatasetStats) -> bytes:
-    labels = [f"{bound / 1000:g}k+" if bound >= 1000 else f"{bound}+" for bound in CHARACTER_BINS]
-    values = [stats.characters[bound] for bound in CHARACTER_BINS]
-    return _drawn("Characters per page", _bars(labels, values, "characters of clean text", "pages"))
+    labels = tuple(f"{bound / 1000:g}k+" if bound >= 1000 else f"{bound}+" for bound in CHARACTER_BINS)
+    values = tuple(stats.characters[bound] for bound in CHARACTER_BINS)
+    return _drawn(_Bars("Characters per page", labels, values, "characters of clean text", "pages"))
 
 
 def _hosts(stats: DatasetStats) -> bytes:
     top = sorted(stats.hosts, key=lambda host: (-stats.hosts[host], host))[:MAX_HOSTS]
-    draw = _rows([plain(host) for host in top], [stats.hosts[host] for host in top], "pages", [BLUE] * len(top))
-    return _drawn("Hosts with the most pages", draw, _height(len(top)))
+    labels, values = tuple(plain(host) for host in top), tuple(stats.hosts[host] for host in top)
+    return _drawn(_Bars("Hosts with the most pages", labels, values, "pages", rows=True))
 
 
 def _by_rank(stats: DatasetStats) -> bytes:
     ranks = sorted(stats.by_rank)
-    shares = [100 * stats.by_rank[rank][True] / stats.by_rank[rank].total() for rank in ranks]
-    return _drawn("Results kept, by rank", _bars([str(rank) for rank in ranks], shares, "rank", "% kept"))
+    shares = tuple(100 * stats.by_rank[rank][True] / stats.by_rank[rank].total() for rank in ranks)
+    return _drawn(_Bars("Results kept, by rank", tuple(map(str, ranks)), shares, "rank", "% kept"))
 
 
 def dataset_plots(stats: DatasetStats) -> dict[str, bytes]:
