@@ -38,6 +38,11 @@ LONG = ("browser", "sandbox", "model", "process", "slow")
 """Markers of tests that take long. Files with such tests run first, so that no core waits for the last of them."""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: while one waits for a browser, a server or a sandbox, another works."""
+    return (os.cpu_count() or 1) + 1
+
+
 def _text(function: Callable[..., object]) -> str:
     """The lines of a function; inspect.getsource reads them token by token, which takes seconds over all tests."""
     code = inspect.unwrap(function).__code__
