@@ -128,7 +128,7 @@ class PageResult:
 
 def _looked_for(check: Check) -> str:
     if "string" in check:
-        return f"must not stand: {check['string']}"
+        return f"must not be there: {check['string']}"
     parts = check.get("any") or check.get("row") or check["order"]
     return (" | " if "row" in check else " … " if "order" in check else " or ").join(parts)
 
