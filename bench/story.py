@@ -353,7 +353,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="keep everything here; a temporary folder else")
     parser.add_argument("--quiet", action="store_true", help="only say how it ended")
     asked = parser.parse_args()
-    sys.path.insert(0, str(ROOT / "tests" / "builder"))
+    sys.path.insert(0, str(ROOT / "tests"))
     from fake_hub import serving_hub
 
     with tempfile.TemporaryDirectory(prefix="edu-rag-story-") as temporary, serving_hub() as hub:

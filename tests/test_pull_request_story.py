@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_hub import Hub, serving_hub
 
 ROOT = Path(__file__).resolve().parents[1]
 N_QUESTIONS = len((ROOT / "edu_rag" / "mini" / "questions.jsonl").read_text(encoding="utf-8").splitlines())
-sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests" / "builder")]
+sys.path.insert(0, str(ROOT / "bench"))
 
-from fake_hub import Hub, serving_hub  # noqa: E402 - they lie in other folders
-from story import BASELINES, SLUG, Judged, Story  # noqa: E402
+from story import BASELINES, SLUG, Judged, Story  # noqa: E402 - it lies in another folder
 
 
 class Played:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builder_results import card, facts, full, put
 from click.testing import CliRunner, Result
 from fake_hub import Hub, serving_hub
+from publishing_results import card, facts, full, put
 
 from edu_rag.errors import ConfigError, DataError, EduRagError, EngineError
 from publishing.commands import publish

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from builder_results import card, facts, full, put
 from click.testing import CliRunner
+from publishing_results import card, facts, full, put
 
 from edu_rag.errors import ConfigError
 from publishing.commands import publish

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from builder_dataset import ask, tables, write
-from builder_results import DATASET, IDS, card, facts, full, prediction, put, rows
+from publishing_results import DATASET, IDS, card, facts, full, prediction, put, rows
 
 from edu_rag.errors import ConfigError, DataError, FaultsError
 from edu_rag.files.dataset import Dataset
