@@ -32,13 +32,13 @@ from leaderboard.exams import open_exams
 from leaderboard.pages import plot_pages
 from leaderboard.plots.colours import TONES
 from leaderboard.plots.coverage import curve_of, iso_points
-from leaderboard.plots.fronts import Spot, front_of
 from leaderboard.plots.gallery import plots_from
 from leaderboard.plots.ladder import ladder_of
 from leaderboard.plots.mark_labels import Area, Text, Want, place
 from leaderboard.plots.plot import NARROW, WIDE, Plot
 from leaderboard.plots.plot_sentences import Named, and_so_on, fit, shown, spoken, width_of
 from leaderboard.plots.plotted_systems import System
+from leaderboard.plots.price import Spot, front_of
 from leaderboard.plots.scales import dollars_words, linear, logarithmic, seconds_words
 from leaderboard.plots.slice_heatmap import LEVELS, level
 
