@@ -1,4 +1,8 @@
-"""An edition into a site folder: every kind of page in turn."""
+"""An edition into a site folder: every kind of page in turn, and the files that pages share.
+
+Without the extra `board`, plots and the search of texts are missing: one message says so, with the remedy.
+All numbers are there.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,12 @@ from pathlib import Path
 
 import jinja2
 
+from edu_rag.errors import MissingExtraError
+from edu_rag.look.jinja_pages import look_css
+from edu_rag.look.matplotlib_svg import can_draw
 from edu_rag.progress import say
 from leaderboard.edition import Edition
-from leaderboard.extras import missing_extra
 from leaderboard.pages import (
-    assets,
     board_page,
     compare_systems_page,
     dataset_pages,
@@ -24,8 +29,19 @@ from leaderboard.pages import (
     sitemap,
     system_pages,
 )
-from leaderboard.render import environment_of
+from leaderboard.questions.search_index import can_search
+from leaderboard.render import HERE, environment_of
 from leaderboard.site_files import Files, write_files
+
+REMEDY = "pip install 'edu-rag-bench[board]'"
+
+
+def _assets(edition: Edition, pages: jinja2.Environment) -> Files:
+    """Style sheet, scripts and pictures that the pages share."""
+    for path in sorted((HERE / "assets").iterdir()):
+        own = path.read_bytes()
+        yield f"assets/{path.name}", look_css().encode() + own if path.name == "style.css" else own
+
 
 Kind = Callable[[Edition, jinja2.Environment], Files]
 KINDS: Sequence[Kind] = (
@@ -38,9 +54,21 @@ KINDS: Sequence[Kind] = (
     feed.files,
     question_pages.files,
     system_pages.files,
-    assets.files,
+    _assets,
 )
 """A kind of page is a function from the edition to files; a kind that has nothing to show yields none."""
+
+
+def missing_extra(edition: Edition) -> MissingExtraError | None:
+    """The missing parts of an edition's pages, with the remedy; None if nothing is missing."""
+    lacks = [] if can_draw() else [("no plot is drawn", "matplotlib")]
+    if edition.exams and not can_search():
+        lacks.append(("questions cannot be searched by text", "pagefind-bin"))
+    if not lacks:
+        return None
+    told, packages = (" and ".join(words) for words in zip(*lacks, strict=True))
+    verb = "is" if len(lacks) == 1 else "are"
+    return MissingExtraError("edu-rag board", f"{told}: {packages} {verb} not installed", REMEDY)
 
 
 def fill(edition: Edition, site: Path) -> dict[str, str]:
