@@ -1,4 +1,4 @@
-"""An edition into a site folder: every kind of page in turn, and the files that pages share.
+"""An edition into a site folder: every kind of page in turn.
 
 Without the extra `board`, plots and the search of texts are missing: one message says so, with the remedy.
 All numbers are there.
@@ -13,11 +13,11 @@ from pathlib import Path
 import jinja2
 
 from edu_rag.errors import MissingExtraError
-from edu_rag.look.jinja_pages import look_css
 from edu_rag.look.matplotlib_svg import can_draw
 from edu_rag.progress import say
 from leaderboard.edition import Edition
 from leaderboard.pages import (
+    assets,
     board_page,
     compare_systems_page,
     dataset_pages,
@@ -30,19 +30,10 @@ from leaderboard.pages import (
     system_pages,
 )
 from leaderboard.questions.search_index import can_search
-from leaderboard.render import HERE, environment_of
-from leaderboard.site_files import Files, write_files
+from leaderboard.render import environment_of
+from leaderboard.site import Files, write_files
 
 REMEDY = "pip install 'edu-rag-bench[board]'"
-
-
-def _assets(edition: Edition, pages: jinja2.Environment) -> Files:
-    """Style sheet, scripts and pictures that the pages share."""
-    for path in sorted((HERE / "assets").iterdir()):
-        own = path.read_bytes()
-        yield f"assets/{path.name}", look_css().encode() + own if path.name == "style.css" else own
-
-
 Kind = Callable[[Edition, jinja2.Environment], Files]
 KINDS: Sequence[Kind] = (
     front_pages.files,
@@ -54,7 +45,7 @@ KINDS: Sequence[Kind] = (
     feed.files,
     question_pages.files,
     system_pages.files,
-    _assets,
+    assets.files,
 )
 """A kind of page is a function from the edition to files; a kind that has nothing to show yields none."""
 

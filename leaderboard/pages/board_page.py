@@ -16,7 +16,7 @@ from leaderboard.board.present import Board, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.compare_systems_page import compare_link, first_pair
 from leaderboard.questions.page_addresses import explorer_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 EMBEDDED = ("rank", "system", "team", "score", "axis", "outcomes")
 """The columns of a table that is embedded in another page."""

@@ -21,7 +21,7 @@ from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
 from leaderboard.front.front_tables import leading_first
 from leaderboard.questions.page_addresses import folder_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 FORMAT = "edu-rag-compare-v2"
 PAGE = "compare.html"

@@ -18,7 +18,7 @@ from leaderboard.edition import Edition
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
 from leaderboard.questions.page_addresses import explorer_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 FILE_WORDS = {
     CARD: "dataset card (Markdown)",

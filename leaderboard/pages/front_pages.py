@@ -16,7 +16,7 @@ from leaderboard.front.question_of_day import DayQuestion, question_of_day
 from leaderboard.front.reading_gain import Standing, standing_of
 from leaderboard.pages.board_page import BOARD, links_of
 from leaderboard.plots.plotted_systems import systems_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 HOW, SUBMIT = "how.html", "submit.html"
 MOST_ROWS = 10

@@ -18,7 +18,7 @@ from leaderboard.plots.plot_sentences import spoken
 from leaderboard.plots.plotted_systems import System, systems_of
 from leaderboard.plots.price import PRICES, price_plot
 from leaderboard.plots.slice_heatmap import slice_plot
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 PREVIEW = "outcomes"
 """The plot that plots.html shows of each table."""

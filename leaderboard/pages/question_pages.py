@@ -16,7 +16,7 @@ from leaderboard.questions.search_index import can_search, search_files
 from leaderboard.questions.shards import index_files
 from leaderboard.questions.system_rows import counts_at
 from leaderboard.questions.views import LETTER_OUTCOMES
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 
 def _lesson_files(pages: jinja2.Environment, question_site: QuestionSite, at: int) -> Files:

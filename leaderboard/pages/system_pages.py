@@ -12,7 +12,7 @@ from leaderboard.board.present import Row, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.board_page import TableLinks, links_of
 from leaderboard.pages.compare_systems_page import neighbour_links
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 from leaderboard.systems.details import unknown_of
 from leaderboard.systems.earlier_results import MAX_SHOWN, PastResult, past_in, past_of
 from leaderboard.systems.losses import losses_of
