@@ -14,9 +14,9 @@ from edu_rag.names import Sample
 from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
 from leaderboard.board.badges import Badge, badges_of
-from leaderboard.board.clean import Clean, clean_of, fewest_clean
 from leaderboard.board.collect import FIRST_RULE, Result, ResultGroup, TableKey
 from leaderboard.board.facets import is_open, kinds_of, models_of
+from leaderboard.board.overlap_ranks import Clean, clean_of, fewest_clean
 from leaderboard.board.rank import BoardRank, detectable_sentence, rank
 from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from leaderboard.board.badges import count_of
 
 METRICS: Mapping[str, str] = {
     "P": "Precision",
@@ -24,6 +26,16 @@ MEANINGS: Mapping[str, str] = {
 }
 MAX_DEPTHS = 8
 _NAME = re.compile(r"(P|R|success|MAP|NDCG)@([1-9]\d{0,3})\Z")
+ASKED: Mapping[str, str] = {
+    "no-context": "without any page: what it knows, or guesses",
+    "evidence-only": "with the evidence sentences alone: the ceiling of better retrieval",
+    "other-pages": "with the pages of another question: it should abstain",
+    "half-noise": "with half of its pages replaced by those of other questions",
+    "permuted": "with the choices in another order",
+    "repeat": "the same again",
+}
+"""Every probe in the harness's order, and how the system is asked."""
+_TABLED = frozenset(("n", "score", "interval", "main_score", "difference", "difference_interval", "p"))
 
 
 class Measured(NamedTuple):
@@ -102,3 +114,61 @@ def retrieved_of(retrieval: Mapping[str, Any]) -> Retrieved:
     ]
     shown = {name for name in used if name not in intervals or interval_of(intervals[name], 0, 1) is not None}
     return Retrieved(depths, rows, _without(_without(retrieval, "metrics", used), "intervals", shown))
+
+
+class Probe(NamedTuple):
+    """A probe of n questions and the main run on the same ones; `difference` is probe - main run."""
+
+    name: str
+    asked: str
+    n: int
+    score: float
+    interval: tuple[float, float] | None
+    main_score: float
+    difference: float
+    difference_interval: tuple[float, float] | None
+    p: float | None
+
+
+class Probes(NamedTuple):
+    """The probes that we know, and what else the scorecard says of them."""
+
+    rows: Sequence[Probe]
+    rest: Mapping[str, Any]
+
+
+def _probe(name: str, values: Mapping[str, Any]) -> Probe | None:
+    n = count_of(values.get("n"))
+    score, main = number_of(values.get("score"), -1, 1), number_of(values.get("main_score"), -1, 1)
+    difference = number_of(values.get("difference"), -2, 2)
+    if not n or score is None or main is None or difference is None:
+        return None
+    return Probe(
+        name,
+        ASKED[name],
+        n,
+        score,
+        interval_of(values.get("interval"), -1, 1),
+        main,
+        difference,
+        interval_of(values.get("difference_interval"), -2, 2),
+        number_of(values.get("p"), 0, 1),
+    )
+
+
+def _rest(name: str, values: object, probe: Probe | None) -> Iterator[tuple[str, object]]:
+    if probe is None or not isinstance(values, Mapping):
+        yield name, values
+        return
+    shown = {field for field in _TABLED if getattr(probe, field) is not None}
+    further = {field: value for field, value in values.items() if field not in shown}
+    if further:
+        yield name, further
+
+
+def probes_of(probes: Mapping[str, Any]) -> Probes:
+    """The table of `ScoreCard.probes`, in the harness's order; without rows where none is known."""
+    known = {name: values for name in ASKED if isinstance(values := probes.get(name), Mapping)}
+    rows = {name: probe for name, values in known.items() if (probe := _probe(name, values)) is not None}
+    rest = dict(pair for name, values in probes.items() for pair in _rest(name, values, rows.get(name)))
+    return Probes(list(rows.values()), rest)
