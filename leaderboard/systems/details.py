@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from edu_rag.scorecard.card import ScoreCard
-from leaderboard.systems.probe_table import probes_of
-from leaderboard.systems.retrieval_table import retrieved_of
+from leaderboard.systems.scorecard_tables import probes_of, retrieved_of
 
 MAX_ROWS = 200
 TITLES: Mapping[str, str] = {

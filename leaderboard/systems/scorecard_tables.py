@@ -1,11 +1,18 @@
-"""A system's citations against the evidence, as a table of metrics by the number of passages."""
+"""The parts of a scorecard that a system's page shows as tables: retrieval, probes, and where the points go.
+
+Retrieval: citations against the evidence, by the number of passages. Probes: the system asked again under other
+conditions. Losses: the questions without a right answer by cause, as the attribution counts them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard
+from edu_rag.scorecard.evidence_share import evidence_sentence, has_few_evidence, n_with_evidence
 from leaderboard.board.badges import count_of
 
 METRICS: Mapping[str, str] = {
@@ -36,6 +43,9 @@ ASKED: Mapping[str, str] = {
 }
 """Every probe in the harness's order, and how the system is asked."""
 _TABLED = frozenset(("n", "score", "interval", "main_score", "difference", "difference_interval", "p"))
+MAX_CAUSES = 40
+"""The harness knows seven; a file may name more."""
+BAR = 100
 
 
 class Measured(NamedTuple):
@@ -172,3 +182,46 @@ def probes_of(probes: Mapping[str, Any]) -> Probes:
     rows = {name: probe for name, values in known.items() if (probe := _probe(name, values)) is not None}
     rest = dict(pair for name, values in probes.items() for pair in _rest(name, values, rows.get(name)))
     return Probes(list(rows.values()), rest)
+
+
+class Loss(NamedTuple):
+    """A cause: its questions, their share of all n, and the width of its bar out of BAR."""
+
+    cause: str
+    meaning: str
+    n: int
+    share: float
+    width: str
+
+
+class Losses(NamedTuple):
+    """All causes, how many questions have no right answer, and the points that are missing from a perfect score.
+
+    `few` says why the causes are folded away: for few questions evidence was found. Empty if they are not.
+    """
+
+    rows: Sequence[Loss]
+    n: int
+    points: int
+    n_left_out: int
+    few: str
+
+
+def points_lost(counts: Counts) -> int:
+    """Points below a perfect score: a wrong answer costs one and forgoes one, any other forgoes one."""
+    return 2 * counts.incorrect + counts.n_missing
+
+
+def losses_of(card: ScoreCard) -> Losses | None:
+    """The scorecard's attribution; None if it has none."""
+    if not card.attribution:
+        return None
+    most = max(*card.attribution.values(), 1)
+    rows = [
+        Loss(cause, CAUSES.get(cause, ""), n, n / card.counts.n, f"{n / most * BAR:.2f}".rstrip("0").rstrip("."))
+        for cause, n in islice(card.attribution.items(), MAX_CAUSES)
+    ]
+    lost = card.counts.n - card.counts.correct
+    n_with = n_with_evidence(card)
+    few = evidence_sentence(n_with, card.counts.n) if n_with is not None and has_few_evidence(card) else ""
+    return Losses(rows, lost, points_lost(card.counts), len(card.attribution) - len(rows), few)
