@@ -1,11 +1,9 @@
-"""How to get a dataset and load it, and where an owner asks for a page to be taken out."""
+"""How to get a dataset and load it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import quote, urlencode
 
-from edu_rag.look.texts import safe_link
 from leaderboard.datasets.version_pages import ShownVersion
 
 
@@ -71,16 +69,3 @@ def codes_of(version: ShownVersion) -> list[Code]:
     sizes = facts.rows["questions"]
     largest = max(sorted(sizes), key=lambda split: sizes[split])
     return [_fetch(version), _with_datasets(version, list(facts.rows)), _with_records(version, largest)]
-
-
-def takedown_link(repository: str, dataset_id: str) -> str | None:
-    """`<repository>/issues/new?title=…&body=…`; None if there is no repository that a page may link to."""
-    if not repository.startswith(("https://", "http://")) or safe_link(repository) is None:
-        return None
-    body = (
-        f"Dataset: {dataset_id}\n"
-        "Address of the page, or the host whose pages shall go:\n\n"
-        "I own it, or speak for its owner: \n"
-    )
-    values = {"title": f"Take-down: a page of {dataset_id}", "body": body}
-    return f"{repository.rstrip('/')}/issues/new?{urlencode(values, quote_via=quote)}"

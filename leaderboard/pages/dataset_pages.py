@@ -10,11 +10,12 @@ import jinja2
 
 from edu_rag.look.matplotlib_svg import can_draw
 from leaderboard.datasets import meanings
-from leaderboard.datasets.loading import codes_of, takedown_link
+from leaderboard.datasets.loading import codes_of
 from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
 from leaderboard.datasets.table_figures import Facts
 from leaderboard.datasets.version_pages import CARD, CHANGES, CROISSANT, MANIFEST, TOP, ShownVersion, versions_of
 from leaderboard.edition import Edition
+from leaderboard.issue_links import takedown_link
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
 from leaderboard.questions.page_addresses import explorer_of

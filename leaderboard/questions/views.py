@@ -8,9 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
 from markupsafe import Markup, escape
+
 from edu_rag.look.bar_geometry import BarPart, outcome_parts
-from edu_rag.look.texts import clip, plain
+from edu_rag.look.texts import clip, one_line, plain, safe_link
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
 from leaderboard.questions.lessons import anchor_of
@@ -19,8 +22,6 @@ from leaderboard.questions.quotes import KnownQuote, PageFacts
 from leaderboard.questions.system_answers import Answer
 from leaderboard.questions.system_rows import NOT_ASKED
 from leaderboard.questions.worker_input import WorkerInput
-from urllib.parse import quote, urlencode
-from edu_rag.look.texts import clip, one_line, safe_link
 
 MAX_ID = 100
 MAX_TEXT = 300
