@@ -8,14 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
 from edu_rag.look.bar_geometry import BarPart, outcome_parts
-from edu_rag.look.texts import clip, one_line, plain, safe_link
+from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
+from leaderboard.issue_links import report_link
 from leaderboard.questions.lessons import anchor_of
 from leaderboard.questions.page_credit import PageCredit
 from leaderboard.questions.quotes import KnownQuote, PageFacts
@@ -23,9 +23,6 @@ from leaderboard.questions.system_answers import Answer
 from leaderboard.questions.system_rows import NOT_ASKED
 from leaderboard.questions.worker_input import WorkerInput
 
-MAX_ID = 100
-MAX_TEXT = 300
-MAX_ADDRESS = 300
 FEW = 5
 """This many names are shown; more are folded."""
 MAX_NAME = 40
@@ -33,29 +30,6 @@ ABSTAINED = OUTCOME_LETTERS["abstained"]
 NAMED = (OUTCOME_LETTERS["correct"], OUTCOME_LETTERS["incorrect"])
 """Outcomes of answers that named a choice, where there are choices."""
 LETTER_OUTCOMES = {letter: outcome for outcome, letter in OUTCOME_LETTERS.items()}
-
-
-def report_link(repository: str, dataset_id: str, question: Question, address: str) -> str | None:
-    """`<repository>/issues/new?title=…&body=…`, bounded; None if there is no repository that a page may link to.
-
-    `address` is the address of the question, or empty if the address of the site was not given.
-    """
-    if not repository.startswith(("https://", "http://")) or safe_link(repository) is None:
-        return None
-    name = one_line(clip(question.question_id, MAX_ID))
-    body = [
-        f"Question: {name}",
-        f"Dataset: {one_line(dataset_id)} {question.split}",
-        *([f"Page: {address}"] if address and len(address) <= MAX_ADDRESS else []),
-        f"Text: {one_line(clip(question.text, MAX_TEXT))}",
-        "",
-        "What is wrong (text, choices, gold, a page, evidence, a flag)?",
-        "",
-        "How should it be?",
-        "",
-    ]
-    values = {"title": f"Problem with question {name}", "body": "\n".join(body)}
-    return f"{repository.rstrip('/')}/issues/new?{urlencode(values, quote_via=quote)}"
 
 
 class Said(NamedTuple):
