@@ -39,7 +39,7 @@ from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Version
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
-from edu_rag.scorecard.evidence_share import evidence_sentence
+from edu_rag.scorecard.card import evidence_sentence
 
 
 def dataset_at(out: Path) -> Manifest | None:
