@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import jinja2
 
-from edu_rag.scorecard.evidence_share import FEWEST_SHARE
+from edu_rag.scorecard.card import FEWEST_SHARE
 from leaderboard.board.present import Row, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.board_page import TableLinks, links_of

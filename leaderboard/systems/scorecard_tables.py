@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard
-from edu_rag.scorecard.evidence_share import evidence_sentence, has_few_evidence, n_with_evidence
+from edu_rag.scorecard.card import CAUSES, Counts, ScoreCard, evidence_sentence, has_few_evidence, n_with_evidence
 from leaderboard.board.badges import count_of
 
 METRICS: Mapping[str, str] = {
