@@ -23,11 +23,11 @@ from baselines.house.asking import (
     ModelReply,
     ask_choices,
     ask_statement,
+    likely_choices,
+    likely_statement,
     log_share,
 )
-from baselines.house.choice_passages import N_WINDOWS, select
-from baselines.house.likely import likely_choices, likely_statement
-from baselines.house.signs import Models, can_ask, signs_of
+from baselines.house.signs import N_WINDOWS, Models, can_ask, select, signs_of
 from baselines.house.system import Fitted, house_system, read_fitted
 from baselines.house.weighing import CLIP, Weights, fit, matrix, probabilities
 from baselines.llm import ServerModel
