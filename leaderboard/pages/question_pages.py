@@ -12,8 +12,8 @@ from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
 from leaderboard.questions.exam_pages import QuestionSite
 from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
+from leaderboard.questions.question_index import index_files
 from leaderboard.questions.search_index import can_search, search_files
-from leaderboard.questions.shards import index_files
 from leaderboard.questions.system_rows import counts_at
 from leaderboard.questions.views import LETTER_OUTCOMES
 from leaderboard.site import Files
