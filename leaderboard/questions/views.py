@@ -17,8 +17,7 @@ from edu_rag.records import Question
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Counts
 from leaderboard.issue_links import report_link
 from leaderboard.questions.lessons import anchor_of
-from leaderboard.questions.page_credit import PageCredit
-from leaderboard.questions.quotes import KnownQuote, PageFacts
+from leaderboard.questions.quotes import KnownQuote, PageCredit, PageFacts
 from leaderboard.questions.system_answers import Answer
 from leaderboard.questions.system_rows import NOT_ASKED
 from leaderboard.questions.worker_input import WorkerInput
