@@ -11,11 +11,11 @@ from edu_rag.look.jinja_pages import environment
 from edu_rag.look.texts import one_line
 from leaderboard.board.badges import LOWER, caps_words, is_sandboxed, rerun_badge
 from leaderboard.board.export_board import RATE_NAMES
-from leaderboard.board.facets import OPEN_RULE
+from leaderboard.board.system_kinds import OPEN_RULE
 from leaderboard.edition import Edition
 from leaderboard.questions.page_addresses import first_page
 from leaderboard.social import social_address
-from leaderboard.systems.details import details_of
+from leaderboard.systems.scorecard_tables import details_of
 
 HERE = Path(__file__).resolve().parent
 MAX_BLIND = 10

@@ -11,8 +11,8 @@ import msgspec
 
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.export_board import board_csv, board_parquet, board_values
-from leaderboard.board.facets import KINDS, OPENNESS, model_filters
 from leaderboard.board.present import Board, Table
+from leaderboard.board.system_kinds import KINDS, OPENNESS, model_filters
 from leaderboard.edition import Edition
 from leaderboard.pages.compare_systems_page import compare_link, first_pair
 from leaderboard.questions.page_addresses import explorer_of

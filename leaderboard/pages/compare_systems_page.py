@@ -23,7 +23,7 @@ from edu_rag.errors import ConfigError
 from edu_rag.look.texts import clip, delta, percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from leaderboard.board.present import Row, Table
-from leaderboard.board.roles import role_of
+from leaderboard.board.system_kinds import role_of
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam
 from leaderboard.front.front_tables import leading_first

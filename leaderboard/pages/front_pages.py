@@ -8,7 +8,7 @@ from datetime import datetime
 import jinja2
 
 from leaderboard.board.present import Row, Table, same_columns
-from leaderboard.board.roles import ROLES
+from leaderboard.board.system_kinds import ROLES
 from leaderboard.edition import Edition
 from leaderboard.front.front_picture import NARROW, WIDE, FrontPicture, front_picture
 from leaderboard.front.front_tables import FRONT, FrontTable, front_tables
