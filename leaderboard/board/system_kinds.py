@@ -1,4 +1,4 @@
-"""What kind of system it is: by its team's declaration (blind, runnable, open, its models), and by what it does with pages.
+"""What kind of system it is: as its team declares it (blind, runnable, open, its models), and what it does with pages.
 
 The board's filters use the former; the front page and the comparison use the latter, the role.
 """
