@@ -22,7 +22,7 @@ from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
-from builder.evidence.marked import read_marks
+from builder.evidence.given_evidence import read_marks
 from builder.extract.extract import check_extractor
 from builder.question_sets.question_files import read_questions
 from builder.search.combine import Chain, open_chain

@@ -23,7 +23,7 @@ from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
 from builder.documents.documents import dataset_documents
 from builder.evidence import label_evidence
-from builder.evidence.marked import MARKED, MarkedText, marked_evidence
+from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined

@@ -8,7 +8,7 @@ from typing import Protocol
 from builder.evidence.answer_near import AnswerNear
 from builder.evidence.answer_string import AnswerString
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
-from builder.evidence.home_page import HomePage
+from builder.evidence.given_evidence import HomePage
 from builder.evidence.support_model import ModelledSupport
 from builder.evidence.true_false import TrueFalse
 from edu_rag.errors import ConfigError
