@@ -1,4 +1,7 @@
-"""Datasets opened for the site: the questions of a public split with their pages and evidence, never its gold."""
+"""Datasets opened for the site: the questions of a public split with their pages and evidence, never its gold.
+
+Also the paths of their pages in the site.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +21,12 @@ from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit
 from edu_rag.scorecard.support import Support, read_support
 from leaderboard.board.private_gold import hidden_splits
+
+if TYPE_CHECKING:
+    from leaderboard.edition import Edition
+
+TOP = "questions/index.html"
+"""The list of explorers, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -85,3 +95,22 @@ def open_exams(folders: Sequence[Path]) -> dict[tuple[str, int, str], SiteExam]:
                     folder, f"holds the same split as {other.dataset.folder}", "give one version of each dataset"
                 )
     return found
+
+
+def folder_of(exam: SiteExam) -> str:
+    """The folder of an exam's pages; a split's name holds no '-', so that no two exams share a folder."""
+    name, major, split = exam.key
+    return f"questions/{name}-v{major}-{split}"
+
+
+def explorer_of(exam: SiteExam) -> str:
+    """The page of an exam's explorer."""
+    return f"{folder_of(exam)}/index.html"
+
+
+def first_page(edition: Edition) -> str | None:
+    """Where the navigation leads: the only explorer, or the list of several; None if no questions are shown."""
+    exams = list(edition.exams.values())
+    if not exams:
+        return None
+    return explorer_of(exams[0]) if len(exams) == 1 else TOP

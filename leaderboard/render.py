@@ -13,7 +13,7 @@ from leaderboard.board.badges import LOWER, caps_words, is_sandboxed, rerun_badg
 from leaderboard.board.export_board import RATE_NAMES
 from leaderboard.board.system_kinds import OPEN_RULE
 from leaderboard.edition import Edition
-from leaderboard.questions.page_addresses import first_page
+from leaderboard.exams import first_page
 from leaderboard.social import social_address
 from leaderboard.systems.scorecard_tables import details_of
 

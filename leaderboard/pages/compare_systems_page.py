@@ -25,9 +25,8 @@ from edu_rag.scorecard.card import OUTCOMES, ScoreCard
 from leaderboard.board.present import Row, Table
 from leaderboard.board.system_kinds import role_of
 from leaderboard.edition import Edition
-from leaderboard.exams import SiteExam
+from leaderboard.exams import SiteExam, folder_of
 from leaderboard.front.front_tables import leading_first
-from leaderboard.questions.page_addresses import folder_of
 from leaderboard.questions.question_slices import slices_values
 from leaderboard.site import Files
 

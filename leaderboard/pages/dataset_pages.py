@@ -16,10 +16,10 @@ from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
 from leaderboard.datasets.table_figures import Facts
 from leaderboard.datasets.version_pages import CARD, CHANGES, CROISSANT, MANIFEST, TOP, ShownVersion, versions_of
 from leaderboard.edition import Edition
+from leaderboard.exams import explorer_of
 from leaderboard.issue_links import takedown_link
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
-from leaderboard.questions.page_addresses import explorer_of
 from leaderboard.site import Files
 
 FILE_WORDS = {

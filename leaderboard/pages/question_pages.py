@@ -9,9 +9,8 @@ from markupsafe import Markup
 
 from edu_rag.look.bar_geometry import outcome_parts
 from leaderboard.edition import Edition
-from leaderboard.exams import SiteExam
+from leaderboard.exams import TOP, SiteExam, explorer_of, first_page
 from leaderboard.questions.exam_pages import QuestionSite
-from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
 from leaderboard.questions.question_index import index_files
 from leaderboard.questions.search_index import can_search, search_files
 from leaderboard.questions.system_rows import counts_at

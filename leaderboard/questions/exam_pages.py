@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from edu_rag.records import Question
 from leaderboard.edition import Edition
-from leaderboard.exams import SiteExam
+from leaderboard.exams import SiteExam, folder_of
 from leaderboard.questions.lesson_markup import Lesson, LessonJob, make_lesson
 from leaderboard.questions.lessons import LessonPage, lesson_pages
-from leaderboard.questions.page_addresses import folder_of
 from leaderboard.questions.quotes import (
     PageFacts,
     Quote,
