@@ -359,7 +359,7 @@ def test_nothing_that_a_question_says_starts_a_turn_or_outgrows_the_window() -> 
 
 
 def test_the_server_tells_words_and_the_least_told_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from baselines.house.server import HouseModel
+    from baselines.house.system import HouseModel
 
     asked = list[Mapping[str, object]]()
 
