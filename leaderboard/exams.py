@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,12 +20,6 @@ from edu_rag.names import Sample
 from edu_rag.records import Evidence, Question, SearchHit
 from edu_rag.scorecard.support import Support, read_support
 from leaderboard.board.private_gold import hidden_splits
-
-if TYPE_CHECKING:
-    from leaderboard.edition import Edition
-
-TOP = "questions/index.html"
-"""The list of explorers, where there are several."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +99,3 @@ def folder_of(exam: SiteExam) -> str:
 def explorer_of(exam: SiteExam) -> str:
     """The page of an exam's explorer."""
     return f"{folder_of(exam)}/index.html"
-
-
-def first_page(edition: Edition) -> str | None:
-    """Where the navigation leads: the only explorer, or the list of several; None if no questions are shown."""
-    exams = list(edition.exams.values())
-    if not exams:
-        return None
-    return explorer_of(exams[0]) if len(exams) == 1 else TOP

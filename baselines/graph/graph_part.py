@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from baselines.generate import LanguageModel
 from baselines.graph.english import Keyword, english, keywords, lemma, says_something
-from baselines.graph.store import graph_of, nearest, require_networkx
+from baselines.graph.knowledge_graph import graph_of, nearest, require_networkx
 from baselines.graph.triplets import CitedTriplet, Extract, Triplet
 from baselines.parts import Graph
 from baselines.passages import PagePassage, per_page

@@ -19,6 +19,7 @@ from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam, folder_of
 from leaderboard.questions.lesson_markup import Lesson, LessonJob, make_lesson
 from leaderboard.questions.lessons import LessonPage, lesson_pages
+from leaderboard.questions.question_view import Sources, name_markup
 from leaderboard.questions.quotes import (
     PageFacts,
     Quote,
@@ -31,7 +32,6 @@ from leaderboard.questions.quotes import (
 )
 from leaderboard.questions.system_answers import SubmittedAnswers, read_sheets_within
 from leaderboard.questions.system_rows import Asked, asked_of, tally
-from leaderboard.questions.views import Sources, name_markup
 from leaderboard.questions.worker_input import WorkerInput
 from leaderboard.questions.worker_pool import WorkerPool, workers_for
 

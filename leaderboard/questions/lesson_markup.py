@@ -13,9 +13,9 @@ import msgspec
 from edu_rag.look.jinja_pages import environment
 from edu_rag.look.texts import clip, plain
 from leaderboard.questions.lessons import anchor_of
+from leaderboard.questions.question_view import Sources, question_view
 from leaderboard.questions.quotes import KnownQuote, PageFacts
 from leaderboard.questions.system_answers import Answer, answers_at, decoded
-from leaderboard.questions.views import Sources, question_view
 from leaderboard.questions.worker_input import WorkerInput
 
 HERE = Path(__file__).resolve().parents[1]
