@@ -10,11 +10,10 @@ from edu_rag.look.texts import signed
 from leaderboard.board.answer_cost import latency_of, mean_of
 from leaderboard.plots.colours import light
 from leaderboard.plots.mark_labels import Box, place
-from leaderboard.plots.marks import mark_of, wanted
 from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, and_so_on, of_all
-from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, too_few
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, mark_of, too_few, wanted
 from leaderboard.plots.scales import amount_words, dollars_words, linear, logarithmic, seconds_words
 
 
