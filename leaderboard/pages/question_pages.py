@@ -11,8 +11,8 @@ from edu_rag.look.bar_geometry import outcome_parts
 from leaderboard.edition import EXPLORERS, Edition, questions_page
 from leaderboard.exams import SiteExam, explorer_of
 from leaderboard.questions.exam_pages import QuestionSite
+from leaderboard.questions.lesson_markup import LETTER_OUTCOMES
 from leaderboard.questions.question_index import index_files
-from leaderboard.questions.question_view import LETTER_OUTCOMES
 from leaderboard.questions.search_index import can_search, search_files
 from leaderboard.questions.system_rows import counts_at
 from leaderboard.site import Files

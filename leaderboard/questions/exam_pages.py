@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from edu_rag.records import Question
 from leaderboard.edition import Edition
 from leaderboard.exams import SiteExam, folder_of
-from leaderboard.questions.lesson_markup import Lesson, LessonJob, make_lesson
+from leaderboard.questions.lesson_markup import Lesson, LessonJob, Sources, make_lesson, name_markup
 from leaderboard.questions.lessons import LessonPage, lesson_pages
-from leaderboard.questions.question_view import Sources, name_markup
 from leaderboard.questions.quotes import (
     PageFacts,
     Quote,
