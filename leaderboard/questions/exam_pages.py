@@ -31,8 +31,7 @@ from leaderboard.questions.quotes import (
 )
 from leaderboard.questions.system_answers import SubmittedAnswers, read_sheets_within
 from leaderboard.questions.system_rows import Asked, asked_of, tally
-from leaderboard.questions.worker_input import WorkerInput
-from leaderboard.questions.worker_pool import WorkerPool, workers_for
+from leaderboard.questions.worker_pool import WorkerInput, WorkerPool, workers_for
 
 if TYPE_CHECKING:
     from leaderboard.board.present import Table

@@ -26,7 +26,7 @@ from leaderboard.questions.lessons import anchor_of
 from leaderboard.questions.quotes import KnownQuote, PageCredit, PageFacts
 from leaderboard.questions.system_answers import Answer, answers_at, decoded
 from leaderboard.questions.system_rows import NOT_ASKED
-from leaderboard.questions.worker_input import WorkerInput
+from leaderboard.questions.worker_pool import WorkerInput
 
 FEW = 5
 """This many names are shown; more are folded."""

@@ -16,7 +16,7 @@ from edu_rag.files.table_rows import reading_parquet
 from edu_rag.look.texts import clip, plain, safe_link
 from edu_rag.records import Evidence
 from leaderboard.questions.system_answers import decoded
-from leaderboard.questions.worker_input import Place, WorkerInput
+from leaderboard.questions.worker_pool import Place, WorkerInput
 
 MAX_WORDS = 80
 _ADDRESS = re.compile(
