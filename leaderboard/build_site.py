@@ -1,6 +1,6 @@
 """An edition into a site folder: every kind of page in turn.
 
-Without the extra `board`, plots and the search of texts are missing: one message says so, with the remedy.
+Without the extra `board`, plots and the search of texts are missing: one message names them, with the remedy.
 All numbers are there.
 """
 

@@ -31,7 +31,7 @@ MAX_RULE = 300
 
 
 class TableKey(NamedTuple):
-    """What results of one table share: dataset, major version, split, sample, rules by which answers are read."""
+    """The properties that all results of a table share; results of two keys may not be compared."""
 
     name: str
     major: int

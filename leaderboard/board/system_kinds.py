@@ -1,6 +1,6 @@
-"""What kind of system it is: as its team declares it (blind, runnable, open, its models), and what it does with pages.
+"""The kinds of a system: as its team declares them (blind, runnable, open, its models), and its role with the pages.
 
-The board's filters use the former; the front page and the comparison use the latter, the role.
+The board's filters use the former; the front page and the comparison use the role.
 """
 
 from __future__ import annotations
