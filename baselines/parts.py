@@ -113,7 +113,7 @@ Kind = Literal["chunk", "retrieve", "expand", "fuse", "rerank", "classify", "gra
 NAMES: dict[Kind, dict[str, str]] = {
     "chunk": {
         "sentences": "baselines.chunk.sentences:sentences",
-        "windows": "baselines.chunk.windows:windows",
+        "windows": "baselines.chunk.sentences:windows",
         "semantic": "baselines.chunk.semantic:semantic",
         "pattern": "baselines.chunk.pattern:pattern",
     },

@@ -29,8 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "evidence_labels")]
 from built_dataset import BuiltDataset  # noqa: E402
 from labelled_spans import LabelledQuestion, read_spans, supports  # noqa: E402
 
-from builder.evidence.support_model import WEIGHTS, answers_to_support, place_of  # noqa: E402
-from builder.evidence.support_signs import SIGNS, WeighedQuestion  # noqa: E402
+from builder.evidence.support_model import SIGNS, WEIGHTS, WeighedQuestion, answers_to_support, place_of  # noqa: E402
 
 GOAL = 0.85
 PENALTIES = (0.03, 0.1, 0.3, 1.0)

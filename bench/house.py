@@ -96,7 +96,7 @@ def _models(system: str) -> Models:
     if system == "house-light":
         return Models(small=LocalModel("smollm2-135m"))
     from baselines.embed import Encoder
-    from baselines.house.server import HouseModel
+    from baselines.house.system import HouseModel
 
     return Models(large=HouseModel("qwen2.5-coder-1.5b"), encoder=Encoder())
 

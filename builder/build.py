@@ -22,7 +22,7 @@ from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
-from builder.evidence.marked import read_marks
+from builder.evidence.given_evidence import read_marks
 from builder.extract.extract import check_extractor
 from builder.question_sets.question_files import read_questions
 from builder.search.combine import Chain, open_chain
@@ -39,7 +39,7 @@ from edu_rag.gold import Gold, match_gold
 from edu_rag.names import Version
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
-from edu_rag.scorecard.evidence_share import evidence_sentence
+from edu_rag.scorecard.card import evidence_sentence
 
 
 def dataset_at(out: Path) -> Manifest | None:

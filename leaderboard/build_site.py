@@ -1,4 +1,8 @@
-"""An edition into a site folder: every kind of page in turn."""
+"""An edition into a site folder: every kind of page in turn.
+
+Without the extra `board`, plots and the search of texts are missing: one message names them, with the remedy.
+All numbers are there.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,10 @@ from pathlib import Path
 
 import jinja2
 
+from edu_rag.errors import MissingExtraError
+from edu_rag.look.matplotlib_svg import can_draw
 from edu_rag.progress import say
 from leaderboard.edition import Edition
-from leaderboard.extras import missing_extra
 from leaderboard.pages import (
     assets,
     board_page,
@@ -24,9 +29,11 @@ from leaderboard.pages import (
     sitemap,
     system_pages,
 )
+from leaderboard.questions.search_index import can_search
 from leaderboard.render import environment_of
-from leaderboard.site_files import Files, write_files
+from leaderboard.site import Files, write_files
 
+REMEDY = "pip install 'edu-rag-bench[board]'"
 Kind = Callable[[Edition, jinja2.Environment], Files]
 KINDS: Sequence[Kind] = (
     front_pages.files,
@@ -41,6 +48,18 @@ KINDS: Sequence[Kind] = (
     assets.files,
 )
 """A kind of page is a function from the edition to files; a kind that has nothing to show yields none."""
+
+
+def missing_extra(edition: Edition) -> MissingExtraError | None:
+    """The missing parts of an edition's pages, with the remedy; None if nothing is missing."""
+    lacks = [] if can_draw() else [("no plot is drawn", "matplotlib")]
+    if edition.exams and not can_search():
+        lacks.append(("questions cannot be searched by text", "pagefind-bin"))
+    if not lacks:
+        return None
+    told, packages = (" and ".join(words) for words in zip(*lacks, strict=True))
+    verb = "is" if len(lacks) == 1 else "are"
+    return MissingExtraError("edu-rag board", f"{told}: {packages} {verb} not installed", REMEDY)
 
 
 def fill(edition: Edition, site: Path) -> dict[str, str]:

@@ -73,8 +73,7 @@ def _collected(results: Path, submissions: tuple[Path, ...], datasets: tuple[Pat
     """The tables of a results folder, with the predictions that submissions hold of them; none of hidden splits."""
     from edu_rag.files.board_file import board_beside
     from edu_rag.progress import say
-    from leaderboard.board.collect import collect
-    from leaderboard.board.pins import check_pins, in_board_order
+    from leaderboard.board.collect import check_pins, collect, in_board_order
     from leaderboard.board.private_gold import hidden_splits, is_hidden, without_predictions
     from leaderboard.systems.stored_predictions import with_predictions
 

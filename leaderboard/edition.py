@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING
 
 from edu_rag.comparing.tested_pairs import AllPairs, all_pairs_of
 from leaderboard.board.collect import ResultGroup
 from leaderboard.board.present import Board, Table
+from leaderboard.exams import SiteExam, explorer_of
 from leaderboard.history.errata import Erratum
 
-if TYPE_CHECKING:
-    from leaderboard.exams import SiteExam
+EXPLORERS = "questions/index.html"
+"""The list of question explorers, where there are several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +47,11 @@ class Edition:
     def exam_of(self, group: ResultGroup) -> SiteExam | None:
         """The split that a table's systems were asked, where its questions may be shown."""
         return self.exams.get((group.key.name, group.key.major, group.key.split))
+
+
+def questions_page(edition: Edition) -> str | None:
+    """Where the navigation leads: the only explorer, or the list of several; None if no questions are shown."""
+    exams = list(edition.exams.values())
+    if not exams:
+        return None
+    return explorer_of(exams[0]) if len(exams) == 1 else EXPLORERS

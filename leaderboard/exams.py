@@ -1,4 +1,7 @@
-"""Datasets opened for the site: the questions of a public split with their pages and evidence, never its gold."""
+"""Datasets opened for the site: the questions of a public split with their pages and evidence, never its gold.
+
+Also the paths of their pages in the site.
+"""
 
 from __future__ import annotations
 
@@ -85,3 +88,14 @@ def open_exams(folders: Sequence[Path]) -> dict[tuple[str, int, str], SiteExam]:
                     folder, f"holds the same split as {other.dataset.folder}", "give one version of each dataset"
                 )
     return found
+
+
+def folder_of(exam: SiteExam) -> str:
+    """The folder of an exam's pages; a split's name holds no '-', so that no two exams share a folder."""
+    name, major, split = exam.key
+    return f"questions/{name}-v{major}-{split}"
+
+
+def explorer_of(exam: SiteExam) -> str:
+    """The page of an exam's explorer."""
+    return f"{folder_of(exam)}/index.html"

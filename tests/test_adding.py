@@ -32,7 +32,7 @@ SLICE = """
 from edu_rag.records import Question
 from edu_rag.scorecard.slices import slice_keys
 from edu_rag.scorecard.support import Support
-from leaderboard.compare.question_slices import attributes_of
+from leaderboard.questions.question_slices import attributes_of
 from types import SimpleNamespace
 def asked(question_id, text):
     choices = {"a": "iron", "b": "gold"}

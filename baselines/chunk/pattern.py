@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from baselines.chunk.sentences import chunker
-from baselines.chunk.windows import n_tokens, runs
+from baselines.chunk.sentences import chunker, n_tokens, runs
 from baselines.parts import Chunk
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemPage

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from baselines.chunk.sentences import chunker
-from baselines.chunk.windows import n_tokens, runs
+from baselines.chunk.sentences import chunker, n_tokens, runs
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.models import cache_folder
 from baselines.parts import Chunk

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from baselines.generate import LanguageModel
 from baselines.graph.english import Keyword, english, keywords, lemma, says_something
-from baselines.graph.store import graph_of, nearest, require_networkx
+from baselines.graph.knowledge_graph import graph_of, nearest, require_networkx
 from baselines.graph.triplets import CitedTriplet, Extract, Triplet
 from baselines.parts import Graph
 from baselines.passages import PagePassage, per_page
@@ -179,8 +179,8 @@ def graph_part(extract: Extract, n_retrieved: int, n_others: int, n_triplets: in
 
 
 def rules(n_retrieved: int = 16, n_others: int = 24, n_triplets: int = 20, *, with_choices: bool = False) -> Graph:
-    """Triplets by rules over a dependency parse (baselines.graph.rules)."""
-    from baselines.graph.rules import read_sentences
+    """Triplets by rules over a dependency parse (baselines.graph.read_triplets)."""
+    from baselines.graph.read_triplets import read_sentences
 
     english()  # missing packages are reported when the system starts, not at its first question
     require_networkx()
@@ -196,8 +196,8 @@ def llm(
     *,
     with_choices: bool = False,
 ) -> Graph:
-    """Triplets that the language model names (baselines.graph.extract_llm), as HyPA-RAG has GPT-4o do."""
-    from baselines.graph.extract_llm import reader
+    """Triplets that the language model names (`reader`), as HyPA-RAG has GPT-4o do."""
+    from baselines.graph.read_triplets import reader
 
     english()
     require_networkx()

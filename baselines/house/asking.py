@@ -1,7 +1,8 @@
-"""Ask a language model about the choices: log-probabilities of the next word, without and with the pages' windows.
+"""Ask language models about the choices, without and with the windows of the pages.
 
-No prompt generates text: one read of the prompt, and the probabilities of the word that would come next. Two prompts
-for one question have the same beginning up to the notes, so that a cache reads the question once.
+No prompt generates text. The large model reads a prompt, and gives the probabilities of the word that would come next.
+Two prompts for one question have the same beginning up to the notes, so that a cache reads the question once. The small
+model gives how likely each choice's text is after the question.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from baselines.generate import Likelihoods
 from baselines.prompt import harmless, load_prompt
 from edu_rag.serve import SystemQuestion
 
@@ -22,6 +24,8 @@ MAX_QUESTION, MAX_CHOICE, MAX_NOTES = 700, 200, 700
 """Characters of a text that go into a prompt, so that ten choices still fit the model's window."""
 CHOICE, STATEMENT = "house-choice-v2", "house-statement-v2"
 _MARKER = re.compile(r"\{(question|choices|context)\}")
+MAX_CONTEXT = 600
+"""Characters of the pages that are read: about 130 tokens."""
 
 
 class ModelReply(NamedTuple):
@@ -97,3 +101,51 @@ def ask_statement(model: NextWord, question: SystemQuestion, notes: Sequence[str
     replies = _ask(model, STATEMENT, values, notes, (" True", " False"), wanted)
     odds = {way: [reply.logprobs[0] - reply.logprobs[1]] for way, reply in replies.items()}
     return ModelAsked(odds, _n_input(replies))
+
+
+class Likely(Protocol):
+    """A model that returns the log-probabilities of a given text."""
+
+    def likelihoods(self, prefix: str, continuations: Sequence[str]) -> Likelihoods:
+        """Of each continuation's tokens after the prefix."""
+        ...
+
+
+def _sum(tokens: Sequence[float]) -> float:
+    return math.fsum(tokens)
+
+
+def _mean(tokens: Sequence[float]) -> float:
+    return math.fsum(tokens) / len(tokens)
+
+
+def _conditions(
+    model: Likely,
+    prefixes: tuple[str, str],
+    texts: Sequence[str],
+    total: Callable[[Sequence[float]], float],
+    wanted: Wanted,
+) -> ModelAsked:
+    """`closed` after the first prefix, `read` after the second, if wanted."""
+    asked = {name: prefix for name, prefix in zip(("closed", "read"), prefixes, strict=True) if wanted(name)}
+    found = {name: model.likelihoods(prefix, texts) for name, prefix in asked.items()}
+    signs = {name: [total(tokens) for tokens in one.logprobs] for name, one in found.items()}
+    return ModelAsked(signs, sum(one.n_input for one in found.values()))
+
+
+def _with_context(notes: Sequence[str], prefix: str) -> str:
+    context = cut(" ".join(notes), MAX_CONTEXT)
+    return f"Context: {context}\n\n{prefix}" if context else prefix
+
+
+def likely_choices(model: Likely, question: SystemQuestion, notes: Sequence[str], wanted: Wanted) -> ModelAsked:
+    """Log-probability of each choice's text after the question: `closed` without, `read` with the notes."""
+    texts = [" " + (cut(text, MAX_CHOICE) or "-") for text in question.choices.values()]
+    prefix = f"Question: {cut(question.text, MAX_QUESTION)}\nAnswer:"
+    return _conditions(model, (prefix, _with_context(notes, prefix)), texts, _sum, wanted)
+
+
+def likely_statement(model: Likely, question: SystemQuestion, notes: Sequence[str], wanted: Wanted) -> ModelAsked:
+    """Mean log-probability of the statement's tokens: `closed` without, `read` with the notes."""
+    text = [" " + (cut(question.text, MAX_QUESTION) or "-")]
+    return _conditions(model, ("Fact:", _with_context(notes, "Fact:")), text, _mean, wanted)

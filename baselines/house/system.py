@@ -1,21 +1,31 @@
-"""The house system: weigh the signs of each choice, and answer where the best choice's probability pays."""
+"""The house system: weigh the signs of each choice, and answer where the best choice's probability pays.
+
+Its 1.5B model runs in llama.cpp's server, with one slot for each family of prompts. Each family begins with the same
+examples. A slot caches its last prompt, so that the examples are read once a run.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from baselines.house.asking import CHOICE, STATEMENT, ModelReply
 from baselines.house.signs import Models, can_ask, signs_of
 from baselines.house.weighing import Weights, matrix, probabilities
-from edu_rag.errors import ConfigError
+from baselines.llama_cpp import LlamaCppModel
+from edu_rag.errors import ConfigError, SubmissionError
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 FORMAT = "house-v2"
 ANSWERS = ("choices", "true_false")
 """The two models of weights: one for multiple choice and matching, one for true/false."""
+FAMILIES = (CHOICE, STATEMENT)
+TOKENS_A_SLOT = 3_072
+N_TOP = 200
+"""Number of most likely next words that the server returns."""
 
 
 class Fitted(NamedTuple):
@@ -91,6 +101,35 @@ def house(weights: str | Path = "weights.json") -> Callable[[SystemQuestion], Sy
     """The system with Qwen 1.5B and MiniLM, as the board runs it."""
     fitted = read_fitted(Path(weights))
     from baselines.embed import Encoder
-    from baselines.house.server import HouseModel
 
     return house_system(Models(large=HouseModel("qwen2.5-coder-1.5b"), encoder=Encoder()), fitted)
+
+
+class HouseModel(LlamaCppModel):
+    """Returns the log-probabilities of next words. Settings: see baselines.llama_cpp."""
+
+    n_context = TOKENS_A_SLOT * len(FAMILIES)
+    n_slots = len(FAMILIES)
+
+    def __call__(self, prompt: str, words: Sequence[str], family: str) -> ModelReply:
+        """Log-probabilities of words that are one token each; one out of the likeliest 200 gets the last one's."""
+        body: dict[str, Any] = {
+            "prompt": prompt,
+            "n_predict": 1,
+            "n_probs": N_TOP,
+            "temperature": 0,
+            "cache_prompt": True,
+            "post_sampling_probs": False,
+            "samplers": ["temperature"],
+            "id_slot": FAMILIES.index(family),
+        }
+        reply = self._post(f"{self._root}/completion", body)
+        try:
+            told = reply["completion_probabilities"][0]["top_logprobs"]
+            known = {str(one["token"]): float(one["logprob"]) for one in reversed(told)}
+            floor = min(known.values())
+            return ModelReply([known.get(word, floor) for word in words], int(reply["tokens_evaluated"]))
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise SubmissionError(
+                self._root, f"answered in a form we do not know: {str(reply)[:200]}", "check xllamacpp's version"
+            ) from None

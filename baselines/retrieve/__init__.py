@@ -1,1 +1,32 @@
-"""Retrievers: how passages are ranked for a query, by words and by meaning."""
+"""Retrievers: how passages are ranked for a query, by words and by meaning; and what they share, the best of scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from baselines.parts import ScoredPassage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_FEW = 1_000
+
+
+def top(scores: NDArray[np.floating[Any]], k: int) -> list[ScoredPassage]:
+    """The `k` highest of `scores`, shape (n,), best first; ties go to the smaller place. Not-a-number is an error."""
+    import numpy as np
+
+    k = min(max(k, 0), len(scores))
+    if k == 0:
+        return []
+    if k == len(scores) or len(scores) < _FEW:
+        order = (-scores).argsort(kind="stable")[:k]
+    else:
+        # Sorting a hundred thousand scores for the sake of ten would cost more than scoring them.
+        least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        above = np.flatnonzero(scores > least)
+        order = above[np.argsort(-scores[above], kind="stable")]
+        order = np.concatenate([order, np.flatnonzero(scores == least)[: k - len(order)]])
+    return [ScoredPassage(place, score) for place, score in zip(order.tolist(), scores[order].tolist(), strict=True)]

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, get_args
 
 from baselines.parts import Rank, ScoredPassage
-from baselines.retrieve.top import top
+from baselines.retrieve import top
 from baselines.token_ids import SHARED, START, TokenIds, tokenise
 from edu_rag.errors import ConfigError
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from baselines.embed import DEFAULT_MODEL, Encoder
 from baselines.models import cache_folder
 from baselines.parts import Rank, ScoredPassage
-from baselines.retrieve.top import top
+from baselines.retrieve import top
 
 
 def dense(encoder: str = DEFAULT_MODEL, back_end: str = "torch") -> Rank:

@@ -18,7 +18,7 @@ from scored_runs import SAMPLE, Run, difference, exam_of, percent, rates, run_of
 from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction
 from harness.judging.outcomes import judge
 from harness.probing.probe_files import ProbeAnswers, probe_answers
-from harness.probing.rates import wilson
+from harness.probing.probe_rates import wilson
 from harness.scoring.confidence import area_of, steps_of
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers" / "edu-rag-coverage.svg"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from scored_runs import p_text, percent, table
 
-from harness.probing.rates import wilson
+from harness.probing.probe_rates import wilson
 
 CORRECTNESS = {
     "GPT-3.5-Turbo alone": 0.1973,

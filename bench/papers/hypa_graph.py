@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from scored_runs import SPLIT, difference, exam_of, percent, share, table
 
-from baselines.chunk.windows import windows
+from baselines.chunk.sentences import windows
 from baselines.edu_rag_paper import Context, join
 from baselines.graph.graph_part import Remembering, cited, graph_part
-from baselines.graph.rules import read_sentences
+from baselines.graph.read_triplets import read_sentences
 from baselines.graph.triplets import Extract, Triplet
 from baselines.parts import Graph, make
 from baselines.passages import PagePassage

@@ -17,7 +17,7 @@ import numpy as np
 from plots import COLOURS, panels, save
 from scored_runs import SPLIT, difference, percent, table
 
-from baselines.chunk.windows import n_tokens, windows
+from baselines.chunk.sentences import n_tokens, windows
 from baselines.classify.tfidf import svm
 from baselines.edu_rag_paper import join
 from baselines.expand.sub_queries import sub_queries

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from baselines.chunk.windows import windows
+from baselines.chunk.sentences import windows
 from baselines.passages import PagePassage
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.records import Evidence, WebPage

@@ -18,7 +18,7 @@ from edu_rag.scorecard.card import OUTCOME_LETTERS, Prediction, Verdict
 from edu_rag.statistics import paired, rate_intervals
 from harness.exam import Exam, open_exam
 from harness.judging.outcomes import judge
-from harness.probing.rates import wilson
+from harness.probing.probe_rates import wilson
 from harness.submission.predictions_file import read_predictions
 
 SPLIT = "val"

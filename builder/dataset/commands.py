@@ -267,6 +267,6 @@ def card(folder: Path) -> None:
     Example:
       edu-rag dataset card dataset
     """
-    from builder.documents.documents import rewrite_documents
+    from builder.documents.dataset_documents import rewrite_documents
 
     click.echo(rewrite_documents(folder).id)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.documents.documents import dataset_documents
+from builder.documents.dataset_documents import dataset_documents
 from builder.documents.stats import DatasetStats, dataset_stats
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import ConfigError

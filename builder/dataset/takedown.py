@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from builder.dataset.changes_file import FILE_NAME as CHANGES
 from builder.dataset.changes_file import TAKEN_DOWN, changes_file, printable
-from builder.documents.documents import dataset_documents
+from builder.documents.dataset_documents import dataset_documents
 from builder.store.reader import INDEX_FILE, StoreReader
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, TakeDowns, add_takedown, read_takedowns
 from builder.urls import canonical_or_none, host_of

@@ -21,9 +21,9 @@ from builder.deriving.duplicates import SeenPages
 from builder.deriving.page_stage import PageSettings
 from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
-from builder.documents.documents import dataset_documents
+from builder.documents.dataset_documents import dataset_documents
 from builder.evidence import label_evidence
-from builder.evidence.marked import MARKED, MarkedText, marked_evidence
+from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined

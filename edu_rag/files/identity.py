@@ -1,21 +1,27 @@
-"""Identify the dataset in a folder: the hash of its rows, computed from the tables and compared with the manifest."""
+"""Identify the dataset in a folder: the hash of its rows, computed from the tables and compared with the manifest.
+
+Datasets whose rows were read and found right are kept in the user's cache: one small file each, named by hashes.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from edu_rag.errors import DataError
-from edu_rag.files import verified_cache
+from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FILE_NAME, Manifest, check_files, manifest_sha256, read_manifest
 from edu_rag.files.table_rows import CONFIGS, REMEDY, TELLS_GOLD, stored_rows
 
 ROWS_RULE = "rows-v1"
 """How rows are hashed: part of the cache's key, so that another rule never gets an older one's entries."""
+MAX_VERIFIED = 500
 
 
 def row_line(row: Mapping[str, Any]) -> bytes:
@@ -107,11 +113,11 @@ def verify(folder: Path, manifest: Manifest) -> None:
     """
     check_files(folder, manifest)
     key = f"{ROWS_RULE}-{manifest_sha256(manifest)}"
-    if verified_cache.holds(key):
+    if was_verified(key):
         return
     for fault in row_faults(folder, manifest):
         raise fault
-    verified_cache.keep(key)
+    keep_verified(key)
 
 
 def verified(folder: Path) -> Manifest:
@@ -119,3 +125,43 @@ def verified(folder: Path) -> Manifest:
     manifest = read_manifest(folder)
     verify(folder, manifest)
     return manifest
+
+
+def verified_folder(environment: Mapping[str, str] | None = None) -> Path | None:
+    """`verified` in $EDU_RAG_CACHE, $XDG_CACHE_HOME/edu-rag or ~/.cache/edu-rag; None if there is no home.
+
+    Never in a dataset's folder: files there may come from a stranger.
+    """
+    found = os.environ if environment is None else environment
+    if own := found.get("EDU_RAG_CACHE"):
+        return Path(own) / "verified"
+    caches = Path(found.get("XDG_CACHE_HOME") or "")
+    if not caches.is_absolute():  # the XDG specification: a relative path counts as not set
+        home = found.get("HOME")
+        if not home:
+            return None
+        caches = Path(home) / ".cache"
+    return caches / "edu-rag" / "verified"
+
+
+def was_verified(key: str) -> bool:
+    """Whether this key was kept. A file that is empty or cut off is not an entry."""
+    folder = verified_folder()
+    if folder is None:
+        return False
+    try:
+        return (folder / key).read_text(encoding="ascii") == f"{key}\n"
+    except (OSError, ValueError):
+        return False
+
+
+def keep_verified(key: str) -> None:
+    """Keep a key; of too many the oldest go. A cache that cannot be written costs time later and nothing else."""
+    folder = verified_folder()
+    if folder is None:
+        return
+    with suppress(OSError):
+        write_file(folder / key, f"{key}\n".encode("ascii"))
+        entries = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        for old in entries[:-MAX_VERIFIED]:
+            old.unlink(missing_ok=True)

@@ -113,7 +113,7 @@ def probe(
     from edu_rag.budget import within_budget
     from harness.exam import open_exam
     from harness.probing.probe_files import remove_replaced
-    from harness.probing.probes import PROBES, Probing, run_probes
+    from harness.probing.run_probes import PROBES, Probing, run_probes
     from harness.probing.score_probes import probe_lines, probes_of
 
     submission, dataset = runnable(submission_folder), open_dataset(dataset_folder)

@@ -13,7 +13,7 @@ from edu_rag.scorecard.card import OUTCOME_LETTERS, OUTCOMES, Counts, Prediction
 from harness.judging.outcomes import judge
 from harness.probing.probe_files import ProbeAnswers, probe_answers
 from harness.probing.probe_questions import REPEAT, permute
-from harness.probing.rates import position_p, positions_of, stability_of, wilson
+from harness.probing.probe_rates import position_p, positions_of, stability_of, wilson
 from harness.reading.answers import read_answer
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.probing.rates import wilson
+from harness.probing.probe_rates import wilson
 from harness.reading.answers import read_answer
 from harness.reading.folding import fold_article
 from harness.running.fingerprint import system_sha256

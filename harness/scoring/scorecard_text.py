@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from edu_rag.look.texts import clip
-from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard
-from edu_rag.scorecard.evidence_share import evidence_sentence, n_with_evidence
+from edu_rag.scorecard.card import OUTCOMES, Counts, ScoreCard, evidence_sentence, n_with_evidence
 from harness.probing.score_probes import probe_lines
 from harness.scoring.attribution import attribution_lines
 from harness.scoring.confidence import confidence_lines

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from edu_rag.look.texts import clip, signed
 from edu_rag.scorecard.card import ScoreCard, confirms
-from leaderboard.board.clean import Clean
+from leaderboard.board.overlap_ranks import Clean
 
 MAX_COUNT = 10**9
 MAX_CAP = 10**15

@@ -1,19 +1,58 @@
-"""Reading RESULTS/**/scorecard.json with strictness, and sorting the scorecards into tables that may be compared."""
+"""Reading RESULTS/**/scorecard.json with strictness, and sorting the scorecards into tables that may be compared.
+
+The board's file pins datasets: a folder or a scorecard of other content is refused. A folder is compared by its full
+hashes. A scorecard holds only eight digits of the content hash, so these are compared. That is enough here: the
+scorecards of a board come from the maintainers' own runs, which check the whole folder.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from edu_rag.errors import DataError, EduRagError, FaultsError, each_fault
-from edu_rag.files.manifest import file_sha256
+from edu_rag.files.board_file import BoardFile, check_pinned, read_board_file
+from edu_rag.files.manifest import file_sha256, read_manifest
 from edu_rag.names import DatasetId, Release, Version
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import ResultsFolder, predictions_of
-from leaderboard.board.table_key import MAX_RULE, TableKey
+
+_PLAIN_RULE = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
+FIRST_RULE = "answers-v2"
+"""The rules of the first published board: ids of its tables do not name them. Tables of other rules do."""
+MAX_RULE = 300
+"""Characters of the name of the rules by which answers were read; a judge's name may be part of it."""
+
+
+class TableKey(NamedTuple):
+    """The properties that all results of a table share; results of two keys may not be compared."""
+
+    name: str
+    major: int
+    split: str
+    sample: str | None
+    answers_rule: str
+
+    @property
+    def id(self) -> str:
+        """A file and fragment name; '.' occurs in none of its parts, so that no two keys share one."""
+        rule = None if self.answers_rule == FIRST_RULE else _rule_id(self.answers_rule)
+        parts = (self.name, f"v{self.major}", self.split, self.sample, rule)
+        return ".".join(part for part in parts if part is not None)
+
+
+def _rule_id(rule: str) -> str:
+    """A rule's name as part of a file name; one that is not plain gets a hash of all of it."""
+    if _PLAIN_RULE.match(rule):
+        return rule
+    plain = re.sub(r"[^a-z0-9]+", "-", rule.casefold()).strip("-")[:40].strip("-")
+    return f"{plain}-{hashlib.sha256(rule.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,3 +206,31 @@ def collect(results_folder: Path) -> list[ResultGroup]:
         sizes[result.key.name] = max(sizes.get(result.key.name, 0), result.card.counts.n)
     ordered = sorted(keys, key=lambda key: _table_order(key, sizes[key.name]))
     return [_group(key, [result for result in results if result.key == key]) for key in ordered]
+
+
+def check_pins(board_file: Path, datasets: Sequence[Path], groups: Sequence[ResultGroup]) -> None:
+    """Raise ConfigError for a dataset folder that is not pinned, FaultsError for scorecards on another content."""
+    board = read_board_file(board_file)
+    for folder in datasets:
+        check_pinned(folder, read_manifest(folder), board)
+    faults = list(_other_content(board, groups))
+    if faults:
+        raise FaultsError(faults)
+
+
+def _other_content(board: BoardFile, groups: Sequence[ResultGroup]) -> Iterator[EduRagError]:
+    """Scorecards that name a dataset and version of the board with another hash."""
+    pinned = {one.release: one.id for one in board.datasets}
+    for group in groups:
+        for result in (*group.results, *group.earlier):
+            wanted = pinned.get(result.dataset.release)
+            if wanted is not None and wanted != result.card.dataset:
+                what = f"is scored on {result.card.dataset}, and the board's dataset is {wanted}"
+                yield DataError(result.scorecard, what, "score the predictions again on the board's dataset")
+
+
+def in_board_order(board_file: Path, groups: Sequence[ResultGroup]) -> list[ResultGroup]:
+    """The tables in the order of the board's datasets, the flagship first; those of other datasets after them."""
+    names = [one.name for one in read_board_file(board_file).datasets]
+    order = {name: number for number, name in reversed(list(enumerate(names)))}
+    return sorted(groups, key=lambda group: order.get(group.key.name, len(names)))

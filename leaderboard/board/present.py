@@ -14,11 +14,10 @@ from edu_rag.names import Sample
 from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from leaderboard.board.answer_cost import Cost, cost_of, latency_of
 from leaderboard.board.badges import Badge, badges_of
-from leaderboard.board.clean import Clean, clean_of, fewest_clean
-from leaderboard.board.collect import Result, ResultGroup
-from leaderboard.board.facets import is_open, kinds_of, models_of
+from leaderboard.board.collect import FIRST_RULE, Result, ResultGroup, TableKey
+from leaderboard.board.overlap_ranks import Clean, clean_of, fewest_clean
 from leaderboard.board.rank import BoardRank, detectable_sentence, rank
-from leaderboard.board.table_key import FIRST_RULE, TableKey
+from leaderboard.board.system_kinds import is_open, kinds_of, models_of
 from leaderboard.board.teams import Lookalikes, Tries, tellers, tries_by, tries_of
 
 FEW_VALUES = 12
@@ -96,12 +95,12 @@ class Row:
 
     @property
     def kinds(self) -> list[str]:
-        """Its kinds, of facets.KINDS."""
+        """Its kinds, of system_kinds.KINDS."""
         return kinds_of(self.result.card.system)
 
     @property
     def is_open(self) -> bool:
-        """Whether it is open, by facets.OPEN_RULE."""
+        """Whether it is open, by system_kinds.OPEN_RULE."""
         return is_open(self.result.card.system)
 
     @property

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from edu_rag.files.board_file import read_board_file
 from edu_rag.files.manifest import Manifest, read_manifest
-from leaderboard.board.collect import ResultGroup
-from leaderboard.board.table_key import TableKey
+from leaderboard.board.collect import ResultGroup, TableKey
 
 BOARD_FILE = Path(__file__).resolve().parents[1] / "board.toml"
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from edu_rag.look.texts import delta
-from leaderboard.board.roles import RoleName, role_of
 from leaderboard.board.short_names import ShortName, short_names
+from leaderboard.board.system_kinds import RoleName, role_of
 from leaderboard.plots.mark_labels import Area, Box, Label, Text, Want, place
 from leaderboard.plots.outcome_plot import iso_ends, iso_scores, iso_words, scales_of
 from leaderboard.plots.panel import pixels

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from edu_rag.look.texts import clip
 from leaderboard.board.present import Table
-from leaderboard.board.roles import role_of
+from leaderboard.board.system_kinds import role_of
 
 FRONT = "index.html"
 

@@ -14,10 +14,9 @@ from datetime import date
 from edu_rag.records import Evidence, Question
 from leaderboard.board.present import Row
 from leaderboard.board.short_names import ShortName
-from leaderboard.exams import SiteExam
+from leaderboard.exams import SiteExam, folder_of
 from leaderboard.front.reading_gain import Standing
 from leaderboard.questions.lessons import anchor_of, lesson_pages
-from leaderboard.questions.page_addresses import folder_of
 from leaderboard.questions.quotes import PageFacts, Quote, page_facts
 from leaderboard.questions.system_answers import lines_of, said_by
 

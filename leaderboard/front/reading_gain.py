@@ -15,8 +15,8 @@ from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, TestedPair
 from edu_rag.look.texts import delta
 from leaderboard.board.present import Row, Table
 from leaderboard.board.rank import detectable_difference
-from leaderboard.board.roles import has_models_of, role_of
 from leaderboard.board.short_names import ShortName, short_names
+from leaderboard.board.system_kinds import has_models_of, role_of
 from leaderboard.plots.plot_sentences import Named, Words
 
 

@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from edu_rag.look.texts import clip, one_line, signed
 from edu_rag.names import DatasetId
-from leaderboard.board.collect import Result, ResultGroup
+from leaderboard.board.collect import Result, ResultGroup, TableKey
 from leaderboard.board.present import Board, Row, Table, earlier_scorecard, present
-from leaderboard.board.table_key import TableKey
 from leaderboard.history.errata import Erratum
 
 STEPS = ("questions or gold changed", "pages, evidence or extraction changed", "only metadata changed")

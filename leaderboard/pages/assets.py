@@ -7,7 +7,7 @@ import jinja2
 from edu_rag.look.jinja_pages import look_css
 from leaderboard.edition import Edition
 from leaderboard.render import HERE
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 
 def files(edition: Edition, pages: jinja2.Environment) -> Files:

@@ -11,12 +11,12 @@ import msgspec
 
 from leaderboard.board.columns import COLUMNS
 from leaderboard.board.export_board import board_csv, board_parquet, board_values
-from leaderboard.board.facets import KINDS, OPENNESS, model_filters
 from leaderboard.board.present import Board, Table
+from leaderboard.board.system_kinds import KINDS, OPENNESS, model_filters
 from leaderboard.edition import Edition
+from leaderboard.exams import explorer_of
 from leaderboard.pages.compare_systems_page import compare_link, first_pair
-from leaderboard.questions.page_addresses import explorer_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 EMBEDDED = ("rank", "system", "team", "score", "axis", "outcomes")
 """The columns of a table that is embedded in another page."""

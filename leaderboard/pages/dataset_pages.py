@@ -1,4 +1,6 @@
-"""The datasets: a page a version with numbers, plots, changes and licences, and datasets.html that leads to them."""
+"""The datasets: a page a version with numbers, plots, changes, licences and the code that loads it, and datasets.html
+that leads to them.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,15 @@ import jinja2
 
 from edu_rag.look.matplotlib_svg import can_draw
 from leaderboard.datasets import meanings
-from leaderboard.datasets.loading import codes_of, takedown_link
 from leaderboard.datasets.pictures import Count, largest, plots_of, share_of
 from leaderboard.datasets.table_figures import Facts
 from leaderboard.datasets.version_pages import CARD, CHANGES, CROISSANT, MANIFEST, TOP, ShownVersion, versions_of
 from leaderboard.edition import Edition
+from leaderboard.exams import explorer_of
+from leaderboard.issue_links import takedown_link
 from leaderboard.pages.plot_pages import alt_of, height_of, is_drawn
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
-from leaderboard.questions.page_addresses import explorer_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 FILE_WORDS = {
     CARD: "dataset card (Markdown)",
@@ -38,6 +40,70 @@ TOOLS = {
     "FILE_WORDS": FILE_WORDS,
     "explorer_of": explorer_of,
 }
+
+
+class Code(NamedTuple):
+    """Code in words of one language, and what it is for."""
+
+    about: str
+    language: str
+    text: str
+
+
+def folder_name(version: ShownVersion) -> str:
+    """Where `edu-rag dataset fetch --out datasets` puts it."""
+    return f"datasets/{version.id.name}-{version.version}"
+
+
+def _fetch(version: ShownVersion) -> Code:
+    text = (
+        f"edu-rag dataset fetch --board leaderboard/board.toml --only {version.id.name} --out datasets\n"
+        f"edu-rag dataset check {folder_name(version)}"
+    )
+    return Code(
+        "Get the folder and check it. The first command runs in a checkout of the repository, whose board.toml says "
+        "where each dataset lies, and in which version; one that is not published is left out, with a word.",
+        "sh",
+        text,
+    )
+
+
+def _check(version: ShownVersion) -> Code:
+    # `dataset fetch` gets the one version that board.toml names, which an older one is not.
+    about = (
+        "Whoever has the folder can check it. It is this version if the content_sha256 in its manifest.json begins "
+        f"with {version.id.hash8}."
+    )
+    return Code(about, "sh", f"edu-rag dataset check {folder_name(version)}")
+
+
+def _with_datasets(version: ShownVersion, configs: list[str]) -> Code:
+    lines = [f'{config} = load_dataset("{folder_name(version)}", "{config}")' for config in configs]
+    text = "\n".join(["from datasets import load_dataset", "", *lines])
+    return Code("Load it with Hugging Face datasets (pip install datasets), one configuration a table.", "python", text)
+
+
+def _with_records(version: ShownVersion, split: str) -> Code:
+    text = f"""\
+from pathlib import Path
+
+from edu_rag.files.dataset import Dataset
+
+dataset = Dataset(Path("{folder_name(version)}"))  # every file must have the manifest's hash
+questions = dataset.questions("{split}")
+hits = dataset.hits("{split}")  # by question id, best rank first
+pages = dataset.pages("{split}")  # by page id"""
+    return Code("Or as checked records, with edu-rag-bench alone.", "python", text)
+
+
+def codes_of(version: ShownVersion) -> list[Code]:
+    """The commands and programs of a page; those that need the tables' names only where the folder was given."""
+    facts = version.facts
+    if facts is None:
+        return [_check(version)]
+    sizes = facts.rows["questions"]
+    largest = max(sorted(sizes), key=lambda split: sizes[split])
+    return [_fetch(version), _with_datasets(version, list(facts.rows)), _with_records(version, largest)]
 
 
 def picture_of(version: ShownVersion, plot: Plot, sheet: Sheet) -> str:

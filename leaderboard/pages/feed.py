@@ -13,7 +13,7 @@ from edu_rag.progress import say
 from leaderboard.board.present import Row
 from leaderboard.edition import Edition
 from leaderboard.history.dataset_history import events_of, versions_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 from leaderboard.social import PICTURE, picture_of
 
 FEED = "feed.xml"

@@ -8,7 +8,7 @@ from datetime import datetime
 import jinja2
 
 from leaderboard.board.present import Row, Table, same_columns
-from leaderboard.board.roles import ROLES
+from leaderboard.board.system_kinds import ROLES
 from leaderboard.edition import Edition
 from leaderboard.front.front_picture import NARROW, WIDE, FrontPicture, front_picture
 from leaderboard.front.front_tables import FRONT, FrontTable, front_tables
@@ -16,7 +16,7 @@ from leaderboard.front.question_of_day import DayQuestion, question_of_day
 from leaderboard.front.reading_gain import Standing, standing_of
 from leaderboard.pages.board_page import BOARD, links_of
 from leaderboard.plots.plotted_systems import systems_of
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 HOW, SUBMIT = "how.html", "submit.html"
 MOST_ROWS = 10

@@ -21,7 +21,7 @@ from leaderboard.history.dataset_history import (
     withdrawn_of,
 )
 from leaderboard.history.errata import Erratum
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 PAGE = "history.html"
 MAX_MOVES = 500

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import jinja2
 
 from edu_rag.look.matplotlib_svg import can_draw
 from leaderboard.board.present import Table
 from leaderboard.edition import Edition
-from leaderboard.plots.gallery import plots_of
+from leaderboard.plots.coverage import coverage_plot
+from leaderboard.plots.forest import forest_plot
+from leaderboard.plots.ladder import ladder_plot
+from leaderboard.plots.outcome_plot import outcome_plot
 from leaderboard.plots.plot import NARROW, WIDE, Plot, Sheet
 from leaderboard.plots.plot_sentences import spoken
-from leaderboard.site_files import Files
+from leaderboard.plots.plotted_systems import System, systems_of
+from leaderboard.plots.price import PRICES, price_plot
+from leaderboard.plots.slice_heatmap import slice_plot
+from leaderboard.site import Files
 
 PREVIEW = "outcomes"
 """The plot that plots.html shows of each table."""
+
+
+def plots_from(systems: Sequence[System]) -> list[Plot]:
+    """Sentences and numbers of every plot; the caller draws the picture."""
+    prices = [price_plot(systems, price) for price in PRICES]
+    return [
+        forest_plot(systems),
+        outcome_plot(systems),
+        *prices,
+        coverage_plot(systems),
+        slice_plot(systems),
+        ladder_plot(systems),
+    ]
+
+
+def plots_of(table: Table) -> list[Plot]:
+    """The plots of a table's systems, without those that were withdrawn."""
+    return plots_from(systems_of(table))
 
 
 def picture_of(table: Table, plot: Plot, sheet: Sheet) -> str:

@@ -8,15 +8,14 @@ import jinja2
 from markupsafe import Markup
 
 from edu_rag.look.bar_geometry import outcome_parts
-from leaderboard.edition import Edition
-from leaderboard.exams import SiteExam
+from leaderboard.edition import EXPLORERS, Edition, questions_page
+from leaderboard.exams import SiteExam, explorer_of
 from leaderboard.questions.exam_pages import QuestionSite
-from leaderboard.questions.page_addresses import TOP, explorer_of, first_page
+from leaderboard.questions.lesson_markup import LETTER_OUTCOMES
+from leaderboard.questions.question_index import index_files
 from leaderboard.questions.search_index import can_search, search_files
-from leaderboard.questions.shards import index_files
 from leaderboard.questions.system_rows import counts_at
-from leaderboard.questions.views import LETTER_OUTCOMES
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 
 def _lesson_files(pages: jinja2.Environment, question_site: QuestionSite, at: int) -> Files:
@@ -59,7 +58,10 @@ def _search_files(question_site: QuestionSite) -> Files:
 
 def _top_files(pages: jinja2.Environment, exams: Sequence[SiteExam]) -> Files:
     shown = [(explorer_of(exam), exam) for exam in exams]
-    yield TOP, pages.get_template("questions_list.html.j2").render(root="../", here=TOP, exams=shown).encode()
+    yield (
+        EXPLORERS,
+        pages.get_template("questions_list.html.j2").render(root="../", here=EXPLORERS, exams=shown).encode(),
+    )
 
 
 def _exam_files(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> Files:
@@ -69,7 +71,7 @@ def _exam_files(edition: Edition, pages: jinja2.Environment, exam: SiteExam) -> 
             yield from _lesson_files(pages, question_site, at)
     finally:
         question_site.leave()
-    yield from _explorer_files(pages, question_site, first_page(edition) or "")
+    yield from _explorer_files(pages, question_site, questions_page(edition) or "")
     if can_search():
         yield from _search_files(question_site)
 

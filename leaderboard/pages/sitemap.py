@@ -8,7 +8,7 @@ from urllib.parse import quote
 import jinja2
 
 from leaderboard.edition import Edition
-from leaderboard.site_files import Files
+from leaderboard.site import Files
 
 MAP = "sitemap.xml"
 MAX_ADDRESSES = 50_000

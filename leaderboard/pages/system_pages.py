@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 import jinja2
 
-from edu_rag.scorecard.evidence_share import FEWEST_SHARE
+from edu_rag.scorecard.card import FEWEST_SHARE
 from leaderboard.board.present import Row, Table
 from leaderboard.edition import Edition
 from leaderboard.pages.board_page import TableLinks, links_of
 from leaderboard.pages.compare_systems_page import neighbour_links
-from leaderboard.site_files import Files
-from leaderboard.systems.details import unknown_of
+from leaderboard.site import Files
 from leaderboard.systems.earlier_results import MAX_SHOWN, PastResult, past_in, past_of
-from leaderboard.systems.losses import losses_of
-from leaderboard.systems.probe_table import probes_of
 from leaderboard.systems.remake_commands import FOLDER, drawn_sample, is_bundled, steps_of
-from leaderboard.systems.retrieval_table import retrieved_of
+from leaderboard.systems.scorecard_tables import losses_of, probes_of, retrieved_of, unknown_of
 
 TOOLS = {
     "losses_of": losses_of,

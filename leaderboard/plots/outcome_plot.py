@@ -8,11 +8,10 @@ from typing import Any
 
 from edu_rag.look.texts import percent, signed
 from leaderboard.plots.mark_labels import place
-from leaderboard.plots.marks import mark_of, wanted
 from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, of_all
-from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, too_few
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, mark_of, too_few, wanted
 from leaderboard.plots.scales import Scale, linear, score_words
 
 ISO_STEPS = (0.02, 0.05, 0.1, 0.2, 0.5)

@@ -1,4 +1,7 @@
-"""The systems of a table as plots show them: numbered, best score first; withdrawn ones stay on the board alone."""
+"""The systems of a table as plots show them: numbered, best score first; withdrawn ones stay on the board alone.
+
+Also their marks in a scatter plot, and which of them are named, numbered, or left to the table.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,14 @@ from edu_rag.look.texts import signed
 from edu_rag.scorecard.card import ScoreCard
 from leaderboard.board.present import Row, Table
 from leaderboard.board.rank import BoardRank
-from leaderboard.plots.plot import Cell, PlotColumn
-from leaderboard.plots.plot_sentences import Named, Words, shown
+from leaderboard.plots.mark_labels import Text, Want
+from leaderboard.plots.panel import SIZE, Mark, Panel
+from leaderboard.plots.plot import Cell, PlotColumn, Sheet
+from leaderboard.plots.plot_sentences import Named, Words, fit, shown
 
 FIRST_COLUMNS = (PlotColumn("No."), PlotColumn("System", is_number=False))
+LEADERS = 3
+"""Systems that are always named, in addition to those that the plot is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +90,45 @@ def too_few(systems: Sequence[System], what: str) -> Words | None:
         return (f"Nothing to draw: no system of this table has {what}.",)
     only = systems[0]
     return ("Nothing to compare: only ", only.named, f" has {what}; its score is {signed(only.score)}.")
+
+
+def _few(sheet: Sheet) -> int:
+    """Systems up to which each is named where its name finds room, and numbered elsewhere."""
+    return 10 if sheet.is_narrow else 24
+
+
+def _numbered(sheet: Sheet) -> int:
+    """The best systems of a crowd that get a number if it has room next to the mark."""
+    return 12 if sheet.is_narrow else 60
+
+
+def mark_of(system: System, n: int, sheet: Sheet, *, tone: str | None = None, is_filled: bool = True) -> Mark:
+    """A circle, or a diamond for a system that never looks at the pages; smaller in a crowd."""
+    size = 8.5 if n <= 2 * _few(sheet) else 5.5 if sheet.is_narrow else 7.0
+    own = "blind" if system.is_blind else "system"
+    return Mark("D" if system.is_blind else "o", tone or own, is_filled, size - 1.5 if system.is_blind else size)
+
+
+def _names(system: System, sheet: Sheet, *, may_stray: bool) -> tuple[Text, ...]:
+    widest = 130 if sheet.is_narrow else 250
+    return tuple(Text(fit(system.mark, SIZE, width), may_stray) for width in (widest, widest * 0.6))
+
+
+def wanted(
+    panel: Panel,
+    systems: Sequence[System],
+    places: Sequence[tuple[float, float]],
+    first: Sequence[System],
+    sheet: Sheet,
+) -> list[Want]:
+    """A label for each mark, in order of weight: `first` and the leaders by name, wherever it finds room."""
+    weighty = {system.number for system in (*first, *systems[:LEADERS])}
+    are_few = len(systems) <= _few(sheet)
+    found = []
+    for place, (system, at) in enumerate(zip(systems, places, strict=True)):
+        is_weighty = system.number in weighty
+        names = _names(system, sheet, may_stray=is_weighty) if is_weighty or are_few else ()
+        has_number = is_weighty or are_few or place < _numbered(sheet)
+        number = (Text(str(system.number), may_stray=is_weighty or are_few),) if has_number else ()
+        found.append((not is_weighty, Want(*panel.at(*at), (*names, *number))))
+    return [want for _, want in sorted(found, key=lambda pair: pair[0])]

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from edu_rag.look.texts import signed
 from leaderboard.board.answer_cost import latency_of, mean_of
 from leaderboard.plots.colours import light
-from leaderboard.plots.fronts import Spot, front_of
 from leaderboard.plots.mark_labels import Box, place
-from leaderboard.plots.marks import mark_of, wanted
 from leaderboard.plots.panel import SIZE, KeyEntry, Margins, Mark, Panel, key_lines, paint_key
 from leaderboard.plots.plot import Cell, Drawing, Plot, PlotColumn, Sheet
 from leaderboard.plots.plot_sentences import Words, and_so_on, of_all
-from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, too_few
+from leaderboard.plots.plotted_systems import FIRST_COLUMNS, System, best_blind, mark_of, too_few, wanted
 from leaderboard.plots.scales import amount_words, dollars_words, linear, logarithmic, seconds_words
+
+
+class Spot(NamedTuple):
+    """A system with what it costs, in the unit of the plot; `is_measured` says whether the harness saw that itself."""
+
+    system: System
+    cost: float
+    is_measured: bool = False
+
+
+def front_of(spots: Sequence[Spot]) -> list[Spot]:
+    """The spots that no other equals or beats in both, cheapest first; of equal ones the first."""
+    front: list[Spot] = []
+    for spot in sorted(spots, key=lambda spot: (spot.cost, -spot.system.score, spot.system.number)):
+        if not front or spot.system.score > front[-1].system.score:
+            front.append(spot)
+    return front
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The question explorer: what every system said to every question of a public split, as static files made ahead.
 
-All files are under `questions/<name>-v<major>-<split>/` (page_addresses.folder_of); systems are counted from 0 in the
+All files are under `questions/<name>-v<major>-<split>/` (exams.folder_of); systems are counted from 0 in the
 order of `index.json`, questions in the order of the exam, which is that of their ids.
 
 `index.html`              the explorer: lessons with their counts; with JavaScript, search and filters

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from edu_rag.records import Question
 from leaderboard.edition import Edition
-from leaderboard.exams import SiteExam
-from leaderboard.questions.lesson_markup import Lesson, LessonJob, make_lesson
+from leaderboard.exams import SiteExam, folder_of
+from leaderboard.questions.lesson_markup import Lesson, LessonJob, Sources, make_lesson, name_markup
 from leaderboard.questions.lessons import LessonPage, lesson_pages
-from leaderboard.questions.page_addresses import folder_of
 from leaderboard.questions.quotes import (
     PageFacts,
     Quote,
@@ -32,9 +31,7 @@ from leaderboard.questions.quotes import (
 )
 from leaderboard.questions.system_answers import SubmittedAnswers, read_sheets_within
 from leaderboard.questions.system_rows import Asked, asked_of, tally
-from leaderboard.questions.views import Sources, name_markup
-from leaderboard.questions.worker_input import WorkerInput
-from leaderboard.questions.worker_pool import WorkerPool, workers_for
+from leaderboard.questions.worker_pool import WorkerInput, WorkerPool, workers_for
 
 if TYPE_CHECKING:
     from leaderboard.board.present import Table

@@ -15,7 +15,7 @@ from edu_rag.files.jsonl import numbered_lines
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import Question
 from leaderboard.questions.system_rows import NOT_ASKED
-from leaderboard.questions.worker_input import Place, WorkerInput
+from leaderboard.questions.worker_pool import Place, WorkerInput
 
 MAX_SAID = 120
 """Characters of an answer in other words than a choice's label."""

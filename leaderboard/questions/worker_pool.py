@@ -1,7 +1,8 @@
 """The processes that read predictions and make lesson pages: each gets the shared data once, then one job at a time.
 
-A job and what is made of it are plain values, and come back in the order in which they were given: no byte of a page
-depends on the number of processes. With one process all of it happens here.
+The shared data are questions, lesson pages, systems and their outcomes. A job and what is made of it are plain values,
+and come back in the order in which they were given: no byte of a page depends on the number of processes. With one
+process all of it happens here.
 """
 
 from __future__ import annotations
@@ -13,17 +14,25 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cached_property
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from edu_rag.bounded_child import die_with_parent
 from edu_rag.errors import ConfigError
+from edu_rag.records import Question
 from edu_rag.safe_path import spawning
-from leaderboard.questions.worker_input import WorkerInput
+from leaderboard.questions.lessons import LessonPage
 
+Place = tuple[str, int, int]
+"""A span of a page: page id, start, end."""
+_BITS = 21
+MAX_END = (1 << _BITS) - 1
+"""Passages are quoted from this many first characters of a page; no page of a dataset is as long."""
 AHEAD = 3
 """Jobs a process that are given before the first is done: enough that none waits, few enough for memory."""
 FEW_ANSWERS = 150_000
@@ -31,6 +40,68 @@ FEW_ANSWERS = 150_000
 
 Job = TypeVar("Job")
 Made = TypeVar("Made")
+
+
+class QuestionPlace(NamedTuple):
+    """The place of a question: its number in the exam, its lesson page, and its row there."""
+
+    number: int
+    page: int
+    row: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerInput:
+    """Plain values alone, so that another process can be sent them; systems are in the order of `index.json`.
+
+    `names` are markup; `outcomes` and `counted` are as in `system_rows.Asked`; `page_ids` are those of
+    the split's pages, sorted.
+    """
+
+    dataset_id: str
+    folder: str
+    base_url: str
+    repository: str
+    questions: Sequence[Question]
+    pages: Sequence[LessonPage]
+    names: Sequence[str]
+    outcomes: Sequence[str]
+    counted: Sequence[str]
+    page_ids: Sequence[str]
+
+    @cached_property
+    def question_places(self) -> Mapping[str, QuestionPlace]:
+        """By question id."""
+        return {
+            self.questions[number].question_id: QuestionPlace(number, at, row)
+            for at, page in enumerate(self.pages)
+            for row, number in enumerate(page.numbers)
+        }
+
+    @cached_property
+    def _page_numbers(self) -> Mapping[str, int]:
+        return {page_id: number for number, page_id in enumerate(self.page_ids)}
+
+    def packed(self, places: Iterable[Place]) -> tuple[int, ...]:
+        """Spans as whole numbers, each once, in the same order as they: systems cite millions. Questions without a page
+        are left out.
+        """
+        numbers = self._page_numbers
+        return tuple(
+            dict.fromkeys(
+                [
+                    (numbers[page_id] << _BITS | start) << _BITS | end
+                    for page_id, start, end in places
+                    if page_id in numbers and 0 <= start < end <= MAX_END
+                ]
+            )
+        )
+
+    def place(self, packed: int) -> Place:
+        """The span of a number."""
+        return self.page_ids[packed >> 2 * _BITS], packed >> _BITS & MAX_END, packed & MAX_END
+
+
 _told: list[WorkerInput] = []
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.parts import make
+from baselines.retrieve import top
 from baselines.retrieve.bm25 import BM25, Variant, bm25, tokenise
-from baselines.retrieve.top import top
 from baselines.token_ids import TokenIds
 from edu_rag.errors import ConfigError
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from baselines.chunk.pattern import BLANK_LINES_AND_HEADINGS, pattern, pieces
 from baselines.chunk.semantic import dissimilarities, limit, semantic, semantic_by, splits
-from baselines.chunk.sentences import sentences
-from baselines.chunk.windows import n_tokens, runs, windows
+from baselines.chunk.sentences import n_tokens, runs, sentences, windows
 from baselines.parts import Chunk
 from baselines.passages import per_page
 from edu_rag.errors import ConfigError

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from baselines.assemble import retriever
 from baselines.generate import Generated, LanguageModel, Likelihoods
 from baselines.graph.english import Keyword, english, keywords
-from baselines.graph.extract_llm import MAX_NEW_TOKENS, parse_reply, reader
 from baselines.graph.graph_part import MAX_CHARS, Remembering, SentenceReading, cited, graph_part, llm, rules
-from baselines.graph.rules import read_sentences, triplets_of
-from baselines.graph.store import entries, graph_of, load, nearest, save, steps_from, triplets_in
+from baselines.graph.knowledge_graph import entries, graph_of, load, nearest, save, steps_from, triplets_in
+from baselines.graph.read_triplets import MAX_NEW_TOKENS, parse_reply, read_sentences, reader, triplets_of
 from baselines.graph.triplets import MAX_PER_SENTENCE, CitedTriplet, Entity, Triplet, sound
 from baselines.parts import make
 from baselines.passages import PagePassage

@@ -23,11 +23,11 @@ from baselines.house.asking import (
     ModelReply,
     ask_choices,
     ask_statement,
+    likely_choices,
+    likely_statement,
     log_share,
 )
-from baselines.house.choice_passages import N_WINDOWS, select
-from baselines.house.likely import likely_choices, likely_statement
-from baselines.house.signs import Models, can_ask, signs_of
+from baselines.house.signs import N_WINDOWS, Models, can_ask, select, signs_of
 from baselines.house.system import Fitted, house_system, read_fitted
 from baselines.house.weighing import CLIP, Weights, fit, matrix, probabilities
 from baselines.llm import ServerModel
@@ -359,7 +359,7 @@ def test_nothing_that_a_question_says_starts_a_turn_or_outgrows_the_window() -> 
 
 
 def test_the_server_tells_words_and_the_least_told_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    from baselines.house.server import HouseModel
+    from baselines.house.system import HouseModel
 
     asked = list[Mapping[str, object]]()
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from baselines.chunk.windows import windows
+from baselines.chunk.sentences import windows
 from baselines.fuse import rrf
 from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.parts import Rank, ScoredPassage, make

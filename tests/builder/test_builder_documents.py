@@ -20,8 +20,8 @@ from builder.dataset.changes_file import write_changes
 from builder.dataset.takedown import plan_takedown, to_takedown
 from builder.documents.build_report import RunLog, read_last_run, report_html
 from builder.documents.croissant import croissant
+from builder.documents.dataset_documents import CROISSANT_FILE, rewrite_documents
 from builder.documents.dataset_plots import dataset_plots, fates_plot
-from builder.documents.documents import CROISSANT_FILE, rewrite_documents
 from builder.documents.stats import DatasetStats, dataset_stats
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset

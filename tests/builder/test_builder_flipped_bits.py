@@ -9,7 +9,7 @@ from builder_dataset import AT, write
 from flipped_bits import checked, is_named, places
 
 from builder.dataset.changes_file import write_changes
-from builder.documents.documents import dataset_documents
+from builder.documents.dataset_documents import dataset_documents
 
 FLIPS = 64
 

@@ -12,7 +12,7 @@ import pytest
 from builder.build import build
 from builder.config import read_config
 from builder.evidence import METHODS
-from builder.evidence.marked import MARKED, MarkedText, marked_evidence, read_marks
+from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence, read_marks
 from edu_rag.bundled import MINI
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset

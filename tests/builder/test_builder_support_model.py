@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from test_builder_evidence_methods import ROOT, WORDS, A, choice, page, statement
 
 from builder.evidence import METHODS
-from builder.evidence.support_model import WEIGHTS, support_model
-from builder.evidence.support_signs import SIGNS, WeighedQuestion, refers_back
+from builder.evidence.support_model import SIGNS, WEIGHTS, WeighedQuestion, refers_back, support_model
 from edu_rag.gold import Gold
 
 sys.path.append(str(ROOT / "tests" / "evidence_labels"))

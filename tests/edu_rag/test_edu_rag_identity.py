@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from test_edu_rag_dataset import tables, write
 
 from edu_rag.errors import DataError
-from edu_rag.files import dataset_writer, identity, verified_cache
+from edu_rag.files import dataset_writer, identity
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.identity import absent_tables, row_faults, table_sha256, tables_of
 from edu_rag.files.manifest import FileEntry, Manifest, file_sha256, manifest_bytes, read_manifest, write_manifest
@@ -323,15 +323,15 @@ def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(
 def test_the_cache_is_bounded_and_the_oldest_entries_go(
     folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verified_cache, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(identity, "MAX_VERIFIED", 3)
     for number in range(5):
-        verified_cache.keep(f"key-{number}")
+        identity.keep_verified(f"key-{number}")
     assert len(list(cache.iterdir())) == 3
-    assert verified_cache.holds("key-4")
+    assert identity.was_verified("key-4")
 
 
 def test_the_cache_is_in_the_users_folder() -> None:
-    folder = verified_cache.cache_folder
+    folder = identity.verified_folder
     assert folder({"EDU_RAG_CACHE": "/own", "XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/own/verified")
     assert folder({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/edu-rag/verified")
     assert folder({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/edu-rag/verified")

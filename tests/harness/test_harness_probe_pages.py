@@ -21,7 +21,7 @@ from harness.probing.probe_questions import (
     other_pages,
     permute,
 )
-from harness.probing.rates import position_p
+from harness.probing.probe_rates import position_p
 
 WHEN = datetime(2000, 1, 1, tzinfo=UTC)
 SENTENCES = ("Cells divide by mitosis.", "Water boils.", "Ice floats on water.")

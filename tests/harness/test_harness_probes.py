@@ -21,8 +21,8 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit, Span, WebPage, 
 from edu_rag.scorecard.card import OUTCOMES
 from harness.exam import open_exam
 from harness.probing.probe_questions import permute
-from harness.probing.probes import PROBES, Probing, probe_path, run_probes
-from harness.probing.rates import stability_of, wilson
+from harness.probing.probe_rates import stability_of, wilson
+from harness.probing.run_probes import PROBES, Probing, probe_path, run_probes
 from harness.probing.score_probes import probe_lines, probes_of
 from harness.rescoring.rescore import rescore
 from harness.running.run import Manner, run_submission

@@ -12,7 +12,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from edu_rag.scorecard.results_folder import read_scorecard
-from harness.probing.rates import wilson
+from harness.probing.probe_rates import wilson
 from harness.rescoring.rerun import said
 from harness.running.fingerprint import system_sha256
 from harness.running.run import Manner, run_submission

@@ -7,8 +7,8 @@ from pathlib import Path
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
 from harness.probing.probe_questions import NAMES, permute
-from harness.probing.probes import PROBES
-from harness.probing.rates import wilson
+from harness.probing.probe_rates import wilson
+from harness.probing.run_probes import PROBES
 from harness.scoring.cost import DECLARED, cost_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scoring-spec.md").read_text(encoding="utf-8")

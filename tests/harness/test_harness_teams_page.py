@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edu_rag.scorecard.card import CAUSES, POINTS
 from harness.pages.compare_page import FULL
-from harness.probing.probes import PROBES
+from harness.probing.run_probes import PROBES
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "teams.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ from typing import Any
 import fixture_board as made
 from some_pages import build_some
 
-from builder.documents.documents import dataset_documents
+from builder.documents.dataset_documents import dataset_documents
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.files.manifest import FileEntry

@@ -11,7 +11,7 @@ from leaderboard.board.present import present
 from leaderboard.edition import Edition
 from leaderboard.pages import assets, board_page, front_pages, system_pages
 from leaderboard.render import environment_of
-from leaderboard.site_files import write_files
+from leaderboard.site import write_files
 
 BOARD = (board_page, front_pages, system_pages, assets)
 

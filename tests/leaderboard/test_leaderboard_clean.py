@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from edu_rag.scorecard.card import POINTS, ScoreCard
 from edu_rag.statistics import rate_intervals
-from leaderboard.board.clean import MAX_DECLARATIONS, MIN_CLEAN, clean_of
+from leaderboard.board.overlap_ranks import MAX_DECLARATIONS, MIN_CLEAN, clean_of
 from leaderboard.board.rank import BoardRank
 from leaderboard.commands import board as command
 
@@ -164,7 +164,7 @@ def test_no_more_declarations_are_ranked_than_a_table_can_bear_and_the_others_ar
         for at in range(MAX_DECLARATIONS + 3)
     ]
     rankings = []
-    from leaderboard.board import clean as module
+    from leaderboard.board import overlap_ranks as module
 
     original = module.rank_outcomes
     monkeypatch.setattr(module, "rank_outcomes", lambda *given: rankings.append(1) or original(*given))

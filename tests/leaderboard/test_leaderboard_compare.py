@@ -20,9 +20,9 @@ from harness.comparing.compare import Choice, compare
 from harness.exam import open_exam
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
-from leaderboard.compare.question_slices import attributes_of
 from leaderboard.exams import SiteExam, open_exams
 from leaderboard.pages import assets, board_page, compare_systems_page
+from leaderboard.questions.question_slices import attributes_of
 
 TABLE = "tqa.v1.val"
 LESSONS = tuple(at // 7 for at in range(210))

@@ -25,8 +25,8 @@ from edu_rag.files.card_markdown import outside
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import HIT_OUTCOMES, PAGE_FLAGS, QUESTION_FLAGS
 from leaderboard.datasets import meanings
-from leaderboard.datasets.loading import takedown_link
 from leaderboard.datasets.version_pages import Block, ProseSpan, blocks_of, sections_of, spans_of
+from leaderboard.issue_links import takedown_link
 from leaderboard.pages import dataset_pages, plot_pages
 
 ROOT = Path(__file__).resolve().parents[2]

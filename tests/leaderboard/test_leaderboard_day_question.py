@@ -12,7 +12,7 @@ from some_pages import build_some
 
 from leaderboard.exams import open_exams
 from leaderboard.pages import front_pages, question_pages
-from leaderboard.questions.page_credit import credit_of
+from leaderboard.questions.quotes import credit_of
 
 CC = "https://creativecommons.org/licenses/by-sa/4.0/"
 

@@ -24,21 +24,21 @@ from some_pages import build_some
 from edu_rag.look.jinja_pages import look_css
 from edu_rag.scorecard.card import Counts, ScoreCard, Slice
 from edu_rag.scorecard.results_folder import read_scorecard
-from leaderboard import build_site, extras
+from leaderboard import build_site
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.edition import Edition
 from leaderboard.exams import open_exams
 from leaderboard.pages import plot_pages
+from leaderboard.pages.plot_pages import plots_from
 from leaderboard.plots.colours import TONES
 from leaderboard.plots.coverage import curve_of, iso_points
-from leaderboard.plots.fronts import Spot, front_of
-from leaderboard.plots.gallery import plots_from
 from leaderboard.plots.ladder import ladder_of
 from leaderboard.plots.mark_labels import Area, Text, Want, place
 from leaderboard.plots.plot import NARROW, WIDE, Plot
 from leaderboard.plots.plot_sentences import Named, and_so_on, fit, shown, spoken, width_of
 from leaderboard.plots.plotted_systems import System
+from leaderboard.plots.price import Spot, front_of
 from leaderboard.plots.scales import dollars_words, linear, logarithmic, seconds_words
 from leaderboard.plots.slice_heatmap import LEVELS, level
 
@@ -452,8 +452,8 @@ def test_where_matplotlib_is_missing_the_numbers_stand_alone_and_the_extra_is_na
 def test_what_a_missing_extra_takes_from_the_site_is_said_once_with_the_remedy(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], has_exams: bool
 ) -> None:
-    monkeypatch.setattr(extras, "can_draw", lambda: False)
-    monkeypatch.setattr(extras, "can_search", lambda: False)
+    monkeypatch.setattr(build_site, "can_draw", lambda: False)
+    monkeypatch.setattr(build_site, "can_search", lambda: False)
     monkeypatch.setattr(build_site, "KINDS", ())
     exams = open_exams([fixture_dataset.write_lab(tmp_path / "lab").folder]) if has_exams else {}
     groups = collect(results)

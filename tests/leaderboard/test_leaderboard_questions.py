@@ -20,10 +20,10 @@ from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from leaderboard.exams import open_exams
+from leaderboard.issue_links import report_link
 from leaderboard.pages import board_page, question_pages
 from leaderboard.questions import search_index as search
 from leaderboard.questions.lessons import MOST, MOST_ALONE, anchor_of, lesson_pages
-from leaderboard.questions.report_link import report_link
 from leaderboard.questions.system_answers import Line, said_by
 
 

@@ -21,8 +21,7 @@ from edu_rag.files.dataset import Dataset
 from leaderboard.exams import open_exams
 from leaderboard.pages import question_pages
 from leaderboard.questions import worker_pool
-from leaderboard.questions.worker_input import WorkerInput
-from leaderboard.questions.worker_pool import WorkerPool, workers_for
+from leaderboard.questions.worker_pool import WorkerInput, WorkerPool, workers_for
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,7 @@ from leaderboard.board.collect import collect
 from leaderboard.board.present import present
 from leaderboard.build_site import fill
 from leaderboard.edition import Edition
-from leaderboard.site import write_site
-from leaderboard.site_files import write_files
+from leaderboard.site import write_files, write_site
 
 
 def build(results: Path, site: Path) -> dict[str, str]:

@@ -14,10 +14,8 @@ from some_pages import build_some
 
 from edu_rag.__main__ import root
 from harness.probing.probe_questions import NAMES
-from leaderboard.systems.losses import losses_of
-from leaderboard.systems.probe_table import ASKED, probes_of
 from leaderboard.systems.remake_commands import steps_of
-from leaderboard.systems.retrieval_table import retrieved_of
+from leaderboard.systems.scorecard_tables import ASKED, losses_of, probes_of, retrieved_of
 
 PROBE = {
     "n": 9,

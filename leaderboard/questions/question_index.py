@@ -10,9 +10,9 @@ import msgspec
 from edu_rag.look.texts import clip, plain
 from edu_rag.records import KINDS, QUESTION_FLAGS
 from edu_rag.scorecard.card import OUTCOMES
-from leaderboard.compare.question_slices import attributes_of
 from leaderboard.questions.exam_pages import QuestionSite
 from leaderboard.questions.lessons import anchor_of
+from leaderboard.questions.question_slices import attributes_of
 
 INDEX_FORMAT = "edu-rag-questions-v1"
 LIST_FORMAT = "edu-rag-list-v1"

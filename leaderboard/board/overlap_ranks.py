@@ -1,6 +1,7 @@
-"""Declared overlap: a system's score on both parts of its questions, and its place on those that it cannot have seen.
+"""Ranks with declared overlap: a system's score on both parts of its questions, and its place on the clean part.
 
-Which questions are declared is for the team to choose, so a place on the others must never be worth choosing for.
+The clean part is the questions that a system cannot have seen. Which questions are declared is for the team to choose,
+so a place on the others must never be worth choosing for.
 """
 
 from __future__ import annotations

@@ -79,7 +79,9 @@ def load(path: Path) -> MultiDiGraph[str]:
     try:
         return graph_of(msgspec.json.decode(path.read_bytes(), type=list[CitedTriplet]))
     except (OSError, msgspec.MsgspecError) as error:
-        raise DataError(path, f"is not a stored graph ({error})", "write it with baselines.graph.store.save") from None
+        raise DataError(
+            path, f"is not a stored graph ({error})", "write it with baselines.graph.knowledge_graph.save"
+        ) from None
 
 
 def entries(graph: MultiDiGraph[str], keywords: Sequence[Keyword]) -> set[str]:

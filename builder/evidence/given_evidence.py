@@ -1,7 +1,12 @@
-"""Method marked-v1: sentences that the authors of a question set marked by hand.
+"""Evidence that comes with the questions: the page that a question was taken from, and sentences marked by hand.
 
-`[label] marks` names a file with one JSON object a line: `question_id`, `url` of the page, and `text`, one or more
-neighbouring sentences exactly as they are on the page.
+Method home-page-v1: the page that a question was taken from is relevant to it, as a whole. It needs no labeller: a
+textbook's exercise was taken from a module, and the module is a page of the dataset. The span is the whole page, so it
+says where to read and not which sentence answers. The page has to be a hit of the question.
+
+Method marked-v1: sentences that the authors of a question set marked. `[label] marks` names a file with one JSON
+object a line: `question_id`, `url` of the page, and `text`, one or more neighbouring sentences exactly as they are on
+the page.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ from pathlib import Path
 
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import read_records
-from edu_rag.records import Evidence, Question, WebPage
+from edu_rag.gold import Gold
+from edu_rag.records import HOME_PAGE, Evidence, Question, WebPage
 
 MARKED = "marked-v1"
 
@@ -65,3 +71,21 @@ def marked_evidence(
                 end=start + len(mark.text),
                 method=MARKED,
             )
+
+
+class HomePage:
+    """Gives the question's home page, where its source names one and the search found it."""
+
+    name = HOME_PAGE
+
+    def find(self, question: Question, gold: Gold, pages: Sequence[WebPage]) -> Iterator[Evidence]:
+        """At most one row: the home page from its first to its last character."""
+        for page in pages:
+            if page.page_id == gold.home_page and page.text:
+                yield Evidence(
+                    question_id=question.question_id,
+                    page_id=page.page_id,
+                    start=0,
+                    end=len(page.text),
+                    method=self.name,
+                )

@@ -1,1 +1,0 @@
-"""Pairs of systems on the compare page."""
