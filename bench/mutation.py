@@ -80,7 +80,7 @@ GROUPS = {
                 for part in ("", "_lessons", "_many", "_power", "_ranks")
             ),
             "tests/harness/test_harness_declared_overlap.py",
-            "tests/leaderboard/test_leaderboard_clean.py",
+            "tests/leaderboard/test_leaderboard_overlap_ranks.py",
         ),
         "not times_in_100 and not board_of_twenty and not as_often_as and not hold_the_truth",
     ),
