@@ -27,6 +27,7 @@ def _settings(xllamacpp: Any, path: Path, threads: int, n_context: int, n_slots:
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = n_context, n_slots
     params.port, params.warmup, params.verbosity = 0, False, 0
+    params.cache_ram_mib = 0  # else it keeps up to 8 GB of old prompts, 10 MB a question, that never come again
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     return params
 
