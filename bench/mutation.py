@@ -46,9 +46,9 @@ def _forget_what_was_cached(_run=[]):
     import os
     import sys
 
-    told = os.environ.get("MUTANT_UNDER_TEST", "")
-    if told == "stats" or told not in _run:  # else a test would seem to call nothing, or meet the original's results
-        _run.append(told)
+    mutant = os.environ.get("MUTANT_UNDER_TEST", "")
+    if mutant == "stats" or mutant not in _run:  # else a test seems to call nothing, or gets the original's results
+        _run.append(mutant)
         ours = [module for name, module in list(sys.modules.items()) if name.split(".")[0] in ("edu_rag", "harness")]
         for value in [value for module in ours for value in vars(module).values()]:
             if isinstance(value, functools._lru_cache_wrapper):
@@ -204,13 +204,13 @@ def _changed(survivor: Survivor) -> str:
     return f"- `{_function(survivor.name)}`: `` {line} ``" + (f" - {survivor.why}" if survivor.why else "")
 
 
-def measure(name: str, folder: Path, known: dict[str, str]) -> Result:
+def measure(name: str, folder: Path, known: dict[str, str], n_children: int = 1) -> Result:
     """Run one group."""
     scratch = folder / name.replace(" ", "_")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     _copy(GROUPS[name], scratch)
-    _mutmut(scratch, "run", "--max-children", "1")
+    _mutmut(scratch, "run", "--max-children", str(n_children))
     codes = _codes(scratch)
     other = {name: code for name, code in codes.items() if code not in (*SURVIVED, *KILLED)}
     if other or not codes:
@@ -252,6 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--group", action="append", choices=sorted(GROUPS), help="only this one; may be repeated")
     parser.add_argument("--scratch", type=Path, help="keep the copies here (default: a temporary folder)")
     parser.add_argument("--json", type=Path, help="write counts and survivors here too")
+    parser.add_argument("--children", type=int, default=1, help="mutants tested at the same time (default: 1)")
     parser.add_argument("--kept", type=Path, nargs="+", help="show these files of --json instead of running")
     given = parser.parse_args(arguments)
     known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))["equivalent"]
@@ -260,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.scratch or Path(temporary)).resolve()
-        results = {name: measure(name, folder, known) for name in given.group or GROUPS}
+        results = {name: measure(name, folder, known, given.children) for name in given.group or GROUPS}
     if given.json:
         rows = {name: {"mutants": n, "left": [mutant[:3] for mutant in left]} for name, (n, left) in results.items()}
         given.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
