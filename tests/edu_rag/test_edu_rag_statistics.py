@@ -209,6 +209,11 @@ def test_a_sum_of_nothing_is_0() -> None:
     assert s.fair_sum(np.array([], dtype=np.int64)).tolist() == [1.0]
 
 
+def test_a_fair_sum_ends_at_the_largest_that_is_asked_for() -> None:
+    assert s.fair_sum(np.array([2, 2]), 2).tolist() == [0.25, 0.0, 0.5]
+    assert s.fair_sum(np.array([2, 2, 3]), 3).tolist() == [0.125, 0.0, 0.25, 0.125]
+
+
 def test_sign_flip_refuses_differences_that_points_cannot_have() -> None:
     with pytest.raises(ValueError, match=r"^differences of points lie in -2 … 2$"):
         s.sign_flip_p([3])
