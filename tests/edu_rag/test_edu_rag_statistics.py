@@ -262,7 +262,7 @@ def test_clearly_different_systems_get_their_own_ranks() -> None:
     assert s.rank_groups(["i" * 200, "c" * 200, "a" * 200]) == [3, 1, 2]
 
 
-def test_systems_that_cannot_be_told_apart_share_a_rank() -> None:
+def test_systems_without_an_established_difference_share_a_rank() -> None:
     assert s.rank_groups([outcomes(1, 100), outcomes(2, 100), "i" * 100]) == [1, 1, 3]
     assert s.rank_groups([]) == []
     assert s.rank_groups(["cic"]) == [1]

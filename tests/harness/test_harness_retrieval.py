@@ -64,7 +64,7 @@ def expected_in(path: Path) -> dict[tuple[str, str], float]:
     return found
 
 
-def test_the_measures_named_in_two_ways_are_told_apart(shared_data: Path) -> None:
+def test_measures_that_are_named_in_two_ways_are_distinguished(shared_data: Path) -> None:
     names = {name.partition("@")[0] for name, _ in expected_in(shared_data / "ir" / "trec_eval" / "out.test.a")}
     assert names == {"P", "R", "success", "MAP", "NDCG", "MRR"}
 
@@ -103,10 +103,10 @@ def test_every_expected_file_of_trec_eval_is_met_to_the_printed_digits(
     }
     values = measures(relevant, ranked, cutoffs=(*ALL_TREC, *MORE_CUTOFFS))
     topics = [topic for topic, documents in relevant.items() if documents]
-    told = expected_in(folder / expected)
+    printed = expected_in(folder / expected)
     graded = {level_ for levels in judged.values() for level_ in levels.values()} - {-1, 0, 1}
     checked = 0
-    for (name, topic), value in told.items():
+    for (name, topic), value in printed.items():
         if name.startswith("NDCG") and graded:
             continue  # trec_eval's gain is the level there; ours are places of evidence, which have none
         mine = sum(values[name]) / len(relevant) if topic == "all" else values[name][topics.index(topic)]
@@ -357,7 +357,7 @@ def test_who_cites_nothing_has_no_retrieval_to_judge() -> None:
     assert retrieval_of({}, VERDICTS, SUPPORT) == {}
 
 
-def test_without_evidence_in_the_dataset_only_the_citing_is_told() -> None:
+def test_without_evidence_in_the_dataset_only_citations_are_counted() -> None:
     bare = Support(frozenset(), {}, has_pages=False)
     found = retrieval_of(CITED, VERDICTS, bare)
     assert found == {"n_citing": 4, "n_passages_mean": 1.25, "n_characters_mean": 5.75}
