@@ -1,12 +1,12 @@
 """Mutation testing of the code that makes numbers: which small faults would no fast test notice?
 
-    python bench/mutation.py [--group NAME …] [--scratch FOLDER] [--json FILE] [--kept FILE …]
+    python bench/mutation.py [--group NAME …] [--scratch FOLDER] [--json FILE] [--kept FILE …] [--again FILE …]
 
 Each group of modules is copied to a scratch folder, and mutmut changes one operator, constant or argument at a time
 there and runs the group's tests: those without a browser, a process or drawn examples (hypothesis), so that a run says
 the same twice (a minute for a hundred mutants). A mutant that hangs counts as killed. Prints Markdown: a table, then
 every survivor as its changed line, with the reason in bench/mutation_survivors.toml where no test could tell it from
-the original.
+the original. After tests were added, `--again` runs the survivors of earlier files alone and writes these files again.
 
 mutmut does not change code outside functions (every regular expression and table; tests hold those to
 docs/scoring-spec.md word for word) and decorated functions: here a cache's decorator becomes an assignment behind its
@@ -46,9 +46,9 @@ def _forget_what_was_cached(_run=[]):
     import os
     import sys
 
-    told = os.environ.get("MUTANT_UNDER_TEST", "")
-    if told == "stats" or told not in _run:  # else a test would seem to call nothing, or meet the original's results
-        _run.append(told)
+    mutant = os.environ.get("MUTANT_UNDER_TEST", "")
+    if mutant == "stats" or mutant not in _run:  # else a test seems to call nothing, or gets the original's results
+        _run.append(mutant)
         ours = [module for name, module in list(sys.modules.items()) if name.split(".")[0] in ("edu_rag", "harness")]
         for value in [value for module in ours for value in vars(module).values()]:
             if isinstance(value, functools._lru_cache_wrapper):
@@ -204,19 +204,40 @@ def _changed(survivor: Survivor) -> str:
     return f"- `{_function(survivor.name)}`: `` {line} ``" + (f" - {survivor.why}" if survivor.why else "")
 
 
-def measure(name: str, folder: Path, known: dict[str, str]) -> Result:
-    """Run one group."""
+def measure(
+    name: str, folder: Path, known: dict[str, str], n_children: int = 1, earlier: Result | None = None
+) -> Result:
+    """Run one group; of an earlier result only the survivors, since added tests let no killed mutant live."""
     scratch = folder / name.replace(" ", "_")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     _copy(GROUPS[name], scratch)
-    _mutmut(scratch, "run", "--max-children", "1")
+    only = [survivor.name for survivor in earlier.survivors] if earlier else []
+    _mutmut(scratch, "run", "--max-children", str(n_children), *only)
     codes = _codes(scratch)
-    other = {name: code for name, code in codes.items() if code not in (*SURVIVED, *KILLED)}
-    if other or not codes:
+    if not codes or (earlier and len(codes) != earlier.n_mutants):
+        raise SystemExit(f"{name}: {len(codes)} mutants; the code changed since the earlier run: run the whole group")
+    run = {mutant: codes[mutant] for mutant in only or codes}
+    other = {mutant: code for mutant, code in run.items() if code not in (*SURVIVED, *KILLED)}
+    if other:
         raise SystemExit(f"{name}: {len(codes)} mutants, of which mutmut left unsettled: {other}")
-    survivors = [_survivor(scratch, mutant, known) for mutant, code in codes.items() if code in SURVIVED]
+    survivors = [_survivor(scratch, mutant, known) for mutant, code in run.items() if code in SURVIVED]
     return Result(len(codes), survivors)
+
+
+def _again(files: Sequence[Path], folder: Path, known: dict[str, str], n_children: int) -> None:
+    """Run the survivors of these files, and write the files again."""
+    for path in files:
+        results = {
+            name: measure(name, folder, known, n_children, earlier) if earlier.survivors else earlier
+            for name, earlier in _kept([path], known).items()
+        }
+        _write(path, results)
+
+
+def _write(path: Path, results: dict[str, Result]) -> None:
+    rows = {name: {"mutants": n, "left": [mutant[:3] for mutant in left]} for name, (n, left) in results.items()}
+    path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 def _kept(files: Sequence[Path], known: dict[str, str]) -> dict[str, Result]:
@@ -252,7 +273,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--group", action="append", choices=sorted(GROUPS), help="only this one; may be repeated")
     parser.add_argument("--scratch", type=Path, help="keep the copies here (default: a temporary folder)")
     parser.add_argument("--json", type=Path, help="write counts and survivors here too")
+    parser.add_argument("--children", type=int, default=1, help="mutants tested at the same time (default: 1)")
     parser.add_argument("--kept", type=Path, nargs="+", help="show these files of --json instead of running")
+    parser.add_argument("--again", type=Path, nargs="+", help="run the survivors of these files of --json again")
     given = parser.parse_args(arguments)
     known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))["equivalent"]
     if given.kept:
@@ -260,10 +283,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = (given.scratch or Path(temporary)).resolve()
-        results = {name: measure(name, folder, known) for name in given.group or GROUPS}
+        if given.again:
+            _again(given.again, folder, known, given.children)
+            results = _kept(given.again, known)
+        else:
+            results = {name: measure(name, folder, known, given.children) for name in given.group or GROUPS}
     if given.json:
-        rows = {name: {"mutants": n, "left": [mutant[:3] for mutant in left]} for name, (n, left) in results.items()}
-        given.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        _write(given.json, results)
     _show(results)
 
 

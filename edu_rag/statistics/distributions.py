@@ -195,10 +195,10 @@ def _tilted_tail(sizes: Floats, times: Floats, reach: int, period: int) -> float
     series = _series(tilt, kept, sines[0, kept], cosines[0, kept], period)
     summed = np.exp(modulus) * (np.cos(turned) * series[0] - np.sin(turned) * series[1])
     twice = np.where((kept == 0) | (2 * kept == period), 1.0, 2.0)  # the other half has the same real parts
-    told = float(twice @ summed) / period
+    tail = float(twice @ summed) / period
     total = float(times @ sizes)
     log = tilt * (total - reach) + float(times @ np.log1p(np.exp(-2 * tilt * sizes))) - float(times.sum()) * math.log(2)
-    return max(0.0, told * math.exp(log))
+    return max(0.0, tail * math.exp(log))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -209,6 +209,11 @@ def test_a_sum_of_nothing_is_0() -> None:
     assert s.fair_sum(np.array([], dtype=np.int64)).tolist() == [1.0]
 
 
+def test_a_fair_sum_ends_at_the_largest_that_is_asked_for() -> None:
+    assert s.fair_sum(np.array([2, 2]), 2).tolist() == [0.25, 0.0, 0.5]
+    assert s.fair_sum(np.array([2, 2, 3]), 3).tolist() == [0.125, 0.0, 0.25, 0.125]
+
+
 def test_sign_flip_refuses_differences_that_points_cannot_have() -> None:
     with pytest.raises(ValueError, match=r"^differences of points lie in -2 … 2$"):
         s.sign_flip_p([3])
@@ -257,7 +262,7 @@ def test_clearly_different_systems_get_their_own_ranks() -> None:
     assert s.rank_groups(["i" * 200, "c" * 200, "a" * 200]) == [3, 1, 2]
 
 
-def test_systems_that_cannot_be_told_apart_share_a_rank() -> None:
+def test_systems_without_an_established_difference_share_a_rank() -> None:
     assert s.rank_groups([outcomes(1, 100), outcomes(2, 100), "i" * 100]) == [1, 1, 3]
     assert s.rank_groups([]) == []
     assert s.rank_groups(["cic"]) == [1]

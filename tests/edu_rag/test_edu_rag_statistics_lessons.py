@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edu_rag import statistics as s
+from edu_rag.statistics.paired_tests import Differ
 from edu_rag.statistics.points import unit_sums
 
 LETTERS = "ciauf"
@@ -135,6 +136,11 @@ def test_one_shared_lesson_hardly_moves_the_tests_of_two_hundred() -> None:
     assert s.mcnemar(a, b, lessons).p == pytest.approx(s.mcnemar(a, b).p, abs=0.02)
 
 
+def test_lessons_that_cancel_each_other_give_1() -> None:
+    assert s.sign_flip_p([1, 1, -1, -1], [0, 0, 1, 1]) == 1.0
+    assert s.sign_flip_p([1, -1, 2, -2], [0, 0, 1, 1]) == 1.0
+
+
 def test_mcnemar_by_lesson_flips_the_surplus_of_each_lesson() -> None:
     # Surplus of the first in four lessons: +2, +1, -1, +1, so the sum 3 is reached by 6 of 16 flips in size.
     first, second, lessons = "cc" + "c" + "i" + "ca", "ii" + "a" + "c" + "ia", [0, 0, 1, 2, 3, 3]
@@ -155,16 +161,18 @@ def test_statsmodels_has_the_same_exact_mcnemar() -> None:
 
 
 def test_paired_by_lesson_states_units_and_method() -> None:
-    a, b = outcomes(1, 90), outcomes(2, 90)
-    plain = s.paired(a, b)
+    a, b = outcomes(1, 90), outcomes(8, 90)
+    plain, d = s.paired(a, b), s.points_of(a) - s.points_of(b)
     assert (plain.n, plain.n_units, plain.method) == (90, 90, "bootstrap-exact-v1")
-    assert (plain.low, plain.high) == s.mean_interval(s.points_of(a) - s.points_of(b))
-    assert plain.p == s.sign_flip_p(s.points_of(a) - s.points_of(b))
+    assert plain.difference == int(d.sum()) / 90 != 0
+    assert (plain.low, plain.high) == s.mean_interval(d)
+    assert s.paired(a, b, level=0.5)[2:4] == s.mean_interval(d, 0.5) != plain[2:4]
+    assert plain.p == s.sign_flip_p(d)
     lessons = [i // 9 for i in range(90)]
     found = s.paired(a, b, lessons)
     assert (found.n, found.n_units, found.method) == (90, 10, "bootstrap-by-lesson-v1, seed 0")
     assert found.difference == plain.difference
-    assert found.p == s.sign_flip_p(s.points_of(a) - s.points_of(b), lessons)
+    assert found.p == s.sign_flip_p(d, lessons)
     assert s.paired(a, b, lessons, seed=5).method == "bootstrap-by-lesson-v1, seed 5"
     assert s.paired(a, b, lessons, seed=5)[2:4] != found[2:4]
     wide, narrow = s.paired(a, b, lessons, level=0.99), s.paired(a, b, lessons, level=0.5)
@@ -207,6 +215,24 @@ def test_the_draws_do_not_depend_on_the_block_or_on_other_systems() -> None:
     assert (s.cluster_ratios(sums, sizes, 7, 700) == both[:700]).all()
     drawn = np.random.default_rng(7).integers(0, 5, size=(1_203, 5), dtype=np.int32)
     assert (both[:, 0] == sums[0][drawn].sum(axis=1) / sizes[drawn].sum(axis=1)).all()
+
+
+def test_intervals_of_pairs_come_from_seed_0_and_10_000_resamples_unless_others_are_given() -> None:
+    sums, sizes = np.array([[4, 0, -2, 1, 3], [2, 1, 0, 0, -5]]), np.array([4, 1, 4, 1, 5])
+    ratios = s.cluster_ratios(np.array([[2, -1, -2, 1, 8]]), sizes, 0)[:, 0]
+    ordered = np.sort(ratios)
+    assert list(s.difference_intervals(sums, sizes, [(0, 1)])) == [(ordered[249], ordered[9_750])]
+    few = np.sort(s.cluster_ratios(np.array([[2, -1, -2, 1, 8]]), sizes, 3, 201)[:, 0])
+    assert list(s.difference_intervals(sums, sizes, [(0, 1)], seed=3, resamples=201)) == [(few[5], few[195])]
+
+
+def test_points_that_are_far_apart_are_refused_for_their_own_pair_alone() -> None:
+    arrays, units = [np.array(row) for row in ([2, 1, 1, 2], [0, 0, 1, 2], [-1, 0, 1, 2])], np.array([0, 0, 1, 1])
+    differ = Differ(arrays, units)
+    assert differ.p(0, 1) == s.sign_flip_p([2, 1, 0, 0], [0, 0, 1, 1]) == 1.0
+    assert s.sign_flip_p([2, 1, 0, 0]) == 0.5
+    with pytest.raises(ValueError, match="lie in -2 … 2"):
+        differ.p(0, 2)
 
 
 def test_refusals_say_what_is_wrong() -> None:

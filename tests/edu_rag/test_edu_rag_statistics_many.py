@@ -66,7 +66,7 @@ def test_tails_of_a_large_table_keep_their_digits_far_out() -> None:
         assert tilted(sizes[sizes > 0], most) == pytest.approx(float(expected), rel=1e-11, abs=0), share
 
 
-@pytest.mark.parametrize("sizes", [[2] * 300, [4, 6] * 150, [2] * 400 + [1], [7] * 200 + [14] * 40, [128] * 300])
+@pytest.mark.parametrize("sizes", [[2] * 300, [4, 6] * 150, [2] * 400 + [1], [7] * 200 + [17] * 40, [128] * 300])
 def test_sums_on_a_coarse_lattice_lose_no_frequency(sizes: list[int]) -> None:
     values = np.array(sizes)
     for share in (0.499, 0.47, 0.4):
@@ -82,6 +82,31 @@ def test_what_is_too_large_for_tables_is_convolved() -> None:
     assert s.fair_tail(np.array([0, 0]), 0) == 1.0
 
 
+@pytest.mark.parametrize(
+    ("sizes", "most", "by_fourier"),
+    [
+        ([1] * 400, 96, False),
+        ([1] * 400, 97, True),
+        ([1] * 400, 199, True),
+        ([1] * 400, 200, False),
+        ([1] * 400, 300, False),
+        ([128] * 60, 3_000, True),
+        ([129] * 60, 3_000, False),
+        ([128] * 181, 11_000, True),
+        ([128] * 181 + [84], 11_000, True),  # of 16,384 frequencies
+        ([128] * 181 + [90], 11_000, False),
+        ([128] * 182, 11_000, False),
+    ],
+)
+def test_the_fourier_sum_is_used_within_its_limits_alone(
+    sizes: list[int], most: int, by_fourier: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributions, "_tilted_tail", lambda *_: 2.0)
+    monkeypatch.setattr(distributions, "fair_sum", lambda *_: np.array([3.0]))
+    assert s.fair_tail(np.array(sizes), most) == (2.0 if by_fourier else 3.0)
+    distributions._tail.cache_clear()
+
+
 @given(st.integers(13, 30), st.integers(2, 40), st.integers(0, 9))
 @settings(max_examples=30, deadline=None)
 def test_counted_draws_are_the_gathered_ones(k: int, n_clusters: int, seed: int) -> None:
@@ -94,7 +119,9 @@ def test_counted_draws_are_the_gathered_ones(k: int, n_clusters: int, seed: int)
 
 def test_sums_that_a_double_cannot_hold_are_gathered() -> None:
     columns = np.full((20, 3), 2**53 + 1)
-    assert (bootstrap.drawn_totals(columns, 0, 5) == 3 * (2**53 + 1)).all()
+    found = bootstrap.drawn_totals(columns, 0, 5)
+    assert (found == 3 * (2**53 + 1)).all()
+    assert found.dtype == np.int64
 
 
 @given(st.integers(2, 16), st.integers(20, 120), st.integers(1, 5), st.integers(0, 99))
@@ -147,9 +174,7 @@ def test_spreads_are_those_of_the_differences_written_out() -> None:
         assert found.design_effect == pytest.approx(float(expected), rel=1e-12)
 
 
-@given(st.lists(st.integers(-2, 2), min_size=1, max_size=400))
-@settings(max_examples=100, deadline=None)
-def test_a_distribution_from_half_its_frequencies_is_that_from_all(values: list[int]) -> None:
+def _from_half_is_from_all(values: list[int]) -> None:
     support, mass = s.sum_distribution(values)
     n, low = len(values), min(values)
     p = np.bincount(np.array(values) - low) / n
@@ -158,6 +183,17 @@ def test_a_distribution_from_half_its_frequencies_is_that_from_all(values: list[
     wrapped = np.fft.ifft(phi**n).real
     expected = np.clip(np.roll(wrapped, -((int(support[0]) - n * low) % size)), 0, None)
     assert mass == pytest.approx(expected / expected.sum(), rel=1e-9, abs=1e-13)
+
+
+@given(st.lists(st.integers(-2, 2), min_size=1, max_size=400))
+@settings(max_examples=100, deadline=None)
+def test_a_distribution_from_half_its_frequencies_is_that_from_all(values: list[int]) -> None:
+    _from_half_is_from_all(values)
+
+
+@pytest.mark.parametrize("values", [[0, 2] * 2_000, [-1, 1, 1] * 100, [0] * 299 + [1], [-2, 0, 0, 2] * 81])
+def test_a_distribution_on_a_lattice_keeps_the_frequencies_far_out(values: list[int]) -> None:
+    _from_half_is_from_all(values)
 
 
 def test_logarithms_of_factorials_do_not_depend_on_the_table() -> None:

@@ -1,4 +1,4 @@
-"""Power and design effect, beside statsmodels; and by simulation that intervals, ranks and power keep their word."""
+"""Power and design effect as statsmodels has them; simulations of the promises of intervals, ranks and power."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lessons_of(rng: np.random.Generator, n_lessons: int) -> list[int]:
 
 
 def answers(rng: np.random.Generator, lessons: list[int], lift: float = 0.0) -> np.ndarray:
-    """Points of a system whose chance of a right answer is drawn anew for each lesson; the mean is 0.6 + lift."""
+    """Points of a system whose chance of a right answer is drawn for each lesson; the mean is 0.6 + lift."""
     skill = rng.beta(6 * (0.6 + lift), 6 * (0.4 - lift), max(lessons) + 1)[lessons]
     return np.where(rng.random(len(lessons)) < skill, 1, -1)
 
@@ -129,7 +129,7 @@ def test_intervals_by_lesson_hold_the_truth_and_intervals_by_question_do_not() -
     assert by_question / 400 < 0.85
 
 
-def test_equal_systems_are_told_apart_by_lesson_at_most_5_times_in_100() -> None:
+def test_equal_systems_differ_by_lesson_at_most_5_times_in_100() -> None:
     rng, flips, mcnemars, naive = np.random.default_rng(2), 0, 0, 0
     for _ in range(400):
         lessons = lessons_of(rng, 30)

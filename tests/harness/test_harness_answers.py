@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edu_rag.records import LABELS
 from harness.reading.answers import MAX_CHARACTERS, read_answer
+from harness.reading.choice_text import by_completion
 from harness.reading.doubts import abstains
 from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question
@@ -309,6 +310,7 @@ def test_reasons_of_completed_choices_name_the_choice() -> None:
         (f"{cut['c']} sleeps", "the text of choice c, completed with a remark"),
     ):
         assert read_answer(text, cut).reason == reason
+    assert by_completion("Iceland", cut) is None
 
 
 def test_reasons_of_truths_parts_and_texts_that_read_alike() -> None:

@@ -76,7 +76,7 @@ def test_a_lost_point_has_the_first_cause_that_fits(
     assert cause(outcome, support, *cited, flags=flags) == expected
 
 
-def test_every_cause_occurs_in_the_table_and_says_what_it_means_and_what_would_mend_it() -> None:
+def test_every_cause_occurs_in_the_table_and_has_a_meaning_and_a_remedy() -> None:
     assert {row[-1] for row in TABLE} - {None} == set(CAUSES) == set(REMEDIES)
     assert set(QUESTION_FLAGS) > BROKEN_FLAGS == {"context_bound", "duplicate_choices"}
     assert list(CAUSES) == [

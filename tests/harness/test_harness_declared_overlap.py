@@ -95,6 +95,19 @@ def test_the_interval_of_two_parts_is_that_of_its_source_and_covers_as_it_should
     assert flagged <= 400 * 0.05, "a one-sided 2.5 %, with room for its luck"
 
 
+def test_a_part_has_its_own_lessons_and_equal_parts_are_not_lower() -> None:
+    letters, lessons, marks = "ccccciiiii" * 6, [at // 5 for at in range(60)], "1" * 40 + "0" * 20
+    part = part_of(letters, lessons, marks, "1")
+    assert part is not None
+    assert (
+        part.interval
+        == rate_intervals(letters[:40], lessons[:40])[0]["score"]
+        != rate_intervals(letters[:40])[0]["score"]
+    )
+    assert not is_lower(Part(20, 1.0, (1.0, 1.0)), Part(20, 1.0, (1.0, 1.0)))
+    assert is_lower(Part(20, 0.9, (0.9, 0.9)), Part(20, 1.0, (1.0, 1.0)))
+
+
 def test_everything_declared_leaves_no_other_part(handed_in: Path, tiny: Dataset) -> None:
     (handed_in / FILE_NAME).write_text("".join(f"q{i:03}\n" for i in range(40)))
     (line,) = overlap_lines(card_of(handed_in, tiny))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import pytest
@@ -295,3 +296,7 @@ def test_an_unjudged_scoring_says_how_many_which_and_what_to_do() -> None:
         {"question_id": "q3", "outcome": "unjudged", "reason": "cut"},
         {"question_id": "q4", "outcome": "correct", "reason": "r"},
     ]
+    copied = pickle.loads(pickle.dumps(UnjudgedError(failed.unjudged, judged, 5)))  # as a process sends it
+    assert type(copied) is UnjudgedError
+    assert (copied.unjudged, copied.verdicts, copied.n_free_text) == (failed.unjudged, tuple(judged), 5)
+    assert str(copied) == str(failed)

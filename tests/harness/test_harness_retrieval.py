@@ -64,7 +64,7 @@ def expected_in(path: Path) -> dict[tuple[str, str], float]:
     return found
 
 
-def test_the_measures_named_in_two_ways_are_told_apart(shared_data: Path) -> None:
+def test_measures_that_are_named_in_two_ways_are_distinguished(shared_data: Path) -> None:
     names = {name.partition("@")[0] for name, _ in expected_in(shared_data / "ir" / "trec_eval" / "out.test.a")}
     assert names == {"P", "R", "success", "MAP", "NDCG", "MRR"}
 
@@ -103,10 +103,10 @@ def test_every_expected_file_of_trec_eval_is_met_to_the_printed_digits(
     }
     values = measures(relevant, ranked, cutoffs=(*ALL_TREC, *MORE_CUTOFFS))
     topics = [topic for topic, documents in relevant.items() if documents]
-    told = expected_in(folder / expected)
+    printed = expected_in(folder / expected)
     graded = {level_ for levels in judged.values() for level_ in levels.values()} - {-1, 0, 1}
     checked = 0
-    for (name, topic), value in told.items():
+    for (name, topic), value in printed.items():
         if name.startswith("NDCG") and graded:
             continue  # trec_eval's gain is the level there; ours are places of evidence, which have none
         mine = sum(values[name]) / len(relevant) if topic == "all" else values[name][topics.index(topic)]
@@ -320,12 +320,44 @@ def test_questions_of_one_lesson_are_one_cluster_of_the_interval() -> None:
     assert retrieval_of(CITED, VERDICTS, SUPPORT, [0] * 6)["intervals"]["MRR"] == [0.0, 1.0]
 
 
+AT_HOME = SUPPORT._replace(home_pages={"q1": "p", "q3": "x", "q4": "p", "q5": "p", "q9": "p"})
+
+
+def test_the_home_page_is_found_by_the_rank_of_a_passage_on_it() -> None:
+    # q1 has its page second, q5 first; q3 cites another page, q4 cites nothing, and q9 has no verdict.
+    found = retrieval_of(CITED, VERDICTS, AT_HOME)
+    home = found.pop("home_page")
+    assert found == retrieval_of(CITED, VERDICTS, SUPPORT)
+    assert home["n"] == 4
+    assert home["metrics"] == {"success@1": 0.25, "success@3": 0.5, "success@5": 0.5, "success@10": 0.5}
+    error = 1.959963984540054 * math.sqrt(4 / 3 * (3 * 0.25**2 + 0.75**2)) / 4
+    assert home["intervals"]["success@1"] == [0.0, round(0.25 + error, 10)]
+    assert home["intervals"]["success@10"] == [0.0, 1.0]
+    # Of the lessons of the verdicts, q1 and q5 share one.
+    together = retrieval_of(CITED, VERDICTS, AT_HOME, [7, 1, 2, -1, 7, 1])["home_page"]
+    error = 1.959963984540054 * math.sqrt(3 / 2 * ((0.75 - 0.25) ** 2 + 2 * 0.25**2)) / 4
+    assert together["intervals"]["success@1"] == [0.0, round(0.25 + error, 10)]
+    assert together["metrics"] == home["metrics"]
+    nowhere = SUPPORT._replace(home_pages={"q9": "p"})
+    assert "home_page" not in retrieval_of(CITED, VERDICTS, nowhere)
+
+
+def test_a_mean_of_home_pages_and_its_interval_keep_ten_decimals() -> None:
+    ids = [f"q{i}" for i in range(100)]
+    predictions = {i: prediction(i, ("p" if at < 33 else "x", 0, 9)) for at, i in enumerate(ids)}
+    support = Support(frozenset(ids), {}, has_pages=True, home_pages=dict.fromkeys(ids[:97], "p"))
+    home = retrieval_of(predictions, verdicts(dict.fromkeys(ids, "correct")), support)["home_page"]
+    mean, error = 33 / 97, 1.959963984540054 * math.sqrt(33 * 64 / 97 / 96 / 97)
+    assert home["metrics"]["success@5"] == round(mean, 10)
+    assert home["intervals"]["success@5"] == [round(mean - error, 10), round(mean + error, 10)]
+
+
 def test_who_cites_nothing_has_no_retrieval_to_judge() -> None:
     assert retrieval_of({"q1": prediction("q1")}, VERDICTS, SUPPORT) == {}
     assert retrieval_of({}, VERDICTS, SUPPORT) == {}
 
 
-def test_without_evidence_in_the_dataset_only_the_citing_is_told() -> None:
+def test_without_evidence_in_the_dataset_only_citations_are_counted() -> None:
     bare = Support(frozenset(), {}, has_pages=False)
     found = retrieval_of(CITED, VERDICTS, bare)
     assert found == {"n_citing": 4, "n_passages_mean": 1.25, "n_characters_mean": 5.75}
@@ -358,6 +390,13 @@ def test_the_lines_tell_grounded_lucky_and_each_cut_off() -> None:
     assert lines[3].split() == ["1", "0.2500", "0.1250", "0.2500", "0.1250", "0.2500"]
     assert lines[7] == "  MRR 0.3750   95 % interval 0.0000 … 0.8441"
     assert len(lines) == 8
+    with_home = list(retrieval_lines(retrieval_of(CITED, VERDICTS, AT_HOME)))
+    assert with_home == [
+        lines[0],
+        "  home page of 4 questions among the cited: "
+        "0.250 of the first 1, 0.500 of the first 3, 0.500 of the first 5, 0.500 of the first 10",
+        *lines[1:],
+    ]
 
 
 def doc_rows(header: str) -> list[list[str]]:
