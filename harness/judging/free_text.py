@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from edu_rag.errors import SubmissionError
 from edu_rag.scorecard.card import Verdict
 from harness.judging.quantities import quantity_of
+from harness.reading.abstentions import firmly_abstains
 from harness.reading.answers import MAX_CHARACTERS
-from harness.reading.doubts import firmly_abstains
 from harness.reading.folding import fold_article, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question, unwrap, without_thought
 

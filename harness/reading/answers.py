@@ -22,9 +22,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
+from harness.reading.abstentions import firmly_abstains, is_preface, retracts, takes_back_after
 from harness.reading.choice_text import STRICT, by_text
 from harness.reading.claims import begins_with_label, by_label, claimed, refusal
-from harness.reading.doubts import firmly_abstains, is_preface, retracts, takes_back_after
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
     EXPLICIT,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.reading.abstentions import abstains, leans, takes_back_beside, wholly_abstains
 from harness.reading.choice_text import LOOSE, STRICT, by_completion, by_part, by_text, by_truth, continued, names
-from harness.reading.doubts import abstains, leans, takes_back_beside, wholly_abstains
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
     BECAUSE,

@@ -17,9 +17,9 @@ import harness.reading.patterns
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import LABELS
 from harness.reading import answers
+from harness.reading.abstentions import abstains, firmly_abstains, lexicon
 from harness.reading.answers import read_answer
 from harness.reading.choice_text import TRUTHS
-from harness.reading.doubts import abstains, firmly_abstains, lexicon
 from harness.reading.folding import (
     APOSTROPHES,
     DASHES,

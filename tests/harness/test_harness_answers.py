@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edu_rag.records import LABELS
+from harness.reading.abstentions import abstains
 from harness.reading.answers import MAX_CHARACTERS, read_answer
 from harness.reading.choice_text import by_completion
-from harness.reading.doubts import abstains
 from harness.reading.folding import fold_article, fold_edges, fold_punctuation, fold_writing
 from harness.reading.wrappers import before_next_question
 

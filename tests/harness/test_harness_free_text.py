@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from edu_rag.scorecard.card import Verdict
 from harness.judging.free_text import RULE, Rules, Unjudged, UnjudgedError, grade_by_rules
 from harness.judging.quantities import Quantity, quantity_of
+from harness.reading.abstentions import abstains
 from harness.reading.answers import MAX_CHARACTERS
-from harness.reading.doubts import abstains
 from harness.reading.folding import fold_article
 
 
