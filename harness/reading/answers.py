@@ -1,7 +1,7 @@
 """Reading an answer as one choice, as an abstention, or as neither: the rule set `answers-v2`.
 
 docs/scoring-spec.md, section 2, has the rules in full. In short, in the order in which they apply; the modules
-`wrappers`, `claims`, `choice_text` and `doubts` of this package hold theirs, `patterns` all expressions:
+`wrappers`, `claims`, `choice_text` and `abstentions` of this package hold theirs, `patterns` all expressions:
 
 1. A label alone is that choice. A text that is a choice's text is that choice, if no other choice reads the same.
 2. A thought (`<think>…</think>`) goes, and what a base model adds after a blank line and a new question.
