@@ -76,18 +76,27 @@ def cache_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+_before: set[threading.Thread] = set()
+"""The threads that were there before the test: pytest-xdist's own, and what libraries leave behind."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Remember the threads that are not the test's."""
+    _before.clear()
+    _before.update(threading.enumerate())
+
+
 @pytest.fixture(scope="session", autouse=True)
-def fork_beside_the_runner() -> Iterator[None]:
+def fork_beside_other_threads() -> Iterator[None]:
     """Bounded children are forks, as in real use, although pytest-xdist has a thread that waits for the next test.
 
-    That thread holds no lock which a child takes. A fresh interpreter would cost each child 0.3 s.
+    Such threads wait, and hold no lock that a child takes. A fresh interpreter would cost each child 0.3 s.
     """
     from edu_rag import bounded_child
 
-    runner = frozenset(threading.enumerate())
-
     def can_fork() -> bool:
-        return sys.platform == "linux" and runner.issuperset(threading.enumerate())
+        return sys.platform == "linux" and _before.issuperset(threading.enumerate())
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounded_child, "can_fork", can_fork)

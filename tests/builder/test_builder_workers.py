@@ -22,6 +22,9 @@ def _work(job: str) -> str:
         while True:
             pass
     if job == "die":
+        time.sleep(
+            1
+        )  # pebble gives up its pool if a worker ends before it has read, on a busy machine, that a job began
         os.kill(os.getpid(), 9)
     if job == "swell":
         return str(len(bytearray(4 * MEMORY_BYTES)))
