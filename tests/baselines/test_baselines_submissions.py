@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SUBMISSIONS = sorted(path.name for path in (ROOT / "submissions").iterdir() if (path / "submission.toml").is_file())
 LIGHT = [name for name in SUBMISSIONS if name.startswith(("blind-", "bm25-", "template"))]
-REAL = ["sbert-overlap", "edu-rag-paper-smollm2"]
+REAL = ["sbert-overlap", pytest.param("edu-rag-paper-smollm2", marks=pytest.mark.nightly)]
 PAGE_TEXT = "Cells are small. ATP is made by the mitochondrion of the cell."
 QUESTION = {
     "id": "q1",

@@ -22,7 +22,7 @@ from builder_crash import (
     write_web,
 )
 
-N_PAGES, N_KILLS = 60, 8
+N_PAGES, N_KILLS = 60, 5
 
 
 @pytest.fixture(scope="module")

@@ -94,8 +94,8 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
 }
 """Other ways through the same commands that start other processes."""
-NIGHTLY = ("demo", "dataset fetch")
-"""Commands that start the processes of other commands, at the price of a build of all questions."""
+NIGHTLY = ("demo", "dataset fetch", "replay by Ray")
+"""Ways that take long: two start the processes of other commands and build all questions, Ray starts a cluster."""
 REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "verify"}
 """Commands that refuse these arguments, having imported what they need."""
 
