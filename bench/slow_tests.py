@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-LEAST_S = 0.4
-LEAST_FILE_S = 6.0
-LEAST_SHARED_S = 1.5
+LEAST_S = 0.2
+LEAST_FILE_S = 3.0
+LEAST_SHARED_S = 1.0
 """Seconds from which a test has paid for a fixture that its file shares."""
 ROOT = Path(__file__).resolve().parents[1]
 
