@@ -57,9 +57,9 @@ def missing_extra(edition: Edition) -> MissingExtraError | None:
         lacks.append(("questions cannot be searched by text", "pagefind-bin"))
     if not lacks:
         return None
-    told, packages = (" and ".join(words) for words in zip(*lacks, strict=True))
+    lost, packages = (" and ".join(words) for words in zip(*lacks, strict=True))
     verb = "is" if len(lacks) == 1 else "are"
-    return MissingExtraError("edu-rag board", f"{told}: {packages} {verb} not installed", REMEDY)
+    return MissingExtraError("edu-rag board", f"{lost}: {packages} {verb} not installed", REMEDY)
 
 
 def fill(edition: Edition, site: Path) -> dict[str, str]:

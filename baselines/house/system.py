@@ -125,8 +125,8 @@ class HouseModel(LlamaCppModel):
         }
         reply = self._post(f"{self._root}/completion", body)
         try:
-            told = reply["completion_probabilities"][0]["top_logprobs"]
-            known = {str(one["token"]): float(one["logprob"]) for one in reversed(told)}
+            likeliest = reply["completion_probabilities"][0]["top_logprobs"]
+            known = {str(one["token"]): float(one["logprob"]) for one in reversed(likeliest)}
             floor = min(known.values())
             return ModelReply([known.get(word, floor) for word in words], int(reply["tokens_evaluated"]))
         except (KeyError, IndexError, TypeError, ValueError):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,9 @@ JOBS_PER_WORKER = 2_000
 """A worker is replaced after this many jobs, so that memory leaks of parsers do not add up."""
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""
+
+MOST_STARTS = 4
+"""Times that a job is given to a new pool, where pools break under it, before the workers count as unable to start."""
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -161,14 +164,57 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _settle(future: Any, job: J, schedule: Callable[[J, int], Any], retry: Callable[..., J | None]) -> Any:
+class _Workers:
+    """A pool, and a new one where it broke.
+
+    pebble gives up a pool if a worker dies before pebble has read that its job began: on a busy machine that is any
+    job which kills its worker at once. All jobs of that pool then end with BrokenProcessPool, and are given again.
+    """
+
+    def __init__(self, start: Callable[[], ProcessPool], work: Callable[[J], R], shares: Sequence[float]) -> None:
+        self._start, self._work, self._shares = start, work, shares
+        self._pool = start()
+
+    def _ask(self, job: Any, attempt: int) -> Any:
+        arguments = (self._work, job, self._shares[attempt])
+        try:
+            with _deaf_to_interrupts():  # the first job starts the pool, whose threads start all other workers
+                return self._pool.schedule(_run, args=arguments, timeout=WALL_LIMIT_S)
+        except RuntimeError as error:  # pebble's, of a pool that broke
+            raise BrokenProcessPool(str(error)) from None
+
+    def schedule(self, job: Any, attempt: int) -> Any:
+        """The future of an attempt at a job. Raises BrokenProcessPool if a new pool breaks at once too."""
+        try:
+            return self._ask(job, attempt)
+        except BrokenProcessPool:
+            self.close()
+            self._pool = self._start()
+            return self._ask(job, attempt)
+
+    def result(self, job: Any, attempt: int, future: Any) -> Any:
+        """The result of an attempt. Raises BrokenProcessPool if every pool breaks before there is one."""
+        for _ in range(MOST_STARTS - 1):
+            try:
+                return _result(future)
+            except BrokenProcessPool:
+                future = self.schedule(job, attempt)
+        return _result(future)
+
+    def close(self) -> None:
+        """End all workers."""
+        self._pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
+        self._pool.join()
+
+
+def _settle(future: Any, job: J, workers: _Workers, retry: Callable[..., J | None]) -> Any:
     """The job's result, after as many retries as there are shares of its time."""
-    result = _result(future)
+    result = workers.result(job, 0, future)
     for attempt in range(1, len(SHARES)):
         again = retry(job, result) if isinstance(result, WorkFailure) else None
         if again is None:
             break
-        job, result = again, _result(schedule(again, attempt))
+        job, result = again, workers.result(again, attempt, workers.schedule(again, attempt))
     return result
 
 
@@ -189,29 +235,19 @@ def map_killable(
     `retry` may turn that into another job, at most twice, and all attempts share `cpu_limit_s`. Memory holds a window
     of jobs only. Raises what `prepare` raises: our own errors as they are, others as a MissingExtraError.
     """
-    pool = _pool(prepare, max(1, workers), memory_bytes)
-    shares = (1.0,) if retry is never else SHARES
-
-    def schedule(job: J, attempt: int) -> Any:
-        try:
-            with _deaf_to_interrupts():  # the first job starts the pool, whose threads start all other workers
-                return pool.schedule(_run, args=(work, job, cpu_limit_s * shares[attempt]), timeout=WALL_LIMIT_S)
-        except RuntimeError as error:  # pebble's, where the workers end before they have a job
-            raise BrokenProcessPool(str(error)) from None
-
-    settle = partial(_settle, schedule=schedule, retry=retry)
+    shares = [cpu_limit_s * share for share in ((1.0,) if retry is never else SHARES)]
+    pool = _Workers(partial(_pool, prepare, max(1, workers), memory_bytes), work, shares)
     waiting: deque[tuple[str, J, Any]] = deque()
     stream = iter(jobs)
     try:
         while True:
             for key, job in islice(stream, WINDOW_PER_WORKER * max(1, workers) - len(waiting)):
-                waiting.append((key, job, schedule(job, 0)))
+                waiting.append((key, job, pool.schedule(job, 0)))
             if not waiting:
                 break
             key, job, future = waiting.popleft()
-            yield key, settle(future, job)
+            yield key, _settle(future, job, pool, retry)
     except BrokenProcessPool as error:
         raise _cannot_start(error) from None
     finally:
-        pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
-        pool.join()
+        pool.close()

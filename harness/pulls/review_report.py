@@ -78,7 +78,7 @@ def table_lines(result: TableResult) -> Iterator[str]:
 
 def _place(result: TableResult) -> str:
     is_shared = result.standing.last > result.standing.first
-    shared = ", shared with systems that it cannot be told from" if is_shared else ""
+    shared = ", shared with systems whose scores do not differ significantly from its own" if is_shared else ""
     return f"Place {places(result)}{shared}."
 
 

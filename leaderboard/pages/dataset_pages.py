@@ -62,7 +62,7 @@ def _fetch(version: ShownVersion) -> Code:
     )
     return Code(
         "Get the folder and check it. The first command runs in a checkout of the repository, whose board.toml says "
-        "where each dataset lies, and in which version; one that is not published is left out, with a word.",
+        "where each dataset is, and in which version. It names a dataset that is not published, and leaves it out.",
         "sh",
         text,
     )
@@ -71,7 +71,7 @@ def _fetch(version: ShownVersion) -> Code:
 def _check(version: ShownVersion) -> Code:
     # `dataset fetch` gets the one version that board.toml names, which an older one is not.
     about = (
-        "Whoever has the folder can check it. It is this version if the content_sha256 in its manifest.json begins "
+        "Check a copy of the folder. It is this version if the content_sha256 in its manifest.json begins "
         f"with {version.id.hash8}."
     )
     return Code(about, "sh", f"edu-rag dataset check {folder_name(version)}")

@@ -102,7 +102,7 @@ class WorkerInput:
         return self.page_ids[packed >> 2 * _BITS], packed >> _BITS & MAX_END, packed & MAX_END
 
 
-_told: list[WorkerInput] = []
+_inputs_here: list[WorkerInput] = []
 
 
 def _leave_with_parent() -> None:
@@ -124,12 +124,12 @@ def _leave_after(parent: BaseProcess) -> None:
 def _begin(inputs: WorkerInput) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     _leave_with_parent()
-    _told[:] = [inputs]
+    _inputs_here[:] = [inputs]
     gc.freeze()  # it stays, and need not be walked again and again
 
 
 def _do(task: Callable[[WorkerInput, Any], Any], job: Any) -> Any:
-    return task(_told[0], job)
+    return task(_inputs_here[0], job)
 
 
 class WorkerPool:

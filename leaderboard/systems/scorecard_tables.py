@@ -134,7 +134,7 @@ class Metric(NamedTuple):
 
 
 class Retrieved(NamedTuple):
-    """The metrics by depth; a depth of 0 stands for all passages. `rest`: what else the scorecard says."""
+    """The metrics by depth; a depth of 0 means all passages. `rest`: what else the scorecard says."""
 
     depths: Sequence[int]
     rows: Sequence[Metric]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from builder_crash import (
     write_web,
 )
 
-N_PAGES, N_KILLS = 60, 5
+N_PAGES, N_KILLS = 60, 8 if os.environ.get("EDU_RAG_NIGHTLY") else 5
 
 
 @pytest.fixture(scope="module")

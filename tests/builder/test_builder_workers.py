@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from builder.deriving import killable_workers
 from builder.deriving.killable_workers import MEMORY_BYTES, WINDOW_PER_WORKER, WorkFailure, map_killable
 from edu_rag.errors import DataError, EduRagError, MissingExtraError
 
@@ -22,9 +25,6 @@ def _work(job: str) -> str:
         while True:
             pass
     if job == "die":
-        time.sleep(
-            1
-        )  # pebble gives up its pool if a worker ends before it has read, on a busy machine, that a job began
         os.kill(os.getpid(), 9)
     if job == "swell":
         return str(len(bytearray(4 * MEMORY_BYTES)))
@@ -88,6 +88,40 @@ def test_a_failed_job_may_be_tried_as_another_job_at_most_twice() -> None:
         ("die", "crash"),
         ("swell", "memory"),
     ]
+
+
+class _Breaks:
+    """A pool that breaks before it has said that the first job began, and takes no other."""
+
+    def __init__(self) -> None:
+        self.n_given, self.ended = 0, False
+
+    def schedule(self, *_: object, **__: object) -> Future[object]:
+        self.n_given += 1
+        if self.n_given > 1:
+            raise RuntimeError("The Pool is not active")
+        future: Future[object] = Future()
+        future.set_exception(BrokenProcessPool("All workers expired"))
+        return future
+
+    def stop(self) -> None:
+        self.ended = True
+
+    def join(self) -> None:
+        assert self.ended
+
+
+def test_jobs_of_a_pool_that_broke_are_given_to_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, broken = killable_workers._pool, [_Breaks(), _Breaks()]
+    left = list(broken)
+    monkeypatch.setattr(killable_workers, "_pool", lambda *given: left.pop() if left else whole(*given))
+    assert _run(["a", "die", "b", "hang"], workers=2) == [
+        "A",
+        WorkFailure(reason="crash"),
+        "B",
+        WorkFailure(reason="timeout"),
+    ]
+    assert all(pool.ended for pool in broken)
 
 
 def test_jobs_are_taken_a_window_at_a_time() -> None:
