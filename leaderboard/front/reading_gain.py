@@ -97,6 +97,7 @@ class Standing:
             for gain in self.gains
             if gain.is_more and (not gain.is_more_silent or id(gain.reader) in better_than_silence)
         ]
+        more.sort(key=lambda gain: gain.is_more_silent)  # a gain that silence has no part in is the plainer one
         if more:
             how = "can help: " if any(gain.is_less for gain in self.gains) else "helps: "
             silence = "; a part of that is silence" if more[0].is_more_silent else ""

@@ -75,6 +75,12 @@ def test_where_the_reader_is_also_more_silent_the_sentence_says_so(tmp_path: Pat
     assert spoken(found.sentence).endswith("than the same model without them; a part of that is silence.")
 
 
+def test_a_gain_without_silence_is_named_before_a_larger_one_with_it(tmp_path: Path) -> None:
+    cards = [reader(outcomes(40, 1), "quiet"), reader(outcomes(45, 15), "loud"), alone(outcomes(15, 45)), silent()]
+    said = spoken(standing(tmp_path, cards).sentence)
+    assert said == "Reading the pages helps: Loud · 1B scores 1.00 more than the same model without them."
+
+
 def test_a_system_with_a_larger_model_too_is_not_the_same_model(tmp_path: Path) -> None:
     big = card("big", outcomes(50, 10), ("Tiny 1B", "Huge 400B"), retrieval=READS)
     assert standing(tmp_path, [big, alone(outcomes(20, 40)), silent()]).gains == []
