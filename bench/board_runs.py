@@ -4,15 +4,15 @@
     edu-rag dataset make tqa-val --sources DATA --out RUNS/tqa-val
     python bench/get_models.py --to MODELS
     python bench/board_runs.py run --runs RUNS --models MODELS [--dataset NAME] [SLUG …]
-    python bench/board_runs.py probe --runs RUNS --models MODELS [SLUG …]
+    python bench/board_runs.py probe --runs RUNS --models MODELS [--probe NAME] [SLUG …]
     python bench/board_runs.py publish --runs RUNS
     python bench/board_runs.py report --runs RUNS
 
 `run` asks each system in the sandbox, in the order of PLAN; stopped, it goes on. Systems without a language model are
 asked the whole split, the others a stratified sample with seed 0; samples of one seed contain one another.
-`publish` copies the predictions to submissions/ without `response`, vouches for them as the maintainers' runs in
-leaderboard/reruns.jsonl, scores them from there into leaderboard/results, and has `edu-rag verify` make every scorecard
-again. `report` writes docs/figures/results.md.
+`probe` asks each under the conditions of CONTROLS. `publish` copies predictions and probes to submissions/ without
+`response`, vouches for them as the maintainers' runs in leaderboard/reruns.jsonl, scores them from there into
+leaderboard/results, and has `edu-rag verify` make every scorecard again. `report` writes docs/figures/results.md.
 
 A sandbox has its own CPU cgroup: `nice` has no effect on it, so use a quiet machine for latencies.
 """
@@ -27,14 +27,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_values, write_records
 from edu_rag.files.manifest import file_sha256, read_manifest
 from edu_rag.names import Sample
-from harness.submission.run_record import read_run_record
+from harness.exam import Exam, open_exam
+from harness.probing.probe_files import own_probes
+from harness.submission.run_record import ProbeRun, read_run_record
 from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns, write_rerun
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,6 +49,8 @@ README_ROWS = 10
 """Rows of the board in README.md; docs/figures/results.md has all."""
 LIMITS = ("--time-s", "600", "--start-s", "900")
 """So wide that a busy machine, not the system, never decides an outcome."""
+CONTROLS = ("no-context", "evidence-only", "other-pages", "half-noise")
+"""No pages, evidence only, another question's pages, half noise."""
 NOTE = "run in the sandbox by bench/board_runs.py; `response` is left out: it may quote pages"
 
 
@@ -146,13 +152,13 @@ def run(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int 
         command("run", folder, *where, *asked(n), *LIMITS, *one.options, **steering(models))
 
 
-def probe(runs: Path, models: Path, dataset: str, slugs: Sequence[str], n: int) -> None:
-    """The controls of every system: no pages, evidence only, another question's pages, half noise."""
-    names = ("no-context", "evidence-only", "other-pages", "half-noise")
-    options = [word for name in names for word in ("--probe", name)]
+def probe(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int | None, names: Sequence[str]) -> None:
+    """The controls of every system, on the questions of its run."""
+    options = [word for name in names or CONTROLS for word in ("--probe", name)]
     for one in planned(slugs):
-        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset], *asked(n))
-        command("probe", runs / "submissions" / one.slug, *where, *options, **steering(models))
+        n = one.n if most is None or one.n is None else min(one.n, most)
+        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset], *asked(n), *LIMITS, *one.options)
+        command("probe", submission_of(runs, one.slug), *where, *options, **steering(models))
 
 
 def steering(models: Path) -> dict[str, str]:
@@ -166,8 +172,19 @@ def strip(made: Path, place: Path) -> None:
     write_records(place, ({k: v for k, v in row.items() if k != "response"} for _, row in read_values(made)))
 
 
-def vouch(made: Path, place: Path, reruns: Path) -> None:
-    """Vouch for copied predictions as the maintainers' run; an existing line is kept."""
+def copied_probes(made: Path, place: Path, exam: Exam) -> Iterator[ProbeRun]:
+    """Copy the probes of a run, without other text; the files as they are now."""
+    for run, path in own_probes(made, exam):
+        copy = run.path(place, exam.split)
+        strip(path, copy)
+        yield replace(run, predictions_sha256=file_sha256(copy))
+
+
+def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None) -> None:
+    """Vouch for copied predictions, and for the probes next to them, as the maintainers' run.
+
+    An existing line is kept, but for the probes.
+    """
     slug, split, _, sample = made.parents[2].name, *made.stem.partition("-")
     record, n = read_run_record(made), sum(1 for _ in read_values(place))
     if record is None:
@@ -187,16 +204,24 @@ def vouch(made: Path, place: Path, reruns: Path) -> None:
         note=NOTE,
         made_at=datetime.fromtimestamp(int(made.stat().st_mtime), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    if not reruns.is_file() or line.key not in {old.key for old in read_reruns(reruns)}:
+    known = {old.key: old for old in read_reruns(reruns)} if reruns.is_file() else {}
+    line = known.get(line.key, line)
+    if dataset is not None:
+        exam = open_exam(dataset, split, sample or None)
+        line = replace(line, probes=tuple(copied_probes(made, place, exam)) or line.probes)
+    if line != known.get(line.key):
         write_rerun(reruns, line)
 
 
 def publish(runs: Path) -> None:
     """Put predictions and scorecards into the repository, and verify them."""
+    opened = {
+        read_manifest(runs / name).release.folder: Dataset(runs / name) for name in SPLITS if (runs / name).is_dir()
+    }
     for made in sorted((runs / "submissions").glob("*/predictions/*/*.jsonl")):
         place = ROOT / "submissions" / made.relative_to(runs / "submissions")
         strip(made, place)
-        vouch(made, place, LEADERBOARD / FILE_NAME)
+        vouch(made, place, LEADERBOARD / FILE_NAME, opened.get(made.parent.name))
     datasets = [word for name in SPLITS if (runs / name).is_dir() for word in ("--dataset", runs / name)]
     command("score", "--all", ROOT / "submissions", *datasets, "--out", LEADERBOARD / "results")
     print(command("verify", "--results", LEADERBOARD / "results", "--submissions", ROOT / "submissions", *datasets))
@@ -335,6 +360,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, help="folder that bench/get_models.py filled")
     parser.add_argument("--dataset", choices=tuple(SPLITS), default="open-textbooks")
     parser.add_argument("--most", type=int, help="ask at most so many questions of a sample")
+    parser.add_argument("--probe", action="append", default=[], help="run only this control; repeatable")
     given = parser.parse_intermixed_args()
     runs = given.runs.resolve()
     if given.what in ("run", "probe") and given.models is None:
@@ -342,7 +368,7 @@ def main() -> None:
     if given.what == "run":
         run(runs, given.models, given.dataset, given.slugs, given.most)
     elif given.what == "probe":
-        probe(runs, given.models, given.dataset, given.slugs, given.most or 300)
+        probe(runs, given.models, given.dataset, given.slugs, given.most, given.probe)
     elif given.what == "publish":
         publish(runs)
     else:

@@ -18,7 +18,14 @@ from harness.exam import Exam
 from harness.probing.probe_questions import DRAWS, EVIDENCE_ONLY, NAMES, REPEAT, may_permute, permute
 from harness.submission.folder import behind_link
 from harness.submission.predictions_file import predictions_within, read_predictions
-from harness.submission.run_record import RunRecord, is_measured, read_run_record, record_path, same_system
+from harness.submission.run_record import (
+    ProbeRun,
+    RunRecord,
+    is_measured,
+    read_run_record,
+    record_path,
+    same_system,
+)
 from harness.submission.target import Target
 
 if TYPE_CHECKING:
@@ -40,7 +47,7 @@ class ProbeAnswers(NamedTuple):
 
     questions: Sequence[Question]
     gold: Mapping[str, Gold]
-    record: RunRecord
+    run: ProbeRun
     predictions: Mapping[str, Prediction]
     main: Mapping[str, Prediction]
     supported: Collection[str]
@@ -97,8 +104,20 @@ def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
         yield _Beside(path, match["probe"], n_asked, record, _stale(path, record, exam, main))
 
 
-def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunRecord]]:
-    """Probe name in files, file and record of every probe of this split that belongs to the main run.
+def probe_run(name: str, record: RunRecord) -> ProbeRun:
+    """What to keep of a probe's record; `name` is the probe's name in files."""
+    return ProbeRun(
+        probe=name,
+        dataset=record.dataset,
+        sample=record.sample,
+        seed=record.seed,
+        draws=record.draws,
+        predictions_sha256=record.predictions_sha256,
+    )
+
+
+def own_probes(predictions: Path, exam: Exam) -> list[tuple[ProbeRun, Path]]:
+    """Every probe of this split that belongs to the main run by the run records, with its file.
 
     One line reports the files that are left out, except those that another one has replaced.
     """
@@ -108,9 +127,22 @@ def _candidates(predictions: Path, exam: Exam) -> Iterator[tuple[str, Path, RunR
         reasons = [f"{_names(group)} ({why})" for why, group in _by_reason(left_out).items()]
         told = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
         say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them again")
-    for one in found:
-        if one.record is not None and not one.stale:
-            yield one.probe, one.path, one.record
+    return [(probe_run(one.probe, one.record), one.path) for one in found if one.record is not None and not one.stale]
+
+
+def _vouched(predictions: Path, exam: Exam, runs: Collection[ProbeRun]) -> Iterator[tuple[ProbeRun, Path]]:
+    """The probes that maintainers vouch for, as far as their files are there with these bytes; others are reported."""
+    for run in runs:
+        path = run.path(predictions, exam.split)
+        fault = ""
+        if run.dataset != exam.dataset or run.draws != DRAWS:
+            fault = f"made on {run.dataset} by {run.draws}"
+        elif not path.is_file() or behind_link(path, predictions.parent) or file_sha256(path) != run.predictions_sha256:
+            fault = "not the file that the maintainers vouch for"
+        if fault:
+            say(f"{path}: left out: {fault}: `edu-rag probe` makes it again")
+        else:
+            yield run, path
 
 
 def _by_reason(left_out: Sequence[_Beside]) -> dict[str, list[_Beside]]:
@@ -144,20 +176,22 @@ def _fit(probe: str, question: Question) -> bool:
     return may_permute(question) if probe == "permuted" else question.kind != "free_text"
 
 
-def probe_answers(predictions: Path, exam: Exam) -> dict[str, ProbeAnswers]:
+def probe_answers(
+    predictions: Path, exam: Exam, vouched: Collection[ProbeRun] | None = None
+) -> dict[str, ProbeAnswers]:
     """The answers of each probe next to a predictions file, by its name in files (`repeat-1`); empty without any.
 
-    Of several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be
-    read.
+    `vouched` are the probes that maintainers vouch for; None: the run records next to the files are trusted. Of
+    several samples, the one with most of the exam's questions counts. Raises DataError for a file that cannot be read.
     """
-    candidates = list(_candidates(predictions, exam))
+    candidates = own_probes(predictions, exam) if vouched is None else list(_vouched(predictions, exam, vouched))
     main = read_predictions(predictions, exam.known) if candidates else {}
     best: dict[str, ProbeAnswers] = {}
-    for name, path, record in candidates:
+    for run, path in candidates:
         said = read_predictions(path, exam.known)
-        questions = [q for q in exam.questions if q.question_id in said and _fit(name, q)]
-        if len(questions) > len(best[name].questions if name in best else ()):
-            best[name] = ProbeAnswers(questions, exam.gold, record, said, main, exam.support.evidence.keys())
+        questions = [q for q in exam.questions if q.question_id in said and _fit(run.probe, q)]
+        if len(questions) > len(best[run.probe].questions if run.probe in best else ()):
+            best[run.probe] = ProbeAnswers(questions, exam.gold, run, said, main, exam.support.evidence.keys())
     return best
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from harness.reading.answers import read_answer
 if TYPE_CHECKING:
     from edu_rag.gold import Gold
     from harness.exam import Exam
+    from harness.submission.run_record import ProbeRun
 
 
 def _letters(questions: Sequence[Question], gold: Mapping[str, Gold], predictions: Mapping[str, Prediction]) -> str:
@@ -54,8 +55,8 @@ def _compared(answered: ProbeAnswers, letters: str) -> dict[str, Any]:
     counts, difference = _counts(letters), paired(letters, main, lessons)
     return {
         "n": counts.n,
-        "sample": answered.record.sample,
-        "seed": answered.record.seed,
+        "sample": answered.run.sample,
+        "seed": answered.run.seed,
         "counts": {outcome: getattr(counts, outcome) for outcome in OUTCOMES},
         "score": counts.score,
         "interval": list(rate_intervals(letters, lessons)[0]["score"]),
@@ -110,7 +111,7 @@ def _permuted(answered: ProbeAnswers) -> dict[str, Any]:
     Answers are read against the choices as they were given, and the label then goes back to the choice that it was.
     Consistent is the same choice in both runs, among questions whose order changed and which either run answered.
     """
-    given = {q.question_id: permute(q, answered.record.seed) for q in answered.questions}
+    given = {q.question_id: permute(q, answered.run.seed) for q in answered.questions}
     asked = [one.question for one in given.values()]
     read, before = _readings(asked, answered.predictions), _readings(answered.questions, answered.main)
     gold = {i: replace(answered.gold[i], answer=one.given(answered.gold[i].answer or "")) for i, one in given.items()}
@@ -129,7 +130,7 @@ def _permuted(answered: ProbeAnswers) -> dict[str, Any]:
         | {
             "n_compared": len(same),
             "positions": positions,
-            "position_p": position_p(positions, answered.record.seed),
+            "position_p": position_p(positions, answered.run.seed),
         }
     )
 
@@ -152,13 +153,13 @@ def _repeated(runs: Sequence[ProbeAnswers]) -> dict[str, Any]:
     return _compared(first, letters[1]) | stability_of(readings, letters)
 
 
-def probes_of(predictions_path: Path, exam: Exam) -> dict[str, Any]:
+def probes_of(predictions_path: Path, exam: Exam, vouched: Collection[ProbeRun] | None = None) -> dict[str, Any]:
     """The figures of the probes next to a predictions file, by name in the order of NAMES; empty if none was run.
 
-    Of several samples of one probe, the one with most of the exam's questions counts. Raises DataError for a probe's
-    file that cannot be read.
+    `vouched`: only these count, whatever the run records next to the files say. Of several samples of one probe, the
+    one with most of the exam's questions counts. Raises DataError for a probe's file that cannot be read.
     """
-    found = probe_answers(predictions_path, exam)
+    found = probe_answers(predictions_path, exam, vouched)
     values = {name: rates(found[name]) for name, rates in _RATES.items() if name in found}
     runs = [found[name] for name in sorted(found, key=lambda name: (len(name), name)) if name.startswith(f"{REPEAT}-")]
     alike = [

@@ -15,6 +15,8 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
+from harness.exam import open_exam
+from harness.probing.probe_files import own_probes
 from harness.probing.probe_rates import wilson
 from harness.reading.answers import read_answer
 from harness.reading.folding import fold_article
@@ -136,7 +138,7 @@ def _agree(before: str, after: str) -> bool:
 
 
 def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
-    """The line that vouches for a target's predictions by the run record next to them.
+    """The line that vouches for a target's predictions, and for its probes, by the run records next to them.
 
     Raises SubmissionError if the record is missing or is not of these bytes, this dataset and this system.
     """
@@ -153,7 +155,8 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
     found = [what for what, holds in faults.items() if holds]
     if found:
         raise SubmissionError(target.path, f"its run record {' and '.join(found)}", "run the system again")
-    return own_run(record, target.system.slug, made_at)
+    exam = open_exam(dataset, record.split, record.sample)
+    return own_run(record, target.system.slug, made_at, (run for run, _ in own_probes(target.path, exam)))
 
 
 def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) -> dict[str, Any]:

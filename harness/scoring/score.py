@@ -318,7 +318,7 @@ def _origin_of(target: Target, exam: Exam, vouched: Vouched, overlap: frozenset[
         made_on=target.made_on,
         trust=trust,
         system_sha256=system,
-        probes=probes_of(target.path, exam) if trust.probes and not target.made_on else {},
+        probes={} if target.made_on else probes_of(target.path, exam, None if trust.probes else trust.own_probes),
         overlap=overlap,
     )
 

@@ -60,6 +60,27 @@ class RunRecord:
         return same_release and self.shown_sha256 != "" and self.shown_sha256 == shown_sha256
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRun:
+    """What maintainers keep of the run record of a probe that they made next to their own run of the system.
+
+    `probe` is its name in files (`repeat-1`), `sample` and `seed` are those of its questions and draws, `draws` names
+    the rules of these, and `predictions_sha256` is of its predictions file.
+    """
+
+    probe: str
+    dataset: str
+    sample: str | None
+    seed: int
+    draws: str
+    predictions_sha256: str
+
+    def path(self, predictions: Path, split: str) -> Path:
+        """The place of its predictions, next to those of the main run: see section 8 of docs/scoring-spec.md."""
+        table = split if self.sample is None else f"{split}-{self.sample}"
+        return predictions.parent / "probes" / f"{table}.{self.probe}.jsonl"
+
+
 def record_path(predictions: Path) -> Path:
     """The place of a predictions file's record: `test.run.json` beside `test.jsonl`."""
     return predictions.with_suffix(".run.json")

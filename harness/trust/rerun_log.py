@@ -15,12 +15,13 @@ from edu_rag.errors import DataError, RecordError
 from edu_rag.files.jsonl import read_records, write_records
 from edu_rag.files.typed import to_plain
 from edu_rag.names import DatasetId, Sample, require_slug, require_split
-from harness.submission.run_record import RunRecord, read_run_record, record_path
+from harness.submission.run_record import ProbeRun, RunRecord, read_run_record, record_path
 
 FILE_NAME = "reruns.jsonl"
 """The maintainers' file; no submission's pull request may touch it."""
 MAX_NOTE = 300
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
+_PROBE = re.compile(r"[a-z]+(?:-[a-z0-9]+)*\Z")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
 
 Key = tuple[str, str, str, str]
@@ -34,6 +35,7 @@ class Rerun:
     Otherwise a stranger submitted it, and maintainers asked its system `n` questions (all of the file's, or `sample`)
     again, of which `n_same` were answered alike; `caps` were in force then. `system_sha256` is over the system's own
     files at that time. `latency_s` is what the run took, in seconds by the names of `cost`, where it was not own.
+    `probes` are those that the maintainers made of the same system, next to an own run.
 
     Invariants: hashes are SHA-256 in hex; 0 <= n_same <= n, n_same == n for own runs; `made_at` is UTC.
     """
@@ -52,6 +54,7 @@ class Rerun:
     own: bool
     latency_s: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    probes: tuple[ProbeRun, ...] = ()
 
     def __post_init__(self) -> None:
         require_slug(self.slug)
@@ -63,6 +66,12 @@ class Rerun:
             _require(bool(_SHA256.match(getattr(self, name))), name, "is not a SHA-256 in hex")
         _require(self.n > 0 and 0 <= self.n_same <= self.n, "n_same", f"{self.n_same} of {self.n} is impossible")
         _require(not self.own or self.n_same == self.n, "n_same", "an own run agrees with itself on every answer")
+        _require(self.own or not self.probes, "probes", "a re-run vouches for no probes")
+        for probe in self.probes:
+            _require(bool(_SHA256.match(probe.predictions_sha256)), "probes", "a hash is not a SHA-256 in hex")
+            _require(bool(_PROBE.match(probe.probe)), "probes", f"{probe.probe[:40]!r} is no name of a probe")
+            if probe.sample is not None:
+                Sample.parse(probe.sample)
         _require(bool(_TIME.match(self.made_at)), "made_at", f"{self.made_at[:40]!r} is not YYYY-MM-DDTHH:MM:SSZ")
         _require(len(self.note) <= MAX_NOTE and self.note.isprintable(), "note", "is too long or cannot be printed")
 
@@ -81,6 +90,7 @@ class Trust(NamedTuple):
     """The trust in one predictions file: whether its latencies are measured, the caps it was made under, whether the
     probes next to it count, and the result of a re-run.
 
+    `own_probes` are the probes that the maintainers vouch for; others count only on one's own machine (`probes`).
     `doubts` say what was found to be wrong; `unvouched` is whether there are a record or probes without a voucher.
     """
 
@@ -90,6 +100,7 @@ class Trust(NamedTuple):
     rerun: Mapping[str, Any] = {}
     doubts: tuple[str, ...] = ()
     unvouched: bool = False
+    own_probes: tuple[ProbeRun, ...] = ()
 
 
 class Vouched:
@@ -105,7 +116,8 @@ class Vouched:
         """The trust in a predictions file with these hashes. Raises DataError for an unreadable run record."""
         line = self._line(slug, predictions_sha256)
         if line is not None and line.own:
-            return Trust(measured=True, caps=line.caps, probes=self.own_machine, rerun=rerun_facts(line))
+            facts = rerun_facts(line)
+            return Trust(measured=True, caps=line.caps, probes=self.own_machine, rerun=facts, own_probes=line.probes)
         rerun, doubts = _of_rerun(line, system_sha256)
         if self.own_machine:
             record = read_run_record(predictions)
@@ -196,8 +208,8 @@ def write_rerun(path: Path, line: Rerun) -> None:
         os.close(folder)
 
 
-def own_run(record: RunRecord, slug: str, made_at: str) -> Rerun:
-    """The line that vouches for the predictions that a run record is of."""
+def own_run(record: RunRecord, slug: str, made_at: str, probes: Iterable[ProbeRun] = ()) -> Rerun:
+    """The line that vouches for the predictions that a run record is of, and for probes next to them."""
     return Rerun(
         slug=slug,
         dataset=record.dataset,
@@ -211,4 +223,5 @@ def own_run(record: RunRecord, slug: str, made_at: str) -> Rerun:
         harness=record.harness,
         made_at=made_at,
         own=True,
+        probes=tuple(probes),
     )

@@ -123,12 +123,12 @@ class Standing:
             return ""
         more, less = sum(gain.is_more for gain in self.gains), sum(gain.is_less for gain in self.gains)
         n, rest = len(self.gains), len(self.gains) - more - less
-        parts = [f"{_scoring(k, n)} {word} than without them" for k, word in ((more, "more"), (less, "less")) if k]
+        parts = [f"{_scoring(k, n)} {word}" for k, word in ((more, "more"), (less, "less")) if k]
         if rest:
             parts.append(f"{f'for {rest} ' if rest < n else ''}no difference is established")
-        who = "One system reads" if n == 1 else f"{n} systems read"
-        also = "a model that also answers here without pages"
-        return f"{who} with {also}: {' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[:-1] else parts)}."
+        who = "One system that reads" if n == 1 else f"{n} systems that read"
+        said = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[:-1] else parts)
+        return f"{who} can be compared with the same model without pages: {said}."
 
 
 def _scoring(k: int, n: int) -> str:

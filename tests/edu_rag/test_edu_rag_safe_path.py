@@ -147,9 +147,17 @@ class Stranger:
         )
 
 
+@pytest.fixture(scope="module")
+def trapped(tmp_path_factory: pytest.TempPathFactory) -> Stranger:
+    """Thousands of traps: made once."""
+    return Stranger(tmp_path_factory.mktemp("stranger"))
+
+
 @pytest.fixture
-def stranger(tmp_path: Path) -> Stranger:
-    return Stranger(tmp_path)
+def stranger(trapped: Stranger) -> Stranger:
+    """The folder of traps, of which none is sprung yet."""
+    trapped.marks.unlink(missing_ok=True)
+    return trapped
 
 
 @pytest.fixture(scope="module")

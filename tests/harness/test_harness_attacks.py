@@ -24,6 +24,8 @@ WORST = (
     "daemon",
     "fill_shared_memory",
 )
+BY_DAY = NAMES if os.environ.get("EDU_RAG_NIGHTLY") else sorted({*NAMES[::3], *WORST})
+"""The attacks that are tried without a sandbox, to show that they are attacks."""
 Said = dict[str, dict[str, Any]]
 ENDED_BY_THE_HARNESS = {"write_to_the_harness_output"}
 """It writes to its own pipe, which is the only one in reach: that is an answer which breaks the protocol."""
@@ -45,7 +47,8 @@ def attacked(sandbox_here: None) -> Callable[[str, int], Said]:
             if python_for(uid) is None:
                 pytest.skip(f"NOT RUN: user {uid} can start no Python that has our packages")
             with a_world(uid) as world:
-                done[arm, uid] = run_attacks(world, arms()[arm], NAMES)
+                names = NAMES if arm == "ours" else BY_DAY
+                done[arm, uid] = run_attacks(world, arms()[arm], names)
                 done[arm, uid]["left"] = {"files": left_in_temp(world), "processes": survivors(world)}
         return done[arm, uid]
 
@@ -53,7 +56,8 @@ def attacked(sandbox_here: None) -> Callable[[str, int], Said]:
 
 
 def succeeded(said: Said) -> list[str]:
-    return [f"{name}: {said[name]['evidence']}" for name in NAMES if said[name]["success"] and name not in STATED]
+    tried = [name for name in NAMES if name in said and name not in STATED]
+    return [f"{name}: {said[name]['evidence']}" for name in tried if said[name]["success"]]
 
 
 @pytest.mark.parametrize("words", STATED.values())
@@ -89,7 +93,7 @@ def test_nothing_of_a_run_full_of_attacks_stays_on_the_machine(attacked: Callabl
 
 def test_the_same_attacks_succeed_without_a_sandbox(attacked: Callable[[str, int], Said]) -> None:
     said = attacked("plain subprocess", 0)
-    assert [(name, said[name]["broken"]) for name in NAMES if said[name].get("broken")] == []
-    assert len(succeeded(said)) >= 100
+    assert [(name, said[name]["broken"]) for name in BY_DAY if said[name].get("broken")] == []
+    assert len(succeeded(said)) >= 0.75 * len(BY_DAY)
     for name in WORST:
         assert said[name]["success"], name

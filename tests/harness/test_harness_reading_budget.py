@@ -10,9 +10,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from pull_request_trees import hand_in, settings, write_base
@@ -113,8 +113,16 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
-@pytest.mark.parametrize("name", COMMANDS)
+def _in_turn(names: Iterable[str]) -> list[Any]:
+    """Each name alone and with a thread: by day the first alone, the second with one, and so on; at night all."""
+    return [
+        pytest.param(name, thread, marks=pytest.mark.nightly if thread != bool(i % 2) else (), id=f"{name}-{mode}")
+        for i, name in enumerate(names)
+        for thread, mode in ((False, "alone"), (True, "thread"))
+    ]
+
+
+@pytest.mark.parametrize(("name", "thread"), _in_turn(COMMANDS))
 def test_a_predictions_file_that_spends_its_budget_is_refused_with_one_error(
     name: str, thread: bool, world: World
 ) -> None:
@@ -142,7 +150,12 @@ def test_a_command_says_the_same_with_another_thread(name: str, world: World) ->
     assert alone.stderr == other.stderr
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
+ALONE, THREAD = pytest.param(False, id="alone"), pytest.param(True, id="thread")
+ALONE_BY_DAY = [ALONE, pytest.param(True, id="thread", marks=pytest.mark.nightly)]
+THREAD_BY_DAY = [pytest.param(False, id="alone", marks=pytest.mark.nightly), THREAD]
+
+
+@pytest.mark.parametrize("thread", ALONE_BY_DAY)
 def test_human_verdicts_that_spend_their_budget_are_refused(thread: bool, world: World) -> None:
     done = world.run("judge", "audit", "--human", "human.jsonl", cpu_s=LITTLE_S, thread=thread, code=1)
     assert done.stderr.startswith(f"human.jsonl: {REFUSED}: ")
@@ -150,7 +163,7 @@ def test_human_verdicts_that_spend_their_budget_are_refused(thread: bool, world:
     assert json.loads(said.stdout)["seed"] == 0
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
+@pytest.mark.parametrize("thread", THREAD_BY_DAY)
 def test_a_rerun_refuses_the_file_before_anything_is_run(thread: bool, world: World) -> None:
     words = ["rerun", world.slow, "--dataset", world.dataset, "--unsafe-no-sandbox", "--reruns", "reruns.jsonl"]
     done = world.run(*words, cpu_s=LITTLE_S, thread=thread, code=1)
@@ -164,7 +177,7 @@ def test_a_rerun_says_the_same_with_another_thread(world: World) -> None:
     assert alone == other > 0
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
+@pytest.mark.parametrize("thread", ALONE_BY_DAY)
 def test_a_probe_refuses_the_file_it_is_held_against(
     thread: bool, world: World, tmp_path: Path, gold: dict[str, str]
 ) -> None:
@@ -179,7 +192,7 @@ def test_a_probe_refuses_the_file_it_is_held_against(
     assert list(json.loads(said.stdout)) == ["no-context"]
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
+@pytest.mark.parametrize("thread", THREAD_BY_DAY)
 def test_a_pull_request_with_a_slow_file_is_refused(
     thread: bool, world: World, tmp_path: Path, tiny: Dataset, gold: dict[str, str]
 ) -> None:
@@ -208,8 +221,7 @@ OTHERS: dict[str, tuple[str, Callable[[], str]]] = {
 }
 
 
-@pytest.mark.parametrize("thread", [False, True], ids=["alone", "thread"])
-@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize(("kind", "thread"), _in_turn(OTHERS))
 def test_what_lies_around_predictions_has_a_budget_too(
     kind: str, thread: bool, world: World, tmp_path: Path, gold: dict[str, str]
 ) -> None:

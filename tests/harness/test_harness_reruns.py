@@ -19,9 +19,11 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import read_scorecard
+from harness.rescoring.rerun import own_line
 from harness.rescoring.rescore import rescore, rescoring_lines, rescoring_values
 from harness.running.fingerprint import system_sha256
 from harness.scoring.score import now_utc, score_target
+from harness.submission.run_record import ProbeRun
 from harness.submission.target import find_target
 from harness.trust.rerun_log import (
     FILE_NAME,
@@ -146,6 +148,53 @@ def test_an_own_line_makes_latencies_measured_and_brings_the_caps_of_the_line(st
     assert (card.caps, card.rerun["own"], card.rerun["n"]) == (CAPS, True, 40)
 
 
+def probe_of(stranger: Stranger, **changes: Any) -> ProbeRun:
+    known: dict[str, Any] = {
+        "probe": "no-context",
+        "dataset": stranger.dataset.id,
+        "sample": None,
+        "seed": 0,
+        "draws": "probes-v1",
+        "predictions_sha256": file_sha256(stranger.path.parent / "probes" / "test.no-context.jsonl"),
+    }
+    return ProbeRun(**(known | changes))
+
+
+def test_a_probe_that_maintainers_vouch_for_counts_without_a_run_record(stranger: Stranger) -> None:
+    for path in stranger.path.parent.rglob("*.run.json"):
+        path.unlink()
+    card = stranger.card(stranger.line(own=True, n=40, n_same=40, probes=(probe_of(stranger),)))
+    assert list(card.probes) == ["no-context"]
+    assert card.probes["no-context"]["n"] == 40
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"predictions_sha256": "3" * 64}, "not the file that the maintainers vouch for"),
+        ({"sample": "stratified-20-seed-0"}, "not the file that the maintainers vouch for"),
+        ({"dataset": "tiny@1.0.0#00000000"}, "made on tiny@1.0.0#00000000 by probes-v1"),
+        ({"draws": "probes-v0"}, "by probes-v0"),
+    ],
+)
+def test_a_probe_of_other_bytes_questions_or_rules_is_left_out_and_named(
+    stranger: Stranger, changes: dict[str, str], fault: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    probe = probe_of(stranger, **changes)
+    card = stranger.card(stranger.line(own=True, n=40, n_same=40, probes=(probe,)))
+    assert card.probes == {}
+    (line,) = (line for line in capfd.readouterr().err.splitlines() if ": left out: " in line)
+    assert fault in line  # written by the child that reads predictions
+
+
+def test_an_own_line_takes_the_probes_along_that_belong_to_the_run(stranger: Stranger) -> None:
+    target = find_target(stranger.folder, stranger.dataset.manifest, "test", None)
+    line = own_line(target, stranger.dataset, LINE.made_at)
+    assert line.probes == (probe_of(stranger),)
+    write_rerun(stranger.folder / FILE_NAME, line)
+    assert read_reruns(stranger.folder / FILE_NAME) == [line]
+
+
 def test_a_re_run_is_shown_with_its_caps_and_leaves_the_strangers_own_claims_unbelieved(stranger: Stranger) -> None:
     card = stranger.card(stranger.line(latency_s={"median": 2.5}))
     assert believed(card) == ("declared", False, False, True)
@@ -196,6 +245,14 @@ def test_vouching_moves_no_score_and_is_told_as_told_anew(stranger: Stranger) ->
     assert (again.renewed, again.n_unchanged) == ((), 1)
 
 
+PROBE = {
+    "probe": "no-context",
+    "dataset": LINE.dataset,
+    "sample": None,
+    "seed": 0,
+    "draws": "probes-v1",
+    "predictions_sha256": "4" * 64,
+}
 FAULTS = [
     ({"more": 1}, "more: unknown field"),
     ({"predictions_sha256": "2" * 63}, "predictions_sha256: is not a SHA-256 in hex"),
@@ -208,6 +265,9 @@ FAULTS = [
     ({"n_same": 41}, "n_same: 41 of 40 is impossible"),
     ({"own": True}, "n_same: an own run agrees with itself on every answer"),
     ({"own": 1}, "own: Expected `bool`"),
+    ({"probes": [PROBE]}, "probes: a re-run vouches for no probes"),
+    ({"own": True, "n_same": 40, "probes": [PROBE | {"predictions_sha256": "x"}]}, "probes: a hash is not a SHA-256"),
+    ({"own": True, "n_same": 40, "probes": [PROBE | {"probe": "../x"}]}, "probes: '../x' is no name of a probe"),
     ({"made_at": "yesterday"}, "made_at: 'yesterday' is not"),
     ({"note": "a\u001b[31m"}, "note: is too long or cannot be printed"),
 ]
