@@ -106,10 +106,14 @@ def rerun(
 
 
 def _own(submission: Submission, dataset: Dataset, split: str, sample: str | None, made_at: str) -> Rerun:
+    from harness.exam import open_exam
+    from harness.probing.probe_files import own_probes
     from harness.rescoring.rerun import own_line
     from harness.submission.target import find_target
 
-    return own_line(find_target(submission.folder, dataset.manifest, split, sample), dataset, made_at)
+    target = find_target(submission.folder, dataset.manifest, split, sample)
+    probes = own_probes(target.path, open_exam(dataset, split, sample))
+    return own_line(target, dataset, made_at, (run for run, _ in probes))
 
 
 def _keep(reruns: Path | None, line: Rerun) -> None:

@@ -104,11 +104,11 @@ def _beside(predictions: Path, exam: Exam) -> Iterator[_Beside]:
         yield _Beside(path, match["probe"], n_asked, record, _stale(path, record, exam, main))
 
 
-def probe_run(name: str, record: RunRecord) -> ProbeRun:
-    """What to keep of a probe's record; `name` is the probe's name in files."""
+def probe_run(name: str, record: RunRecord, dataset: str) -> ProbeRun:
+    """What to keep of a probe's record; `name` is the probe's name in files, `dataset` shows what the record's did."""
     return ProbeRun(
         probe=name,
-        dataset=record.dataset,
+        dataset=dataset,
         sample=record.sample,
         seed=record.seed,
         draws=record.draws,
@@ -127,7 +127,11 @@ def own_probes(predictions: Path, exam: Exam) -> list[tuple[ProbeRun, Path]]:
         reasons = [f"{_names(group)} ({why})" for why, group in _by_reason(left_out).items()]
         told = f"{len(left_out):,} probe(s) left out: {', '.join(reasons)}"
         say(f"{left_out[0].path.parent}: {told}: `edu-rag probe` makes them again")
-    return [(probe_run(one.probe, one.record), one.path) for one in found if one.record is not None and not one.stale]
+    return [
+        (probe_run(one.probe, one.record, exam.dataset), one.path)
+        for one in found
+        if one.record is not None and not one.stale
+    ]
 
 
 def _vouched(predictions: Path, exam: Exam, runs: Collection[ProbeRun]) -> Iterator[tuple[ProbeRun, Path]]:

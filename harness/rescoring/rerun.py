@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,6 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.exam import open_exam
-from harness.probing.probe_files import own_probes
 from harness.probing.probe_rates import wilson
 from harness.reading.answers import read_answer
 from harness.reading.folding import fold_article
@@ -26,7 +24,7 @@ from harness.running.task import task_of
 from harness.scoring.cost import cost_of
 from harness.submission.folder import Submission, all_faults, open_submission
 from harness.submission.predictions_file import read_predictions
-from harness.submission.run_record import read_run_record
+from harness.submission.run_record import ProbeRun, read_run_record
 from harness.submission.target import Target, find_target
 from harness.trust.rerun_log import Rerun, own_run
 
@@ -137,8 +135,8 @@ def _agree(before: str, after: str) -> bool:
     return before == after != FAILED
 
 
-def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
-    """The line that vouches for a target's predictions, and for its probes, by the run records next to them.
+def own_line(target: Target, dataset: Dataset, made_at: str, probes: Iterable[ProbeRun] = ()) -> Rerun:
+    """The line that vouches for a target's predictions by the run record next to them, and for these probes of it.
 
     Raises SubmissionError if the record is missing or is not of these bytes, this dataset and this system.
     """
@@ -155,8 +153,7 @@ def own_line(target: Target, dataset: Dataset, made_at: str) -> Rerun:
     found = [what for what, holds in faults.items() if holds]
     if found:
         raise SubmissionError(target.path, f"its run record {' and '.join(found)}", "run the system again")
-    exam = open_exam(dataset, record.split, record.sample)
-    return own_run(record, target.system.slug, made_at, (run for run, _ in own_probes(target.path, exam)))
+    return own_run(record, target.system.slug, made_at, probes)
 
 
 def rerun_values(line: Rerun, different: Sequence[tuple[str, str, str]] = ()) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import file_sha256
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import read_scorecard
-from harness.rescoring.rerun import own_line
 from harness.rescoring.rescore import rescore, rescoring_lines, rescoring_values
 from harness.running.fingerprint import system_sha256
 from harness.scoring.score import now_utc, score_target
@@ -188,11 +187,13 @@ def test_a_probe_of_other_bytes_questions_or_rules_is_left_out_and_named(
 
 
 def test_an_own_line_takes_the_probes_along_that_belong_to_the_run(stranger: Stranger) -> None:
-    target = find_target(stranger.folder, stranger.dataset.manifest, "test", None)
-    line = own_line(target, stranger.dataset, LINE.made_at)
+    log = stranger.folder.parent / FILE_NAME
+    words = ["rerun", str(stranger.folder), "--dataset", str(stranger.dataset.folder), "--own", "--reruns", str(log)]
+    done = CliRunner().invoke(root, words)
+    assert done.exit_code == 0, done.stderr
+    (line,) = read_reruns(log)
+    assert line.own
     assert line.probes == (probe_of(stranger),)
-    write_rerun(stranger.folder / FILE_NAME, line)
-    assert read_reruns(stranger.folder / FILE_NAME) == [line]
 
 
 def test_a_re_run_is_shown_with_its_caps_and_leaves_the_strangers_own_claims_unbelieved(stranger: Stranger) -> None:
