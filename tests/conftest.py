@@ -20,7 +20,13 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
 """Tests that took a fifth of a second or more when they were last measured: bench/slow_tests.py writes it."""
-FIXTURES = {"browser": "browser", "sandbox_here": "sandbox", "terminal_signals": "process", "encoder": "model"}
+FIXTURES = {
+    "browser": "browser",
+    "sandbox_here": "sandbox",
+    "terminal_signals": "process",
+    "encoder": "model",
+    "in_models": "model",
+}
 """Fixtures that need something, and the marker of each."""
 WORDS = {
     "process": ("subprocess.", "Popen(", "multiprocessing", "os.fork"),

@@ -274,6 +274,7 @@ def test_distilbert_s_training_is_section_7_2_s():
     assert Training()[:4] == (10, 32, 2e-5, 0.01)
 
 
+@pytest.mark.model
 def test_a_distilbert_that_is_not_there_is_told(tmp_path):
     with pytest.raises(ConfigError, match="cannot be opened"):
         distilbert(encoder=str(tmp_path / "none"), n_per_class=1)

@@ -200,13 +200,18 @@ def test_the_embedding_method_runs_on_the_real_model() -> None:
     assert [text[item.start : item.end] for item in found] == ["During photosynthesis plants give off the gas oxygen."]
 
 
-def test_an_unknown_method_and_a_missing_model_are_named() -> None:
+def test_an_unknown_method_is_named_with_the_known_ones() -> None:
+    question = choice("Which gas do plants give off?", "oxygen", "helium")
+    with pytest.raises(ConfigError, match=r"unknown method 'nothing-v1'.*answer-string-v2"):
+        label_evidence(question, A, [page("Plants give off the gas oxygen.")], ("nothing-v1",))
+
+
+@pytest.mark.model
+def test_a_missing_model_is_named() -> None:
     question, one = (
         choice("Which gas do plants give off?", "oxygen", "helium"),
         [page("Plants give off the gas oxygen.")],
     )
-    with pytest.raises(ConfigError, match=r"unknown method 'nothing-v1'.*answer-string-v2"):
-        label_evidence(question, A, one, ("nothing-v1",))
     pytest.importorskip("sentence_transformers", reason="NOT RUN: sentence-transformers is not installed")
     with pytest.raises(ConfigError, match="evidence_model"):
         label_evidence(question, A, one, ("embedding-v1",), model="/nowhere/at/all")
