@@ -280,10 +280,12 @@ def _crawl(
     _write_config(store.folder, inputs, replace(turn, is_finished=not n_unsearched))
 
 
-def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report: Path, log: Path) -> Manifest:
+def _derive(
+    store: StoreReader, inputs: Inputs, out: Path, workers: int, report: Path, log: Path, *, allow_partial: bool
+) -> Manifest:
     before = dataset_at(out)
     with _writing(out):
-        manifest = derive(store, inputs, out, workers)
+        manifest = derive(store, inputs, out, workers, allow_partial=allow_partial)
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
@@ -349,7 +351,8 @@ def build(
             )
             inputs = _begin(store, inputs, turn, stored)
             _crawl(store, chain, inputs, turn, allow_partial, sleep)
-            return _derive(store, inputs, out, workers, folder / REPORT_FILE, folder / LOG_FILE)
+            report, path = folder / REPORT_FILE, folder / LOG_FILE
+            return _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial)
 
 
 def _refuse_unanswered(store: StoreReader, inputs: Inputs) -> None:
@@ -390,4 +393,5 @@ def replay(
         out.parent.mkdir(parents=True, exist_ok=True)
         log.open(replay_file(out, LOG_FILE))
         note("replay", version=inputs.config.version, questions=len(inputs.questions))
-        return _derive(store, inputs, out, workers, replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE))
+        report, path = replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE)
+        return _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial)

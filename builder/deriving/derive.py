@@ -26,6 +26,7 @@ from builder.evidence import label_evidence
 from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
+from builder.lost_hits import MAX_LOST, fault_in_sources
 from builder.search.combine import Combined
 from builder.search_results import ANSWERED
 from builder.store.index import Fetch
@@ -117,6 +118,8 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
     }
     if not inputs.config.search.chain:
         return sources
+    if inputs.config.build.max_lost != MAX_LOST:
+        sources["max_lost"] = inputs.config.build.max_lost
     states = dict(sorted(Counter(_states(store, inputs)).items()))
     return sources | {
         "search": crawl_settings(inputs.config)["settings"] | dict(inputs.source),
@@ -285,8 +288,29 @@ def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
     return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
 
 
-def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manifest:
-    """Write the dataset folder that the store and the settings make: the same bytes for any number of workers."""
+_FETCH_AGAIN = (
+    "see that this machine is online and run the same `edu-rag build` again (with --refresh where it fetches nothing"
+    " more), or add --allow-partial"
+)
+
+
+def _refuse_losses(out: Path, sources: Mapping[str, Any], *, allow_partial: bool) -> None:
+    """Raise DataError if too many pages were lost to the network; `allow_partial` makes it a warning."""
+    fault = fault_in_sources(sources)
+    if not fault:
+        return
+    note("lost_hits", fault=fault)
+    if not allow_partial:
+        raise DataError(out, f"is not written: it {fault}", _FETCH_AGAIN)
+    say(f"warning: {out} {fault}")
+
+
+def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, *, allow_partial: bool = False) -> Manifest:
+    """Write the dataset folder that the store and the settings make: the same bytes for any number of workers.
+
+    Raises DataError, and leaves an older dataset in place, if too many pages were lost to the network, unless
+    `allow_partial`.
+    """
     config = inputs.config
     out = out.absolute()
     with WorkTables(out.with_name(f".{out.name}.work")) as tables:
@@ -294,6 +318,7 @@ def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manif
         _make_pages(tables, store, inputs, workers)
         _label(tables, store, inputs)
         sources = sources_of(tables, store, inputs)
+        _refuse_losses(out, sources, allow_partial=allow_partial)
         created_at = parse_instant(config.clock) if config.clock is not None else newest
         return write_dataset(
             out,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.documents.stats import MAX_HOSTS, DatasetStats
+from builder.lost_hits import fault_in_sources
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
 from edu_rag.files.table_rows import CONFIGS
@@ -233,6 +234,13 @@ def _fates(sources: Mapping[str, Any]) -> str:
     return markdown_table(["fate of a search result", "results", "share"], rows)
 
 
+def _losses(sources: Mapping[str, Any]) -> list[str]:
+    """The warning on a dataset that lost its pages; nothing on any other."""
+    fault = fault_in_sources(sources)
+    warning = "It was written with `--allow-partial`; do not compare results on it with results on a whole dataset."
+    return [f"> **Not complete.** This dataset {outside(fault)}. {warning}\n"] if fault else []
+
+
 def _load(name: str, tables: Mapping[str, Mapping[str, int]]) -> str:
     lines = [f'{config} = load_dataset("PATH", "{config}")' for config in tables]
     return "```python\nfrom datasets import load_dataset\n\n" + "\n".join(lines) + "\n```\n"
@@ -262,6 +270,7 @@ def dataset_card(
     sections = [
         f"# {outside(name)} {outside(version)}\n",
         "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark.\n",
+        *_losses(sources),
         "## What is in it\n",
         _counts(tables),
         "## How it was built\n",

@@ -101,6 +101,7 @@ def _write_web(folder: Path) -> Path:
     )
     (folder / "web" / "build.toml").write_text(
         'name = "tiny"\n[search.folder]\nsites = "sites"\n[fetch]\ntimeout_s = 1.0\n[filter]\nduplicates = false\n'
+        "[build]\nmax_lost = 0.2\n"
     )
     return folder / "web"
 
@@ -129,6 +130,7 @@ def built(web: Path, out: Path, *, fresh: bool = False, **changes: object) -> Ma
         "search": {"folder": {"sites": str(web / "sites")}},
         "fetch": {"timeout_s": 1.0},
         "filter": {"duplicates": False},
+        "build": {"max_lost": 0.2},
     }
     return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1, fresh=fresh)
 

@@ -131,5 +131,5 @@ def test_a_blocked_host_with_a_dot_at_its_end_is_blocked_and_the_crawl_comes_to_
     write_web(tmp_path / "web", 1)
     search = {"engine": "recorded", "recorded": {"file": str(tmp_path / "recorded.jsonl")}}
     config = to_config({"search": search, "filter": {"blocked_hosts": ["blocked.example"]}}, "test")
-    made = build([tmp_path / "web" / "questions.jsonl"], tmp_path / "ds", config)
+    made = build([tmp_path / "web" / "questions.jsonl"], tmp_path / "ds", config, allow_partial=True)
     assert made.sources["hits_by_outcome"] == {"blocked_host": 1}
