@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
 from builder.crawl import answer_to
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
-from builder.deriving.page_stage import PageSettings
+from builder.deriving.known_pages import Jobs, KnownPages
+from builder.deriving.page_stage import PageResult, PageSettings
 from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
 from builder.documents.dataset_documents import dataset_documents
@@ -204,30 +206,64 @@ def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dateti
     return max(times, default=inputs.started_at)
 
 
+class _Counts:
+    """What became of the pages: `add` brings a result into the tables and counts it."""
+
+    def __init__(self, tables: WorkTables, stage: Stage) -> None:
+        self._tables, self._stage = tables, stage
+        self.raised = Counter[str]()
+        self.failures = Counter[str]()
+        """Why pages could not be extracted; `none` counts the others."""
+
+    def add(self, page_url: str, result: PageResult) -> None:
+        self._tables.add_result(page_url, result)
+        self._stage.add(result.outcome)
+        self.raised.update(result.raised)
+        self.failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether not one page could be extracted, and they are too many for that to be their own fault."""
+        return bool(self.failures) and "none" not in self.failures and self.failures.total() >= MIN_FAILURES
+
+
 def _make_pages(tables: WorkTables, store: StoreReader, inputs: Inputs, workers: int) -> None:
-    """Run the page stage on every stored response that a hit leads to."""
-    config = inputs.config
+    """Run the page stage on every stored response that a hit leads to, if no earlier build has."""
+    config, pages = inputs.config, tables.page_fetches()
     settings = PageSettings(
         extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
     )
-    pages, failures, raised = tables.page_fetches(), Counter[str](), Counter[str]()
-    with Stage("extract", total=tables.n_pages()) as stage:
-        if config.scale.executor == "none":
-            results = page_stage.page_results(page_stage.jobs(pages, store), settings, workers)
-        else:
-            results = scaled_results(pages, store.folder, settings, config.scale, workers)
-        for page_url, result in results:
-            tables.add_result(page_url, result)
-            stage.add(result.outcome)
-            raised.update(result.raised)
-            failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
-    if failures and "none" not in failures and failures.total() >= MIN_FAILURES:
-        why = ", ".join(f"{reason} {n:,}" for reason, n in failures.most_common(3))
-        raise DataError(store.folder, f"not one of {failures.total():,} pages could be extracted ({why})", _BROKEN)
-    for tool, n in sorted(raised.items()):
+    with store.page_cache() as kept:
+        known = KnownPages(kept, settings)
+        with Stage("extract", total=tables.n_pages()) as stage:
+            counts = _Counts(tables, stage)
+            if config.scale.executor == "none":
+                make = partial(_page_results, settings=settings, workers=workers)
+                known.run(page_stage.jobs(pages, store), make, counts.add)
+            else:  # its tasks keep their results themselves
+                for page_url, result in scaled_results(pages, store.folder, settings, config.scale, workers):
+                    counts.add(page_url, result)
+        if counts.is_broken:
+            kept.clear()  # what a broken machine made must not outlive its repair
+            why = ", ".join(f"{reason} {n:,}" for reason, n in counts.failures.most_common(3))
+            what = f"not one of {counts.failures.total():,} pages could be extracted ({why})"
+            raise DataError(store.folder, what, _BROKEN)
+        known.end()
+    _say_pages(known, counts)
+    tables.end_of_pages()
+
+
+def _page_results(todo: Jobs, settings: PageSettings, workers: int) -> Iterator[tuple[str, PageResult]]:
+    return page_stage.page_results(todo, settings, workers)
+
+
+def _say_pages(known: KnownPages, counts: _Counts) -> None:
+    if known.n_known:
+        note("known_pages", known=known.n_known, extracted=known.n_made)
+        say(f"extract: {known.n_known:,} pages were extracted by an earlier build, {known.n_made:,} in this one")
+    for tool, n in sorted(counts.raised.items()):
         note("tool_raised", tool=tool, pages=n)
         say(f"extract: {tool} raised on {n:,} pages: their text is from another tool")
-    tables.end_of_pages()
 
 
 def _hits(question: Question, search: Combined, tables: WorkTables, config: BuildConfig) -> Iterator[SearchHit]:

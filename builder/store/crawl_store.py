@@ -42,6 +42,7 @@ from builder.store.index import (
 )
 from builder.store.index_files import refuse_lost_index
 from builder.store.lock import bring_back_takedowns, forget_store, is_store, locked, sync_folder
+from builder.store.page_cache import PageCache
 from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, StoreReader, reading, refuse_missing
 from builder.store.repair import NewStore, Repair
 from builder.store.takedowns import TAKEDOWNS_FILE
@@ -263,6 +264,10 @@ class CrawlStore(StoreReader):
         """The fate of a canonical URL, committed or not; None if it was not fetched."""
         with self._turn:
             return self._fetches.get(url) or self._fetch(url)
+
+    def page_cache(self) -> PageCache:
+        """The cache of the store's pages, for its one writer."""
+        return PageCache(self.folder, writable=True)
 
     def add_search(self, question_id: str, engine: str, query: str, result: SearchResult, at: datetime) -> None:
         """Keep the engine's answer, of any state. A refusal never replaces an answer to the same query."""
