@@ -4,8 +4,8 @@ Usage: .venv/bin/python bench/rebuild.py --data ../shared/data
 
 A draw of 243 real pages of the test data's web sites, one question for each page's title, default settings. The first
 build crawls, and the second finds everything. Before the third the cache is deleted, as in a store of an earlier
-version; before the fourth half of its entries are damaged; the fifth has another filter. All write the same dataset, and
-the fifth the same as without a cache, or the script fails.
+version; before the fourth half of its entries are damaged; the fifth has another filter. All write the same dataset,
+and the fifth the same as without a cache, or the script fails.
 """
 
 from __future__ import annotations

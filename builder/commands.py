@@ -75,7 +75,11 @@ def _changes(**options: Any) -> dict[str, Any]:
     is_flag=True,
     help="Fail unless there is a crawl store to resume from. (One is always used if it exists.)",
 )
-@click.option("--refresh", is_flag=True, help="Search and fetch everything again, and write the next minor version.")
+@click.option(
+    "--refresh",
+    is_flag=True,
+    help="Search and fetch everything again, and write the next minor version if anything changed.",
+)
 @click.option("--fresh", is_flag=True, help="Delete the crawl store and start a new crawl.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def build(
@@ -102,7 +106,7 @@ def build(
     clean text and labels evidence. Every response is kept in OUT.crawl: the same command resumes an interrupted build,
     and `edu-rag replay` rebuilds the same dataset without the network. A page with a temporary error is retried on the
     next runs, up to three times in all. --refresh asks the servers for changes, keeps unchanged pages, and writes the
-    next minor version.
+    next minor version; if nothing changed, the version stays.
 
     If more than 5 % of the search results ([build] max_lost) were lost to the network, or no page is left at all, the
     dataset is not written and the exit code is 1.

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from builder.clock import parse_instant
+from builder.documents.question_terms import QuestionTerms
 from builder.fetch.settings import MANNERS, FetchConfig
 from builder.lost_hits import MAX_LOST
 from builder.search.settings import SearchConfig, resolve_paths
@@ -99,6 +100,7 @@ class BuildConfig:
     name: Annotated[str, Meta(pattern=rf"^{DATASET_NAME}\Z")] = "edu-rag"
     version: Annotated[str, Meta(pattern=rf"^{VERSION}\Z")] = "1.0.0"
     clock: str | None = None
+    questions: QuestionTerms = field(default_factory=QuestionTerms)
     build: LimitsConfig = field(default_factory=LimitsConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     fetch: FetchConfig = field(default_factory=FetchConfig)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
@@ -38,7 +38,7 @@ from builder.urls import canonical_or_none, host_of
 from edu_rag import __version__
 from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import write_dataset
-from edu_rag.files.manifest import Manifest
+from edu_rag.files.manifest import FileEntry, Manifest
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.progress import Stage, note, say
@@ -117,6 +117,7 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         "questions": n,
         "splits": dict(sorted(Counter(question.split for question in inputs.questions).items())),
         "engine": inputs.config.search.engine,
+        **inputs.config.questions.as_sources(),
     }
     if not inputs.config.search.chain:
         return sources
@@ -341,11 +342,46 @@ def _refuse_losses(out: Path, sources: Mapping[str, Any], *, allow_partial: bool
     say(f"warning: {out} {fault}")
 
 
-def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, *, allow_partial: bool = False) -> Manifest:
+class _MadeBy(NamedTuple):
+    """What a manifest says of its making."""
+
+    created_at: str
+    builder: str
+    config_sha256: str
+    sources: Mapping[str, Any]
+
+    def made(self, dataset: Manifest) -> bool:
+        """Whether a dataset says the same of its making."""
+        values = (dataset.created_at, dataset.builder, dataset.config_sha256, dataset.sources)
+        return bool(to_plain(self) == to_plain(_MadeBy(*values)))
+
+
+class _ChosenVersion:
+    """The version of the settings, or that of an earlier dataset with the same content. Called before it is read."""
+
+    def __init__(self, proposed: str, earlier: Manifest | None) -> None:
+        self.number = proposed
+        self._earlier = earlier
+
+    def __call__(self, content_sha256: str) -> str:
+        if self._earlier is not None and self._earlier.content_sha256 == content_sha256:
+            self.number = self._earlier.version
+        return self.number
+
+
+def derive(
+    store: StoreReader,
+    inputs: Inputs,
+    out: Path,
+    workers: int,
+    *,
+    allow_partial: bool = False,
+    earlier: Manifest | None = None,
+) -> Manifest:
     """Write the dataset folder that the store and the settings make: the same bytes for any number of workers.
 
-    Raises DataError, and leaves an older dataset in place, if too many pages were lost to the network, unless
-    `allow_partial`.
+    If the content is that of the `earlier` dataset, its version stays. Raises DataError, and leaves an older dataset in
+    place, if too many pages were lost to the network, unless `allow_partial`.
     """
     config = inputs.config
     out = out.absolute()
@@ -355,15 +391,18 @@ def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, *, allow
         _label(tables, store, inputs)
         sources = sources_of(tables, store, inputs)
         _refuse_losses(out, sources, allow_partial=allow_partial)
-        created_at = parse_instant(config.clock) if config.clock is not None else newest
+        created_at = (parse_instant(config.clock) if config.clock is not None else newest).isoformat()
+        made_by = _MadeBy(created_at, f"edu-rag-bench {__version__}", config_sha256(config), sources)
+        version = _ChosenVersion(config.version, earlier if earlier is not None and made_by.made(earlier) else None)
+
+        def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
+            return dataset_documents(config.name, version.number, created_at, sources)(folder, files)
+
         return write_dataset(
             out,
             _tables(inputs, tables),
             name=config.name,
-            version=config.version,
-            created_at=created_at.isoformat(),
-            builder=f"edu-rag-bench {__version__}",
-            config_sha256=config_sha256(config),
-            sources=sources,
-            documents=dataset_documents(config.name, config.version, created_at.isoformat(), sources),
+            version=version,
+            documents=documents,
+            **made_by._asdict(),
         )
