@@ -14,6 +14,7 @@ import argparse
 import json
 import random
 import re
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -51,32 +52,38 @@ def lay_out(data: Path, scratch: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """One build: its content, its wall time, that of its stage `extract`, and its pages."""
+    """One build: its content, its wall and processor time, the wall time of its stage `extract`, and its pages."""
 
     id: str
     wall_s: float
+    cpu_s: float
     extract_s: float
     pages: int
+    labelled: int
     extracted: int
 
     def row(self, name: str) -> str:
         """The build as a row of the table."""
-        return f"| {name} | {self.wall_s:.1f} | {self.extract_s:.2f} | {self.extracted} of {self.pages} |"
+        times = f"{self.wall_s:.1f} | {self.extract_s:.2f} | {self.cpu_s:.1f}"
+        return f"| {name} | {times} | {self.extracted} of {self.pages} | {self.labelled} |"
 
 
 def build(scratch: Path, config: str = "plain.toml") -> Built:
     """Run `edu-rag build`, and read its log."""
     words = ("build", "--questions", scratch / "questions.jsonl", "--sites", scratch / "sites", "--out", scratch / "d")
-    started = time.monotonic()
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "edu_rag", *map(str, words), str(scratch / config), "--json"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    wall_s = time.monotonic() - started
+    wall_s, after = time.monotonic() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     lines = (scratch / "d.crawl" / "build.log.jsonl").read_text(encoding="utf-8").splitlines()
     events = [json.loads(line) for line in lines]
     run = events[max(place for place, event in enumerate(events) if event["event"] == "build") :]
     ended = next(event for event in run if event["event"] == "end" and event["stage"] == "extract")
-    known = next((event for event in run if event["event"] == "known_pages"), {"extracted": ended["total"]})
-    return Built(json.loads(done.stdout)["id"], wall_s, ended["seconds"], ended["total"], known["extracted"])
+    first = {"extracted": ended["total"], "labelled": 0}
+    known = next((event for event in run if event["event"] == "known_pages"), first)
+    pages = ended["total"], known["labelled"], known["extracted"]
+    return Built(json.loads(done.stdout)["id"], wall_s, cpu_s, ended["seconds"], *pages)
 
 
 def damage(path: Path) -> None:
@@ -118,8 +125,10 @@ def main() -> None:
         warc = (scratch / "d.crawl" / "responses.warc.gz").stat().st_size / 1e6
     finally:
         shutil.rmtree(scratch)
-    print("| build | seconds | of these extracting | pages extracted |")
-    print("|---|---|---|---|")
+    print(
+        "| build | seconds | of these in the stage `extract` | processor seconds | pages extracted | labelled again |"
+    )
+    print("|---|---|---|---|---|---|")
     for name, row in rows:
         print(row.row(name))
     print(f"\nThe cache has {size:.1f} MB, the responses {warc:.1f} MB.")

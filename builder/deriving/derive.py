@@ -259,9 +259,10 @@ def _page_results(todo: Jobs, settings: PageSettings, workers: int) -> Iterator[
 
 
 def _say_pages(known: KnownPages, counts: _Counts) -> None:
-    if known.n_known:
-        note("known_pages", known=known.n_known, extracted=known.n_made)
-        say(f"extract: {known.n_known:,} pages were extracted by an earlier build, {known.n_made:,} in this one")
+    if known.n_known or known.n_labelled:
+        note("known_pages", known=known.n_known, labelled=known.n_labelled, extracted=known.n_extracted)
+        fresh = f"{known.n_labelled:,} got new labels, {known.n_extracted:,} were extracted"
+        say(f"extract: {known.n_known:,} pages were known, {fresh}")
     for tool, n in sorted(counts.raised.items()):
         note("tool_raised", tool=tool, pages=n)
         say(f"extract: {tool} raised on {n:,} pages: their text is from another tool")

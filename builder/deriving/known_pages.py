@@ -51,7 +51,10 @@ def programs_digest() -> bytes:
 
 
 class KnownPages:
-    """The page stage with a memory. `n_known` and `n_made` count the pages that were known, and that had to be made.
+    """The page stage with a memory.
+
+    It counts the pages that were known (`n_known`), those whose text was known and that only needed labels
+    (`n_labelled`), and those that were extracted (`n_extracted`).
 
     What a worker's limits had a part in is made every time: it depends on the machine. So is a page on which a tool
     raised, since the tool may be repaired.
@@ -63,7 +66,7 @@ class KnownPages:
         self._settings = _digest(self._extractor, msgspec.msgpack.encode(settings))
         self._keys: dict[str, tuple[bytes, bytes]] = {}
         """Of the pages in work, by URL: the key of the extraction, and that of the result."""
-        self.n_known = self.n_made = 0
+        self.n_known = self.n_labelled = self.n_extracted = 0
 
     def run(self, todo: Jobs, make: Callable[[Jobs], Results], add: Callable[[str, PageResult], None]) -> None:
         """Give `add` the result of every job: known ones at once, the others as `make` brings them."""
@@ -73,7 +76,6 @@ class KnownPages:
             return
         for page_url, result in make(chain([first], missing)):
             self._keep(page_url, result)
-            self.n_made += 1
             add(page_url, result)
 
     def _missing(self, todo: Jobs, add: Callable[[str, PageResult], None]) -> Iterator[tuple[str, PageJob]]:
@@ -86,7 +88,10 @@ class KnownPages:
                 add(page_url, found)
                 continue
             self._keys[page_url] = extraction, whole
-            yield page_url, replace(job, extraction=self._extraction(extraction), is_packed=self._cache.is_open)
+            text = self._extraction(extraction)
+            self.n_labelled += bool(text)
+            self.n_extracted += not text
+            yield page_url, replace(job, extraction=text, is_packed=self._cache.is_open)
 
     def _keys_of(self, job: PageJob) -> tuple[bytes, bytes]:
         charset = b"" if job.charset is None else f"charset {job.charset}".encode()
@@ -119,5 +124,5 @@ class KnownPages:
 
     def end(self) -> None:
         """Forget the pages that were not asked for, if any was."""
-        if self.n_known or self.n_made:
+        if self.n_known or self.n_labelled or self.n_extracted:
             self._cache.forget_unused()

@@ -112,11 +112,12 @@ class _TableWriter:
     def close(self) -> tuple[dict[str, FileEntry], str]:
         """The entries of the table's files, and the SHA-256 of its logical content.
 
-        A table without rows is one file without row groups: `datasets` cannot read an empty one.
+        A table without rows is one file without row groups: `datasets` cannot read an empty row group. Without questions
+        there is no split, and no file.
         """
         if self._waiting:
             self._write_group()
-        elif not self._rows_of:
+        elif not self._rows_of and self._config != "questions":
             self._begin_shard()
         self._end_shard()
         entries: dict[str, FileEntry] = {}

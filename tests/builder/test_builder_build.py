@@ -28,6 +28,7 @@ from builder.dataset.check_dataset import check_folder
 from builder.deriving import page_stage
 from builder.deriving.page_stage import PageResult
 from builder.store.crawl_store import CrawlStore, StoreReader
+from builder.store.page_cache import CACHE_FILE
 from builder.store.takedowns import TakeDown, add_takedown, read_takedowns
 from edu_rag.__main__ import main
 from edu_rag.errors import ConfigError, DataError
@@ -437,6 +438,7 @@ def test_pages_on_which_a_tool_raised_are_counted_in_talk_and_log_and_change_no_
             yield url, replace(result, raised=("resiliparse",) if number < 2 else ())
 
     monkeypatch.setattr("builder.deriving.page_stage.page_results", raised)
+    (store_folder(ds) / CACHE_FILE).unlink()
     replay(store_folder(ds), tmp_path / "again")
     assert "\nextract: resiliparse raised on 2 pages: their text is from another tool\n" in capsys.readouterr().err
     lines = (tmp_path / "again.build.log.jsonl").read_text().splitlines()

@@ -239,7 +239,7 @@ def test_a_build_in_which_nothing_changed_extracts_nothing_and_any_cache_gives_t
         n = len(list(store.iter_fetches()))
     capsys.readouterr()
     built(refuse)
-    assert f"extract: {n} pages were extracted by an earlier build, 0 in this one" in capsys.readouterr().err
+    assert f"extract: {n} pages were known, 0 got new labels, 0 were extracted" in capsys.readouterr().err
     assert tree(tmp_path / "ds") == whole
     full = cache.read_bytes()
     for damaged in (full[:9000], full[:4096] + bytes(len(full) - 4096)):
@@ -280,7 +280,7 @@ def test_a_resume_after_an_interrupt_keeps_what_was_extracted(
         built(interrupted)
     capsys.readouterr()
     built()
-    assert "extract: 3 pages were extracted by an earlier build, " in capsys.readouterr().err
+    assert "extract: 3 pages were known, 0 got new labels, 3 were extracted" in capsys.readouterr().err
 
 
 @pytest.mark.slow
