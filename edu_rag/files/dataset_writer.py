@@ -112,8 +112,8 @@ class _TableWriter:
     def close(self) -> tuple[dict[str, FileEntry], str]:
         """The entries of the table's files, and the SHA-256 of its logical content.
 
-        A table without rows is one file without row groups: `datasets` cannot read an empty row group. Without questions
-        there is no split, and no file.
+        A table without rows is one file without row groups, since `datasets` cannot read an empty row group. Without
+        questions there is no split, and no file.
         """
         if self._waiting:
             self._write_group()
