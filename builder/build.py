@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl import Round, Sleep, answer_to, crawl, next_round, round_of
+from builder.crawl import Round, Sleep, answer_to, crawl, newer, next_minor, next_round, round_of
 from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
@@ -269,7 +269,8 @@ def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None)
 
 def _crawl(
     store: CrawlStore, chain: Chain | None, inputs: Inputs, turn: Round, allow_partial: bool, sleep: Sleep
-) -> None:
+) -> Round:
+    """Crawl, and return the round as it is after that."""
     n_unsearched = 0
     if chain is not None:
         now = build_clock(inputs.config.clock, is_offline=is_offline(chain.name))
@@ -277,13 +278,43 @@ def _crawl(
             n_unsearched = crawl(
                 inputs.questions, store, chain, inputs.config, now, allow_partial=allow_partial, sleep=sleep
             )
-    _write_config(store.folder, inputs, replace(turn, is_finished=not n_unsearched))
+    done = replace(turn, is_finished=not n_unsearched)
+    _write_config(store.folder, inputs, done)
+    return done
 
 
-def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report: Path, log: Path) -> Manifest:
+def _earlier(before: Manifest | None, turn: Round, stored: Round | None, settings_version: str) -> Manifest | None:
+    """The dataset that a refresh would replace by the next minor version, which is needed only if something changed.
+
+    None if this is not a refresh, or if the settings ask for another version.
+    """
+    is_refresh = stored is not None and turn.number > 0 and (turn.number > stored.number or not stored.is_finished)
+    if before is None or not is_refresh or turn.version != next_minor(before.version):
+        return None
+    return before if newer(before.version, settings_version) == before.version else None
+
+
+def _keep_version(folder: Path, inputs: Inputs, turn: Round, made: Manifest) -> None:
+    """Note in the store that a refresh changed nothing, so that its round makes the version before."""
+    if made.version != inputs.config.version:
+        say(f"nothing changed since {made.id}: the version stays")
+        _write_config(folder, replace(inputs, config=replace(inputs.config, version=made.version)), turn)
+
+
+def _derive(
+    store: StoreReader,
+    inputs: Inputs,
+    out: Path,
+    workers: int,
+    report: Path,
+    log: Path,
+    *,
+    allow_partial: bool,
+    earlier: Manifest | None = None,
+) -> Manifest:
     before = dataset_at(out)
     with _writing(out):
-        manifest = derive(store, inputs, out, workers)
+        manifest = derive(store, inputs, out, workers, allow_partial=allow_partial, earlier=earlier)
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
@@ -347,9 +378,13 @@ def build(
             turn = next_round(
                 stored, config.version, out, refresh=refresh, allow_partial=allow_partial, forced_version=version
             )
+            earlier = _earlier(dataset_at(out), turn, stored, config.version) if version is None else None
             inputs = _begin(store, inputs, turn, stored)
-            _crawl(store, chain, inputs, turn, allow_partial, sleep)
-            return _derive(store, inputs, out, workers, folder / REPORT_FILE, folder / LOG_FILE)
+            turn = _crawl(store, chain, inputs, turn, allow_partial, sleep)
+            report, path = folder / REPORT_FILE, folder / LOG_FILE
+            made = _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial, earlier=earlier)
+            _keep_version(folder, inputs, turn, made)
+            return made
 
 
 def _refuse_unanswered(store: StoreReader, inputs: Inputs) -> None:
@@ -390,4 +425,5 @@ def replay(
         out.parent.mkdir(parents=True, exist_ok=True)
         log.open(replay_file(out, LOG_FILE))
         note("replay", version=inputs.config.version, questions=len(inputs.questions))
-        return _derive(store, inputs, out, workers, replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE))
+        report, path = replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE)
+        return _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial)

@@ -65,13 +65,21 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option(
     "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
 )
-@click.option("--allow-partial", is_flag=True, help="Write the dataset even if some questions could not be searched.")
+@click.option(
+    "--allow-partial",
+    is_flag=True,
+    help="Write the dataset even if questions are not searched or too many pages were lost to the network.",
+)
 @click.option(
     "--resume",
     is_flag=True,
     help="Fail unless there is a crawl store to resume from. (One is always used if it exists.)",
 )
-@click.option("--refresh", is_flag=True, help="Search and fetch everything again, and write the next minor version.")
+@click.option(
+    "--refresh",
+    is_flag=True,
+    help="Search and fetch everything again, and write the next minor version if anything changed.",
+)
 @click.option("--fresh", is_flag=True, help="Delete the crawl store and start a new crawl.")
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def build(
@@ -98,10 +106,13 @@ def build(
     clean text and labels evidence. Every response is kept in OUT.crawl: the same command resumes an interrupted build,
     and `edu-rag replay` rebuilds the same dataset without the network. A page with a temporary error is retried on the
     next runs, up to three times in all. --refresh asks the servers for changes, keeps unchanged pages, and writes the
-    next minor version.
+    next minor version; if nothing changed, the version stays.
 
-    CONFIG.toml holds the settings (name, version, [search], [fetch], [extract], [filter], [label], [scale]). Options
-    on the command line override it.
+    If more than 5 % of the search results ([build] max_lost) were lost to the network, or no page is left at all, the
+    dataset is not written and the exit code is 1.
+
+    CONFIG.toml holds the settings (name, version, [build], [search], [fetch], [extract], [filter], [label], [scale]).
+    Options on the command line override it.
 
     \b
     Example:
@@ -151,7 +162,11 @@ def build(
 @click.option(
     "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
 )
-@click.option("--allow-partial", is_flag=True, help="Write the dataset even if the crawl is not finished.")
+@click.option(
+    "--allow-partial",
+    is_flag=True,
+    help="Write the dataset even if the crawl is not finished or lost too many pages to the network.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def replay(
     store: Path,

@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Meta
 
 from builder.clock import parse_instant
+from builder.documents.question_terms import QuestionTerms
 from builder.fetch.settings import MANNERS, FetchConfig
+from builder.lost_hits import MAX_LOST
 from builder.search.settings import SearchConfig, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.toml import read_toml
@@ -85,12 +87,21 @@ class ScaleConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsConfig:
+    """[build]: `max_lost` is the share of search results that may be lost to the network before the build fails."""
+
+    max_lost: Annotated[float, Meta(ge=0, le=1)] = MAX_LOST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildConfig:
     """All of build.toml. Invariants: every value is in its range; name and version suit a manifest."""
 
     name: Annotated[str, Meta(pattern=rf"^{DATASET_NAME}\Z")] = "edu-rag"
     version: Annotated[str, Meta(pattern=rf"^{VERSION}\Z")] = "1.0.0"
     clock: str | None = None
+    questions: QuestionTerms = field(default_factory=QuestionTerms)
+    build: LimitsConfig = field(default_factory=LimitsConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     fetch: FetchConfig = field(default_factory=FetchConfig)
     extract: ExtractConfig = field(default_factory=ExtractConfig)
