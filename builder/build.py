@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl import Round, Sleep, answer_to, crawl, next_round, round_of
+from builder.crawl import Round, crawl, next_round, round_of
 from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
@@ -26,6 +26,8 @@ from builder.evidence.given_evidence import read_marks
 from builder.extract.extract import check_extractor
 from builder.question_sets.question_files import read_questions
 from builder.search.combine import Chain, open_chain
+from builder.search.pace import Sleep
+from builder.search.searching import answer_to
 from builder.search.settings import forget_paths, is_offline
 from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
@@ -294,10 +296,10 @@ def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report:
     return manifest
 
 
-def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
+def _opened(config: BuildConfig, sleep: Sleep) -> tuple[Chain | None, dict[str, Any]]:
     """The engines, and the sources that they search."""
     with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
-        chain = open_chain(config.search, config.fetch.user_agent)
+        chain = open_chain(config.search, config.fetch.user_agent, sleep)
         source = dict(chain.source()) if chain is not None else {}
         stage.add("done")
     return chain, source
@@ -336,7 +338,7 @@ def build(
             read, golds = read_questions(questions, split)
             match_gold(read, golds, questions[0])
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
-            chain, source = _opened(config)
+            chain, source = _opened(config, sleep)
         started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
         inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at, marks=marks)
         if fresh:

@@ -48,7 +48,8 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
 @click.option(
     "--engine",
-    help="Search engine: folder (default), zim, google, searxng, brave, wikipedia, recorded, crag, none; or A,B.",
+    help="Search engine: folder (default), zim, google, serper, brave, ddgs, searxng, wikipedia, recorded, crag, none, "
+    "or one that an installed package brings; A,B is a chain.",
 )
 @click.option("--out", type=_FOLDER, required=True, help="Dataset folder to write; the crawl store goes to OUT.crawl.")
 @click.option("--sites", type=_FOLDER, help="Folder of web sites, for the folder engine.")

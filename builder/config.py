@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from builder.clock import parse_instant
 from builder.fetch.settings import MANNERS, FetchConfig
-from builder.search.settings import SearchConfig, resolve_paths
+from builder.search.settings import SECTIONS, SearchConfig, engines_of, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.toml import read_toml
 from edu_rag.files.typed import faults_and_record, to_plain
@@ -109,9 +109,27 @@ class BuildConfig:
                 raise RecordError("clock", str(error)) from None
 
 
+def _with_added_engines(values: Any) -> Any:
+    """The values with all settings of engines that other packages bring; only where such an engine is named."""
+    search = values.get("search") if isinstance(values, Mapping) else None
+    if not isinstance(search, Mapping):
+        return values
+    named, listed = search.get("engine"), search.get("engines")
+    texts = [*(listed if isinstance(listed, list | tuple) else ()), named]
+    chain = tuple(name for text in texts if isinstance(text, str) for name in engines_of(text))
+    added = search.get("adapters", {})
+    if not isinstance(added, Mapping) or not all(isinstance(one, Mapping) for one in added.values()):
+        return values  # the fault is reported with the others
+    if not added and all(name in SECTIONS for name in chain):
+        return values
+    from builder.search.adapters import with_all_settings
+
+    return {**values, "search": {**search, "adapters": with_all_settings(added, chain)}}
+
+
 def to_config(values: Any, where: object) -> BuildConfig:
     """Settings from plain values. Raises FaultsError with every fault, each named `where: field`."""
-    faults, config = faults_and_record(values, BuildConfig)
+    faults, config = faults_and_record(_with_added_engines(values), BuildConfig)
     if config is None:
         raise FaultsError([ConfigError(f"{where}: {fault.where}", fault.what, fault.remedy) for fault in faults])
     return config

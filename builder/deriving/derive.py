@@ -15,7 +15,6 @@ from typing import Any
 
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
-from builder.crawl import answer_to
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
 from builder.deriving.page_stage import PageSettings
@@ -27,6 +26,7 @@ from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.search.combine import Combined
+from builder.search.searching import answer_to
 from builder.search_results import ANSWERED
 from builder.store.index import Fetch
 from builder.store.reader import StoreReader
