@@ -1,8 +1,9 @@
-"""The settings of a build: build.toml as dataclasses, the paper's profile as defaults."""
+"""The settings of a build: build.toml as dataclasses; see builder.profiles for the EDU-RAG paper's settings."""
 
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from msgspec import Meta
 
 from builder.clock import parse_instant
 from builder.fetch.settings import MANNERS, FetchConfig
+from builder.profiles import profile_settings
 from builder.search.settings import SECTIONS, SearchConfig, engines_of, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.toml import read_toml
@@ -34,7 +36,7 @@ class ExtractConfig:
 class FilterConfig:
     """[filter]: which pages are dropped, each with its reason. Every rule can be turned off.
 
-    `min_bytes` of clean text: the paper's 0.5 KB (EDU-RAG section 3.2). `languages` empty keeps every language.
+    `min_bytes` of clean text: 0.5 KB, as in the EDU-RAG paper (section 3). `languages` empty keeps every language.
     `near_duplicate` is the Jaccard similarity of word 5-grams from which a page repeats a better-ranked one of the
     same question; 0 keeps them all.
     """
@@ -142,13 +144,26 @@ def _merge(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
+def _without_engine(profile: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The profile, less its engine where the file names its own: `engines` and `engine` would contradict each other."""
+    if not {"engine", "engines"} & given.get("search", {}).keys():
+        return profile
+    return {**profile, "search": {name: value for name, value in profile["search"].items() if name != "engine"}}
+
+
+def read_config(path: Path | None, changes: Mapping[str, Any], profile: str | None = None) -> BuildConfig:
     """build.toml (or the defaults), with the command line's changes laid over it, validated as one.
 
-    A relative path in the file is taken from the file's own folder.
+    A profile comes before the file: the file's own lines win over it. A relative path in the file is taken from the
+    file's own folder.
     """
     config = read_toml(path, BuildConfig) if path is not None else BuildConfig()
     values = to_plain(config)
+    if profile is not None:
+        # The file was just parsed within its bounds; here only what it says itself counts, not the defaults.
+        given = tomllib.loads(path.read_text(encoding="utf-8")) if path is not None else {}
+        values = _merge(to_plain(BuildConfig()), _without_engine(profile_settings(profile), given))
+        values = _merge(values, given)
     if path is not None:
         resolve_paths(values["search"], path.parent)
         if values["label"]["marks"] is not None:

@@ -146,30 +146,30 @@ def reader_of(engine: str) -> ReadPages | None:
 
 def open_engines(config: SearchConfig, user_agent: str, sleep: Sleep = time.sleep) -> tuple[SearchEngine, ...]:
     """The engines of the settings' chain, in order; none for `none`. Raises ConfigError for an unknown one."""
-    _refuse_unknown_sections(config)
+    check_names(config)
     return tuple(_open(name, config, user_agent, sleep) for name in config.chain)
+
+
+def check_names(config: SearchConfig) -> None:
+    """Raise ConfigError for an engine, or a section of settings, that neither we nor an installed package bring."""
+    if not config.adapters and all(name in ENGINES for name in config.chain):
+        return
+    from builder.search.adapters import installed
+
+    added = installed()
+    for name in config.chain:
+        if name not in ENGINES and name not in added:
+            known = ", ".join((*ENGINES, *added, NO_ENGINE))
+            raise ConfigError("engine", f"unknown engine {name[:100]!r}", f"known are {known}")
+    for name in config.adapters:
+        if name not in added:  # a slip: its settings would change nothing
+            what = "settings of an engine that no installed package brings"
+            raise ConfigError(f"search.adapters.{name[:100]}", what, "install its package, or remove the section")
 
 
 def _open(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     if name in ENGINES:
         return ENGINES[name](config, user_agent, sleep)
-    from builder.search.adapters import installed, open_added
+    from builder.search.adapters import open_added
 
-    engine = open_added(name, config, user_agent, sleep)
-    if engine is None:
-        known = ", ".join((*ENGINES, *installed(), NO_ENGINE))
-        raise ConfigError("engine", f"unknown engine {name[:100]!r}", f"known are {known}")
-    return engine
-
-
-def _refuse_unknown_sections(config: SearchConfig) -> None:
-    """A section of an engine that is neither asked nor installed is a slip: its settings would change nothing."""
-    unused = [name for name in config.adapters if name not in config.chain]
-    if not unused:
-        return
-    from builder.search.adapters import installed
-
-    for name in unused:
-        if name not in installed():
-            what = "settings of an engine that no installed package brings"
-            raise ConfigError(f"search.adapters.{name[:100]}", what, "install its package, or remove the section")
+    return open_added(name, config, user_agent, sleep)

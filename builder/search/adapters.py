@@ -148,11 +148,11 @@ def reader(read: ReadPage) -> ReadPage:
     return read_safely
 
 
-def open_added(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine | None:
-    """The engine that a package brings under this name, opened; None if there is none. Raises ConfigError."""
+def open_added(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+    """The engine that a package brings under this name, opened. Raises ConfigError."""
     adapter = adapter_of(name)
     if adapter is None:
-        return None
+        raise ConfigError(f"engine {name}", "no installed package brings it", "install its package")
     settings = _typed(name, adapter, config.adapters.get(name, {}))
     base_url: str = getattr(settings, "base_url", "")
     try:
