@@ -1,4 +1,4 @@
-"""What a build would ask and cost, from the questions and the settings alone: nothing is asked, nothing is written."""
+"""A dry run: the queries, price, time and disk space of a build, computed from the questions and the settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STORE_BYTES_PER_URL, DATASET_BYTES_PER_URL, STORE_BYTES_PER_QUERY = 37_000, 3_70
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineShare:
-    """What one engine would be asked. `is_most`: an upper bound, since it gets only what the engines before it leave.
+    """One engine's part of a build. `is_most`: an upper bound, since it gets only what the engines before it leave.
 
     `usd` is the price of all requests, the free ones included; `needs` names what is missing on this machine.
     """

@@ -1,7 +1,7 @@
 """Engines that other packages bring: entry points of the group `edu_rag.engines`, each an EngineAdapter.
 
-An adapter says how a page of results is requested and read. The requests themselves are made here, so that the
-deadline, the size limit, the address guard, the pace and the waits of our own engines hold for it too.
+An adapter says how a page of results is requested and read. Our client makes the requests, so the deadline, the size
+limit, the address guard, the pace and the waits hold for it too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAdapter:
-    """What an entry point names.
+    """The object that an entry point names.
 
     - `config`: a frozen dataclass derived from WebEngineConfig with a field `base_url`: [search.adapters.NAME]. All its
       own fields but those that end in `_variable` change the results; they are in the manifest, so none holds a key.
@@ -162,7 +162,7 @@ def open_added(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -
     except Exception as error:  # a stranger's code may raise anything
         raise ConfigError(f"engine {name}", f"cannot be opened: {type(error).__name__}: {str(error)[:200]}") from error
     confined = _Confined(name, api, adapter.read, base_url)
-    # An inside address is asked only if the settings name it as what it is.
+    # An inside address is dialled only if base_url itself is one.
     return ApiEngine(confined, settings, user_agent, sleep, guarded=not names_inside_address(base_url))
 
 

@@ -46,7 +46,7 @@ class _Result(msgspec.Struct):
 
 
 class _Kept(msgspec.Struct):
-    """What is stored of one call of the library: its results, or why there are none."""
+    """One call of the library as it is stored: its results, or the reason for having none."""
 
     results: list[_Result]
     error: str = ""

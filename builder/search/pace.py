@@ -1,4 +1,4 @@
-"""An engine's pace: how much time lies between the starts of two requests, from whichever thread they come."""
+"""An engine's pace: the time between the starts of two requests, across all threads."""
 
 from __future__ import annotations
 

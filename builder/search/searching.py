@@ -1,7 +1,7 @@
 """Searching: every question goes to the engines of the chain until it is answered, engines side by side.
 
 Each engine has its own queue and as many threads as it allows requests at once; its pace is its own. Only the calling
-thread touches the store, so an answer that came is kept, whatever becomes of the others.
+thread touches the store, so each answer is stored as soon as it comes.
 """
 
 from __future__ import annotations
