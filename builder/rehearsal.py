@@ -79,11 +79,8 @@ class Rehearsal:
         for one in self.engines:
             if one.needs:
                 yield f"missing: {one.engine}: {one.needs}"
-        yield (
-            f"searching  about {in_words(self.search_s)}, engines side by side"
-            if self.search_s
-            else "searching  no wait"
-        )
+        if self.search_s:
+            yield f"searching  about {in_words(self.search_s)}; engines work side by side"
         yield f"fetching   at most {self.urls:,} URLs, {in_words(self.fetch_s)} at {URLS_PER_S} URLs a second"
         yield (
             f"disk       at most {self.store_bytes / 1e9:.1f} GB crawl store and {self.dataset_bytes / 1e9:.1f} GB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,9 +37,10 @@ FETCHED = {
 }
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset folder with a crawl store in mid-crawl: made by a build that found nothing, then filled by hand."""
+    tmp_path = tmp_path_factory.mktemp("status")
     questions = questions_in(tmp_path, 4)
     (tmp_path / "r.jsonl").write_text(
         "".join(json.dumps({"query": f"What is number {i}?", "urls": []}) + "\n" for i in range(1, 4))
@@ -55,7 +57,14 @@ def place(tmp_path: Path) -> Path:
         for _ in range(2):  # its third try
             url = "https://slow.example/2"
             store.add_fetch(Fetched(url=url, final_url=url, outcome="timeout", fetched_at=AT))
-    return tmp_path / "ds"
+    return tmp_path
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    """The dataset folder, to change; its store is next to it."""
+    shutil.copytree(store_folder(made / "ds"), store_folder(tmp_path / "ds"))
+    return Path(shutil.copytree(made / "ds", tmp_path / "ds"))
 
 
 def test_every_url_is_counted_once_with_its_state_and_cause(place: Path) -> None:
