@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
-from builder.crawl import answer_to
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
 from builder.deriving.known_pages import Jobs, KnownPages
@@ -30,6 +29,7 @@ from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.lost_hits import MAX_LOST, fault_in_sources
 from builder.search.combine import Combined
+from builder.search.searching import answer_to
 from builder.search_results import ANSWERED
 from builder.store.index import Fetch
 from builder.store.reader import StoreReader

@@ -1,4 +1,4 @@
-"""[fetch] of build.toml: the limits and the manners of downloads; the defaults are the paper's profile."""
+"""[fetch] of build.toml: the limits and the manners of downloads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANNERS = ("workers", "per_host", "delay_s", "user_agent", "contact", "max_retry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchConfig:
-    """[fetch]: limits of one download; the defaults are the paper's profile (EDU-RAG section 3: 5 s).
+    """[fetch]: limits of one download.
 
     `contact` is an e-mail address or a URL by which a site's owner reaches you: it goes into the user agent.
     `breaker_failures` is how many failures in a row end the asking of a host; 0 means never.

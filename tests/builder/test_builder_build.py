@@ -355,7 +355,7 @@ def test_what_was_taken_down_stays_so_when_the_crawl_is_made_anew(ds: Path, web:
 
 
 def test_a_full_scratch_disk_is_told_in_one_line(web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(config: object, user_agent: str) -> None:
+    def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("builder.build.open_chain", full)
