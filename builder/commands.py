@@ -65,6 +65,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option(
     "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
 )
+@click.option("--resolver", metavar="ADDRESS", help="Name server to ask for hosts of pages; the system's by default.")
 @click.option("--allow-partial", is_flag=True, help="Write the dataset even if some questions could not be searched.")
 @click.option(
     "--resume",
@@ -86,6 +87,7 @@ def build(
     extractor: str | None,
     workers: int | None,
     executor: str | None,
+    resolver: str | None,
     allow_partial: bool,
     resume: bool,
     refresh: bool,
@@ -122,6 +124,7 @@ def build(
         extract__extractor=extractor,
         search__folder__sites=str(sites) if sites is not None else None,
         scale__executor=executor,
+        fetch__resolver=resolver,
         search__crag__files=[str(path) for path in questions] if "crag" in (engine or "").split(",") else None,
     )
     if fresh and (resume or refresh):

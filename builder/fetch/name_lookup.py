@@ -13,6 +13,7 @@ import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 from builder.fetch.fetched import UNKNOWN_NAME
 from builder.fetch.name_messages import AAAA, A, NameAnswer, Server, question, read_answer, wire_name
@@ -110,8 +111,8 @@ class _Socket(asyncio.DatagramProtocol):
         self.transport: asyncio.DatagramTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if isinstance(transport, asyncio.DatagramTransport):
-            self.transport = transport
+        # Not an isinstance: the loop's own transport for datagrams does not inherit from the class.
+        self.transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, _: object) -> None:
         lookup = self.waiting.get(int.from_bytes(data[:2], "big"))

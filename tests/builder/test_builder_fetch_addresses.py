@@ -181,7 +181,7 @@ def test_every_spelling_of_a_public_address_is_dialled_as_what_it_is(dialled: li
 
 def test_a_name_that_changes_its_address_is_dialled_only_where_it_was_checked(dialled: list[str]) -> None:
     answers: Iterator[str] = itertools.cycle(["93.184.216.34", "127.0.0.1"])
-    urls = [f"http://rebind.example/{i}" for i in range(20)] + [f"http://h{i}.rebind.example/" for i in range(20)]
+    urls = [f"http://rebind.com/{i}" for i in range(20)] + [f"http://h{i}.rebind.com/" for i in range(20)]
     got = fates(urls, lambda _: [next(answers)])
     assert set(dialled) == {"93.184.216.34"}
     assert {item.outcome for item in got.values()} == {"connection", "refused_address"}
