@@ -291,9 +291,9 @@ def _session(settings: FetchConfig, hosts: HostMap, names: GuardedResolver) -> a
 class _Walk:
     """One URL in progress: its current address, its redirects so far, and its remaining time."""
 
-    def __init__(self, got: Fetched, left_s: float, share: Share, started: float, *, page: bool, probe: bool) -> None:
+    def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool, probe: bool) -> None:
         self.got = got
-        self.asked_at = started
+        self.asked_at: float | None = None  # the first request: the later ones go where its answer sent them
         self.probe = probe
         self.left_s = left_s
         self.took_s = 0.0
@@ -370,7 +370,7 @@ class Crawl:
         seen = Sighting(
             url=url,
             host=politeness_key(url),
-            started=walk.asked_at,
+            started=started if walk.asked_at is None else walk.asked_at,
             ended=self.watch.monotonic(),
             sign=sign,
             detail=got.detail,
@@ -407,7 +407,7 @@ class Crawl:
 
     def _walk(self, url: str, share: Share, *, page: bool, probe: bool) -> _Walk:
         got = Fetched(url=url, final_url=url, outcome="connection", fetched_at=self._now())
-        return _Walk(got, self._settings.timeout_s, share, self.watch.monotonic(), page=page, probe=probe)
+        return _Walk(got, self._settings.timeout_s, share, page=page, probe=probe)
 
     async def _follow(self, walk: _Walk) -> Fetched:
         """Go from hop to hop; waiting for a turn does not count against the deadline."""
@@ -465,6 +465,7 @@ class Crawl:
         share = Share(self._shares)
         # As a probe: none may wait for a file that waits for the network.
         walk = self._walk(f"{origin}/robots.txt", share, page=False, probe=True)
+        started = self.watch.monotonic()
         try:
             got = await self._follow(walk)
             share.give_back()
@@ -473,7 +474,7 @@ class Crawl:
             else:
                 robots = robots_of(got.status, got.body, got.outcome, got.detail)
             robots = replace(robots, took_s=walk.took_s, read_at=self.watch.monotonic())
-            if not (is_unanswered(got) and self.watch.is_tainted(walk.asked_at)):
+            if not (is_unanswered(got) and self.watch.is_tainted(started)):
                 self._robots[origin] = robots
             return robots
         finally:
@@ -515,10 +516,11 @@ class Crawl:
         host = _dialled(walk.got.final_url).raw_host or ""
         if host in self._hosts:
             return None
-        walk.asked_at = self.watch.monotonic()
+        started = self.watch.monotonic()
         try:
             await self._names.addresses(host)
         except OSError as error:
+            walk.asked_at = started if walk.asked_at is None else walk.asked_at
             outcome, detail = no_address(error)
             return HopResponse(replace(walk.got, outcome=outcome, detail=detail), answered=True)
         return None
@@ -529,14 +531,15 @@ class Crawl:
             detail = f"{BREAKER}{self._settings.breaker_failures} failures in a row at {host}"
             return HopResponse(replace(got, detail=detail))
         await walk.share.take_lane()
-        walk.asked_at, started = self.watch.monotonic(), time.monotonic()
+        asked_at, started = self.watch.monotonic(), time.monotonic()
+        walk.asked_at = asked_at if walk.asked_at is None else walk.asked_at
         answer = await self._hopper.hop(got, walk.left_s, self._headers(walk, key), walk.share.grow, page=walk.page)
         spent_s = time.monotonic() - started
         walk.left_s -= spent_s
         walk.took_s += spent_s
         if answer.got.outcome != "kept":
             walk.share.give_back()
-        if not (self.watch.is_tainted(walk.asked_at) and is_unanswered(answer.got)):
+        if not (self.watch.is_tainted(asked_at) and is_unanswered(answer.got)):
             self._breakers.note(host, answered=answer.answered)
         return answer
 

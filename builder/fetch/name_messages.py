@@ -117,6 +117,7 @@ def server_of(text: str) -> Server:
         port = rest.removeprefix(":") if rest else port
     elif text.count(":") == 1:
         host, _, port = text.partition(":")
-    if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65_536):
-        raise ValueError(f"{port[:20]!r} is not a port")
+    is_port = port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65_536
+    if not is_port or text.count("[") != text.count("]"):
+        raise ValueError(f"{text[:60]!r} is not an address, or has no port that can be")
     return str(ipaddress.ip_address(host)), int(port)

@@ -177,12 +177,18 @@ class OutageWatch:
     def _release(self, held: _Held, verdict: Verdict) -> None:
         self._n_active += 1
         if verdict == "genuine" and held.seen.is_page:
-            self._landmarks[held.seen.host] = held.seen.url, held.seen.sign
-            self._landmarks.move_to_end(held.seen.host)
-            if len(self._landmarks) > _N_LANDMARKS:
-                self._landmarks.popitem(last=False)
+            self._remember(held.seen)
         if not held.verdict.done():
             held.verdict.set_result(verdict)
+
+    def _remember(self, seen: Sighting) -> None:
+        """Keep a page as a landmark; not one that looks like another host's: it would prove nothing."""
+        if seen.sign == self._portal_sign or any(sign == seen.sign for _, sign in self._landmarks.values()):
+            return
+        self._landmarks[seen.host] = seen.url, seen.sign
+        self._landmarks.move_to_end(seen.host)
+        if len(self._landmarks) > _N_LANDMARKS:
+            self._landmarks.popitem(last=False)
 
     def _shared_signs(self) -> set[str]:
         hosts: dict[str, set[str]] = {}

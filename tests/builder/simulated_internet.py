@@ -8,10 +8,11 @@ is a JSON file:
                       "web": "live", "dead" or "slow", "pages": n, "delay_s": s}
     events  [{"after_pages": n, "what": "away", "silent", "names_down", "portal", "portal_redirect" or "dead",
               "seconds": s or null, "host": for "dead"}]
-    runs    the commands, one after the other, each a list of words; `network` of a run may be "none" for one without
+    runs    the commands, one after the other, each a list of words
 
-An event begins when so many pages have been served, and ends after its seconds. `away`: the device has no address, so
-that all dials fail at once. `silent`: packets get lost. A `moves` name is a public address once, and an inside one then.
+An event begins when so many pages have been served, and ends after its seconds, or with the command. `away`: the device
+has no address, so that all dials fail at once. `silent`: packets get lost. A `moves` name has a public address when it
+is first asked for, and an inside one from then on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import math
 import random
 import shutil
 import socket
@@ -40,11 +42,12 @@ RESOLVER, PORTAL, LOGIN_HOST = "11.0.0.53", "11.0.0.80", "login.hotel-lan.com"
 LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this network.</p></body></html>"
 _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
-_LATE_S, _SLOW_S = 4.0, 30.0
-_WORDS = (
+_LATE_S, _SLOW_S = 2.5, 30.0
+_TEXT = (
     "the cell stores energy and water moves through every membrane of a plant while light heats rock in the sun and"
     " forces act on atoms that form metal waves carry sound across the earth because matter is made of particles"
-).split()
+)
+_WORDS = _TEXT.split()
 
 
 def can_run() -> bool:
@@ -97,10 +100,9 @@ class World:
 
     def now(self) -> set[str]:
         """What is going on: events that are due begin, and those whose time is over end."""
-        while self.events and self.n_pages >= self.events[0]["after_pages"]:
+        while self.events and self._is_due(self.events[0]):
             event = self.events.pop(0)
-            until = time.monotonic() + (event["seconds"] if event["seconds"] is not None else 1e9)
-            self.running.append((until, event))
+            self.running.append((math.inf if event["seconds"] is None else time.monotonic() + event["seconds"], event))
             self.log.append(f"{event['what']} after {self.n_pages} pages")
             if event["what"] == "away":
                 _interface(_DEVICE, "0.0.0.0")
@@ -110,6 +112,19 @@ class World:
                 self.log.append(f"end of {event['what']} after {self.n_pages} pages")
                 if event["what"] == "away":
                     _interface(_DEVICE, _WHOLE)
+        return self.kinds()
+
+    def _is_due(self, event: Mapping[str, Any]) -> bool:
+        # The seconds of an event at the very beginning count from the first question to the name server.
+        has_begun = event["seconds"] is None or event["after_pages"] > 0 or bool(self.names_asked)
+        return has_begun and self.n_pages >= event["after_pages"] and not self.running
+
+    def end_of_run(self) -> None:
+        """End the events without an end: the next command finds the network as it should be."""
+        self.running = [(0.0 if until == math.inf else until, event) for until, event in self.running]
+
+    def kinds(self) -> set[str]:
+        """The events that are going on."""
         return {event["what"] + (f" {event['host']}" if "host" in event else "") for _, event in self.running}
 
 
@@ -190,7 +205,7 @@ class _Web:
             return _message(200, LOGIN)
         if "portal_redirect" in now:
             return _message(302, b"", f"Location: http://{LOGIN_HOST}/\r\n")
-        if path == "/robots.txt" or not known:
+        if path == "/robots.txt" or host not in world.hosts:
             return _message(404, b"")
         world.n_pages += 1
         world.served_at.append(time.monotonic())
@@ -237,10 +252,11 @@ def main(script: Path) -> None:
     for words in values["runs"]:
         started = time.monotonic()
         done = subprocess.run(words, capture_output=True, text=True, check=False)
+        world.end_of_run()
         runs.append({"code": done.returncode, "err": done.stderr, "seconds": time.monotonic() - started})
     ended.set()
     server.join()
-    print(json.dumps({
+    sys.stdout.write(json.dumps({
         "runs": runs,
         "asked": world.asked,
         "names_asked": world.names_asked,
@@ -276,20 +292,23 @@ def write_questions(folder: Path, urls: Sequence[str], **fetch: object) -> list[
     for name, lines in (("questions.jsonl", questions), ("recorded.jsonl", recorded)):
         (folder / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     settings = "".join(f"{name} = {json.dumps(value)}\n" for name, value in fetch.items())
-    text = f'[search]\nengine = "recorded"\n[search.recorded]\nfile = "recorded.jsonl"\n[fetch]\ncontact = "a@b.example"\n'
+    text = (
+        '[search]\nengine = "recorded"\n[search.recorded]\nfile = "recorded.jsonl"\n[fetch]\ncontact = "a@b.example"\n'
+    )
     (folder / "build.toml").write_text(f"{text}{settings}[filter]\nnear_duplicate = 0.0\n", encoding="utf-8")
     words = [sys.executable, "-m", "edu_rag", "build", str(folder / "build.toml"), "--resolver", RESOLVER]
     return [*words, "--questions", str(folder / "questions.jsonl"), "--out", str(folder / "ds"), "--workers", "1"]
 
 
 def crawl_only(folder: Path) -> int:
-    """The crawl of a build without what comes after it: searches and fetches into the store; an error as `build` does."""
+    """The crawl of a build without what comes after it: searches and fetches into the store."""
     from builder.config import read_config
     from builder.crawl import crawl
     from builder.question_sets.question_files import read_questions
     from builder.search.combine import open_chain
     from builder.store.crawl_store import CrawlStore
     from edu_rag.errors import EduRagError
+    from edu_rag.progress import say
 
     config = read_config(folder / "build.toml", {"fetch": {"resolver": RESOLVER}})
     questions, _ = read_questions([folder / "questions.jsonl"], None)
@@ -299,7 +318,7 @@ def crawl_only(folder: Path) -> int:
         with CrawlStore(folder / "ds.crawl", create=True) as store:
             crawl(questions, store, chain, config, lambda: datetime.now(UTC))
     except EduRagError as error:
-        print(error, file=sys.stderr)
+        say(str(error))
         return 1
     return 0
 
