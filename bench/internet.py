@@ -4,7 +4,7 @@ Usage (from a checkout, after `make test` has made the environment; needs unshar
 
     .venv/bin/python bench/internet.py [--hosts 1500] [--pages 7] [--seconds 60] [--only NAME …]
 
-Each crawl runs in a network namespace with a name server and web servers of its own (tests/builder/simulated_internet.py):
+Each crawl runs in a network namespace with a name server and web servers (tests/builder/simulated_internet.py):
 real name resolution by `--resolver`, real sockets at public addresses, answers after 200 ms. A live page is lost if it
 is not in the store as kept. The rate is that of the live pages until the last of them was served.
 """
@@ -12,6 +12,7 @@ is not in the store as kept. The rate is that of the live pages until the last o
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 import tempfile
 from contextlib import closing
@@ -46,28 +47,26 @@ def cases(n_pages: int, seconds: float) -> dict[str, Case]:
     def event(what: str, after: int, lasts: float | None) -> list[dict[str, Any]]:
         return [{"what": what, "after_pages": after, "seconds": lasts}]
 
-    third, for_good = n_pages // 3, {"give_up_after_s": 20.0}
+    half_s = seconds / 2
+    third, twice = n_pages // 3, {"n_runs": 2, "fetch": {"give_up_after_s": 20.0}}
     return {
         "clean": Case(says="nothing wrong"),
         "silent": Case(says="8 % of the names silent (10 s)", silent_share=SILENT_SHARE),
-        "start": Case(says="no network at the start, then resumed", events=event("away", 0, None), n_runs=2, fetch=for_good),
+        "start": Case(says="no network at the start, then resumed", events=event("away", 0, None), **twice),
         "away": Case(says=f"no network for {seconds:g} s", events=event("away", third, seconds)),
         "packets": Case(says=f"all packets lost for {seconds:g} s", events=event("silent", third, seconds)),
-        "names": Case(says=f"name service down for {seconds / 2:g} s", events=event("names_down", 0, seconds / 2)),
-        "portal": Case(says=f"captive portal for {seconds / 2:g} s", events=event("portal", third, seconds / 2)),
-        "redirect": Case(says=f"portal that redirects, {seconds / 2:g} s", events=event("portal_redirect", third, seconds / 2)),
-        "good": Case(says="network gone for good, then resumed", events=event("silent", third, None), n_runs=2, fetch=for_good),
+        "names": Case(says=f"name service down for {half_s:g} s", events=event("names_down", 0, half_s)),
+        "portal": Case(says=f"captive portal for {half_s:g} s", events=event("portal", third, half_s)),
+        "redirect": Case(says=f"portal by redirect, {half_s:g} s", events=event("portal_redirect", third, half_s)),
+        "good": Case(says="network gone for good, then resumed", events=event("silent", third, None), **twice),
     }  # fmt: skip
 
 
 def measured(case: Case, n_hosts: int, n_pages: int) -> dict[str, Any]:
     """Run a case and count what its crawl store has."""
-    n_silent = round(n_hosts * case.silent_share)
-    hosts = {
-        f"www.site{i}.com": {"delay_s": 0.2} | ({"name": "silent"} if i * n_silent // n_hosts != (i + 1) * n_silent // n_hosts else {})
-        for i in range(n_hosts)
-    }  # fmt: skip
-    urls = {f"http://{host}/page-{i}": "name" not in how for host, how in hosts.items() for i in range(n_pages)}
+    silent = set(random.Random(0).sample(range(n_hosts), round(n_hosts * case.silent_share)))
+    hosts = {f"www.site{i}.com": {"delay_s": 0.2, "name": "silent" if i in silent else "live"} for i in range(n_hosts)}
+    urls = {f"http://{host}/page-{i}": how["name"] == "live" for host, how in hosts.items() for i in range(n_pages)}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_questions(folder, list(urls), **case.fetch)
@@ -82,7 +81,7 @@ def measured(case: Case, n_hosts: int, n_pages: int) -> dict[str, Any]:
         "live": sum(urls.values()),
         "attempts": sum(row.attempts - 1 for row in live),
         "logins": n_logins,
-        "rate": len(happened["served_s"]) / max(happened["served_s"][-1], 1e-9),
+        "rate": sum(urls.values()) / max(happened["served_s"][-1], 1e-9),
         "seconds": sum(run["seconds"] for run in happened["runs"]),
     }
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +40,7 @@ from builder.fetch.body import (
 )
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, STATUS, Fetched, Validators, is_unanswered
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
-from builder.fetch.outage import Monotonic, OutageWatch, Pause, Sighting
+from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
@@ -338,24 +337,25 @@ class Crawl:
         """Fetch one URL with its redirects, again where the network was away, and see the result written."""
         share = Share(self._shares)
         try:
-            for n_chances in itertools.count():
+            history: History = []
+            while True:
                 await self.watch.fair_weather()
                 got, seen = await self._attempt(url, share, probe=False)
-                if seen is None or not await self._is_again(seen, got, share, n_chances):
+                if seen is None or not await self._is_again(seen, got, share, history):
                     break
             await self._writer.write(got)
         finally:
             share.give_back()
             self.watch.end()
 
-    async def _is_again(self, seen: Sighting, got: Fetched, share: Share, n_chances: int) -> bool:
+    async def _is_again(self, seen: Sighting, got: Fetched, share: Share, history: History) -> bool:
         """Whether a result is the network's fault, so that the URL is fetched again."""
         if len(got.body) > SMALL_BYTES:
             # No login page is that large, and large bodies do not wait: few may be in memory.
             self.watch.answered(seen)
             return False
         share.give_back()
-        return await self.watch.verdict(seen, n_chances) != "genuine"
+        return await self.watch.verdict(seen, history) != "genuine"
 
     async def _attempt(self, url: str, share: Share, *, probe: bool) -> tuple[Fetched, Sighting | None]:
         """One fetch of a URL, and what it shows of the network; None if it shows nothing."""

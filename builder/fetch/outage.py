@@ -32,6 +32,8 @@ _N_LANDMARKS, _N_PROBES = 16, 3
 Monotonic = Callable[[], float]
 Pause = Callable[[float], Awaitable[None]]
 Verdict = Literal["genuine", "once_more", "again"]
+History = list[tuple[Verdict, str]]
+"""A URL's verdicts so far, each with the sign that it was given for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +58,13 @@ class _Held:
     """A result that waits for its verdict."""
 
     seen: Sighting
-    n_chances: int
+    history: History
     verdict: asyncio.Future[Verdict]
     witnesses: set[str] = field(default_factory=set)
+
+    def may_come_again(self) -> bool:
+        """Whether an outage may still send the URL back."""
+        return sum(verdict == "again" for verdict, _ in self.history) < MAX_AGAIN
 
 
 class OutageWatch:
@@ -125,16 +131,16 @@ class OutageWatch:
         """Whether a failure of something that began then may be an outage's."""
         return self.is_paused or started < self._opened_at
 
-    async def verdict(self, seen: Sighting, n_chances: int) -> Verdict:
+    async def verdict(self, seen: Sighting, history: History) -> Verdict:
         """Whether a result is genuine; if not, fetch again: `once_more`, or as if it had never been asked for.
 
-        `n_chances` is how often the URL has been fetched before.
+        It is added to the URL's history.
         """
-        held = _Held(seen, n_chances, asyncio.get_running_loop().create_future())
+        held = _Held(seen, history, asyncio.get_running_loop().create_future())
         self._n_active -= 1
         if self.is_paused:
             self._held.append(held)
-        elif n_chances < MAX_AGAIN and self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign):
+        elif self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign) and held.may_come_again():
             self._release(held, "again")
         else:
             self._weigh(held)
@@ -178,6 +184,7 @@ class OutageWatch:
         self._n_active += 1
         if verdict == "genuine" and held.seen.is_page:
             self._remember(held.seen)
+        held.history.append((verdict, held.seen.sign))
         if not held.verdict.done():
             held.verdict.set_result(verdict)
 
@@ -231,18 +238,24 @@ class OutageWatch:
 
     async def _wait_out(self) -> None:
         """Probe until the network answers. Raises OutageError when that takes too long."""
-        began, wait_s, is_outage = self.monotonic(), FIRST_WAIT_S, False
+        began, wait_s, was_away, is_announced = self.monotonic(), FIRST_WAIT_S, False, False
         while not await self._is_up():
+            was_away = True
             waited_s = self.monotonic() - began
             left_s = self._give_up_after_s - waited_s
-            if not is_outage and waited_s >= ANNOUNCED_AFTER_S:
-                is_outage = True
+            if not is_announced and waited_s >= ANNOUNCED_AFTER_S:
+                is_announced = True
                 self._announce()
             if left_s <= 0:
                 raise self._given_up()
             await self._sleep(min(wait_s, left_s))
             wait_s = min(2 * wait_s, MAX_WAIT_S)
-        self._go_on(is_outage, self.monotonic() - began)
+        doubtful = self._doubtful()
+        if is_announced:
+            seconds = self.monotonic() - began
+            note("outage_over", seconds=round(seconds, 1), urls=len(doubtful))
+            say(f"fetch: the network is back after {seconds:,.0f} s; {len(doubtful):,} URLs are fetched again")
+        self._go_on(doubtful, was_away)
 
     def _cause(self) -> str:
         doubtful = self._doubtful()
@@ -290,26 +303,21 @@ class OutageWatch:
             await asyncio.gather(*probes, return_exceptions=True)
         return any(len(hosts) == 1 for hosts in answers.values())
 
-    def _go_on(self, is_outage: bool, seconds: float) -> None:
-        doubtful, held_back = self._doubtful(), self._held
+    def _go_on(self, doubtful: list[_Held], was_away: bool) -> None:
+        held_back, self._held = self._held, []
         self._recover(min((held.seen.started for held in doubtful), default=self._opened_at))
-        self._held, self._run_sign, self._run_hosts = [], "", set()
+        self._run_sign, self._run_hosts = "", set()
         self._opened_at = self.monotonic()
         self._open.set()
-        if is_outage:
-            note("outage_over", seconds=round(seconds, 1), urls=len(doubtful))
-            say(f"fetch: the network is back after {seconds:,.0f} s; {len(doubtful):,} URLs are fetched again")
         for held in held_back:
-            self._release(held, self._verdict_after(held, held in doubtful, is_outage))
+            self._release(held, _verdict_after(held, was_away) if held in doubtful else "genuine")
 
-    @staticmethod
-    def _verdict_after(held: _Held, is_doubtful: bool, is_outage: bool) -> Verdict:
-        """After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage."""
-        if not is_doubtful or held.n_chances >= MAX_AGAIN:
-            return "genuine"
-        if is_outage:
-            return "again"
-        return "genuine" if held.n_chances else "once_more"
+
+def _verdict_after(held: _Held, was_away: bool) -> Verdict:
+    """After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage."""
+    if was_away and held.may_come_again():
+        return "again"
+    return "genuine" if ("once_more", held.seen.sign) in held.history else "once_more"
 
 
 def _shows_much(doubtful: list[_Held]) -> bool:

@@ -208,7 +208,8 @@ class _Web:
         if path == "/robots.txt" or host not in world.hosts:
             return _message(404, b"")
         world.n_pages += 1
-        world.served_at.append(time.monotonic())
+        if world.asked[f"{host}{path}"] == 1:
+            world.served_at.append(time.monotonic())
         return _message(200, page_of(host, path))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, OutageWatch, Sighting, Verdict
+from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError
 
@@ -41,10 +41,11 @@ class Net:
 
     async def visit(self, watch: OutageWatch, url: str, room: asyncio.Semaphore) -> None:
         try:
-            for n_chances in range(100):
+            history: History = []
+            for _ in range(100):
                 await watch.fair_weather()
                 seen = await self.fetch(url)
-                verdict = await watch.verdict(seen, n_chances)
+                verdict = await watch.verdict(seen, history)
                 self.verdicts[verdict] += 1
                 if verdict == "genuine":
                     self.kept[url] = seen.sign
@@ -123,6 +124,14 @@ def test_a_network_that_stays_away_ends_the_crawl_and_costs_nothing(sign: str) -
     assert "run the same command to resume" in str(error)
     assert net.kept == {}
     assert 100 <= net.time < 120
+
+
+def test_one_outage_after_the_other_and_portals_of_two_kinds_leave_nothing_behind() -> None:
+    def sign(url: str, now: float) -> str:
+        phase = int(now / 4)
+        return ["", "login", "another login"][phase // 2 % 3] if phase % 2 and phase < 16 else PAGES[url]
+
+    assert crawled(sign, URLS).kept == PAGES
 
 
 def test_hosts_that_are_dead_get_their_fate_although_they_come_last_and_nothing_succeeds_after_them() -> None:
