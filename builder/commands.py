@@ -73,6 +73,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option(
     "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
 )
+@click.option("--resolver", metavar="ADDRESS", help="Name server to ask for hosts of pages; the system's by default.")
 @click.option(
     "--allow-partial",
     is_flag=True,
@@ -106,6 +107,7 @@ def build(
     extractor: str | None,
     workers: int | None,
     executor: str | None,
+    resolver: str | None,
     allow_partial: bool,
     resume: bool,
     refresh: bool,
@@ -147,6 +149,7 @@ def build(
         extract__extractor=extractor,
         search__folder__sites=str(sites) if sites is not None else None,
         scale__executor=executor,
+        fetch__resolver=resolver,
         search__crag__files=[str(path) for path in questions] if "crag" in (engine or "").split(",") else None,
     )
     if fresh and (resume or refresh):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from builder.clock import Clock
 from builder.config import BuildConfig
 from builder.fetch import Fetched, fetch_all, was_given_up
 from builder.fetch.fetched import Validators
+from builder.fetch.politeness import politeness_key
 from builder.search.combine import Chain
 from builder.search.pace import Sleep
 from builder.search.searching import answer_to, search_all, stop_where_unsearched
@@ -122,6 +124,18 @@ def plan_fetches(questions: Iterable[Question], store: CrawlStore, config: Build
     return plan
 
 
+N_LANDMARKS, _ROWS_READ = 8, 5_000
+
+
+def landmarks_of(store: CrawlStore, config: BuildConfig) -> list[str]:
+    """Pages that were kept before, each of another registered host: what answers there shows that the network is up."""
+    barred, found = _is_barred(store, config), dict[str, str]()
+    for row in islice(store.iter_fetches(), _ROWS_READ):
+        if row.outcome == "kept" and len(found) < N_LANDMARKS and not barred(row.url):
+            found.setdefault(politeness_key(row.url), row.url)
+    return list(found.values())
+
+
 def fetch_missing(
     questions: Sequence[Question], store: CrawlStore, config: BuildConfig, hosts: HostMap, now: Clock
 ) -> None:
@@ -136,7 +150,8 @@ def fetch_missing(
                 given_up.add(host)
                 note("host_given_up", host=host, detail=got.detail)
 
-        fetch_all(plan.urls(), config.fetch, hosts, now, keep, validators=plan.conditions)
+        known = landmarks_of(store, config)
+        fetch_all(plan.urls(), config.fetch, hosts, now, keep, validators=plan.conditions, landmarks=known)
         store.flush()
 
 
