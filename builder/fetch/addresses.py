@@ -104,6 +104,15 @@ NOT_PUBLIC = "which is not a public address"
 _CACHED, _CACHED_S, _FAILED_S = 4_096, 120.0, 600.0
 
 
+def system_lookup(host: str) -> list[str]:
+    """The addresses of a host, as the system finds them; it blocks. Raises OSError."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise OSError(f"no host name: {error}") from None
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
 class GuardedResolver(AbstractResolver):
     """Resolves names to addresses that may be dialled. Exactly these addresses are dialled, which prevents rebinding.
 

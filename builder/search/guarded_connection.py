@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,7 +10,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from builder.fetch.addresses import RefusedAddressError, is_public
+from builder.fetch.addresses import RefusedAddressError, is_public, system_lookup
 
 
 def names_inside_address(url: str) -> bool:
@@ -27,8 +26,7 @@ def names_inside_address(url: str) -> bool:
 
 def public_address_of(host: str) -> str:
     """An address of the host. Raises RefusedAddressError if any of them is not public, OSError if there is none."""
-    entries = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    found = system_lookup(host)
     for address in found:
         # One private address among public ones is a rebinding trick: refuse them all.
         if not is_public(ipaddress.ip_address(address.split("%")[0])):
