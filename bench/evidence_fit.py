@@ -1,10 +1,11 @@
-"""Fit the model of evidence-v3 on the `tune` half of the labelled sentences, and write support_model.json.
+"""Fit the model of evidence-v4 on labelled questions, choose its thresholds, and write boosted_support.json.
 
     python bench/evidence_fit.py --dataset RUNS/open-textbooks --dataset RUNS/tqa-val [--write]
 
-Logistic regression on the signs of the candidates, with the penalty of the best log-likelihood in cross-validation by
-question. A threshold is the smallest probability at which the cross-validated precision reaches GOAL. Prints what
-it chose; --write stores it. This script does not read the `test` half.
+Boosted trees on the signs of the candidates. The questions are those of the first round of labels, and the `tune` half
+of the second; this script does not read the `test` half of the second round. The thresholds are those that cover most
+questions with a right span while the cross-validated precision, by question, is at least GOAL. Prints what it chose;
+--write stores it.
 """
 
 from __future__ import annotations
@@ -14,93 +15,148 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.model_selection import GroupKFold
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "evidence_labels")]
 
 from built_dataset import BuiltDataset  # noqa: E402
-from labelled_spans import LabelledQuestion, read_spans, supports  # noqa: E402
+from labelled_spans import LabelledQuestion, for_tuning, is_judged, supports  # noqa: E402
 
-from builder.evidence.support_model import SIGNS, WEIGHTS, WeighedQuestion, answers_to_support, place_of  # noqa: E402
+from builder.evidence.boosted_support import WEIGHTS, ScoredSpan, apart, model_from, span_of  # noqa: E402
+from builder.evidence.spans import SpanPlace  # noqa: E402
+from builder.evidence.support_model import answers_to_support  # noqa: E402
+from builder.evidence.support_signs import DECIMALS, SIGNS, SignedQuestion  # noqa: E402
 
 GOAL = 0.85
-PENALTIES = (0.03, 0.1, 0.3, 1.0)
-Shares = NDArray[np.float64]
-Table = tuple[Shares, NDArray[np.int64], NDArray[np.int64]]
+FOLDS = 6
+MIN_SPANS = 50
+LIMITS = np.arange(-2.0, 3.6, 0.1)
+Numbers = NDArray[np.float64]
 
 
-def table_of(labelled: Sequence[LabelledQuestion], data: Mapping[str, BuiltDataset]) -> Table:
-    """Signs, labels and numbers of questions of all judged candidates."""
-    rows = [row for number, one in enumerate(labelled) for row in _rows(one, data[one.dataset], number)]
-    signs, labels, groups = zip(*rows, strict=True)
-    return np.array(signs), np.array(labels), np.array(groups)
+class Row(NamedTuple):
+    """A judged candidate: the number of its question, its span, its signs, and whether the span supports the gold."""
+
+    question: int
+    rank: int
+    span: SpanPlace
+    signs: tuple[float, ...]
+    right: bool
 
 
-def _rows(one: LabelledQuestion, data: BuiltDataset, number: int) -> Iterator[tuple[tuple[float, ...], int, int]]:
-    question, gold, pages = data.exam(one.question_id)
-    judged = {(sentence.page_id, sentence.end): sentence for sentence in one.sentences}
-    for answer in answers_to_support(question, gold):
-        for (rank, place), signs in WeighedQuestion(question, answer, pages).signs():
-            span = place_of(pages[rank], place)
-            if (span.page_id, span.end) in judged:
-                yield signs, int(supports(tuple(span), judged[span.page_id, span.end])), number
+def rows_of(labelled: Sequence[LabelledQuestion], data: Mapping[str, BuiltDataset]) -> Iterator[Row]:
+    """The judged candidates of the questions."""
+    for number, one in enumerate(labelled):
+        question, gold, pages = data[one.dataset].exam(one.question_id)
+        for answer in answers_to_support(question, gold):
+            for place, signs in SignedQuestion(question, answer, pages, gold.home_page).signs():
+                span = span_of(pages[place.rank], place, signs)
+                if is_judged(tuple(span), one):
+                    right = any(supports(tuple(span), sentence) for sentence in one.sentences)
+                    yield Row(number, place.rank, span, signs, right)
 
 
-def fitted(table: Table) -> dict[str, Any]:
-    """The model as support_model.json holds it."""
-    signs, labels, groups = table
-    folds = GroupKFold(n_splits=10)
-
-    def predicted(penalty: float) -> Shares:
-        shares = cross_val_predict(_model(penalty), signs, labels, groups=groups, cv=folds, method="predict_proba")
-        return np.asarray(shares[:, 1])
-
-    def likelihood(shares: Shares) -> float:
-        return float(np.mean(np.log(np.where(labels == 1, shares, 1 - shares))))
-
-    best = max(PENALTIES, key=lambda penalty: likelihood(predicted(penalty)))
-    shares = predicted(best)
-    first = best_of_each(shares, groups)
-    threshold, precision, recall = threshold_for(shares, labels)
-    best_threshold, best_precision, best_recall = threshold_for(shares[first], labels[first])
-    print(f"{len(labels):,} sentences of {len(set(groups.tolist()))} questions, {labels.sum()} support; penalty {best}")
-    print(f"cross-validated, from {threshold:.3f} on: precision {precision:.3f}, recall {recall:.3f}")
-    print(f"best of a question, from {best_threshold:.3f} on: {best_precision:.3f}, {best_recall:.3f}")
-    scaler, logistic = _model(best).fit(signs, labels)
-    weights = logistic.coef_[0] / scaler.scale_
-    bias = float(logistic.intercept_[0] - np.sum(weights * scaler.mean_))
-    stored = {sign: round(float(weight), 4) for sign, weight in zip(SIGNS, weights, strict=True)}
-    thresholds = {"threshold": round(threshold, 3), "best_threshold": round(best_threshold, 3)}
-    return {"bias": round(bias, 4), **thresholds, "weights": stored}
+def boosted(signs: Numbers, right: Numbers) -> Any:
+    """The ensemble; small trees on parts of rows and signs, since there are few questions."""
+    return GradientBoostingClassifier(
+        n_estimators=150,
+        learning_rate=0.05,
+        max_depth=3,
+        subsample=0.5,
+        min_samples_leaf=15,
+        max_features=12,
+        random_state=0,
+    ).fit(signs, right)
 
 
-def best_of_each(shares: Shares, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The row with the highest probability of each question."""
-    order = np.lexsort((-shares, groups))
-    return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
+def held_out_scores(rows: Sequence[Row]) -> Numbers:
+    """Each candidate's score by a model that has not seen its question."""
+    signs, right = np.array([row.signs for row in rows]), np.array([row.right for row in rows])
+    groups, scores = np.array([row.question for row in rows]), np.zeros(len(rows))
+    for train, test in GroupKFold(FOLDS).split(signs, right, groups):
+        scores[test] = boosted(signs[train], right[train]).decision_function(signs[test])
+    return np.round(scores, DECIMALS)
 
 
-def _model(penalty: float) -> Any:
-    return make_pipeline(StandardScaler(), LogisticRegression(C=penalty, max_iter=2_000))
+class Kept(NamedTuple):
+    """A span that overlaps with no better one: its score, its question, whether it is that one's best, and right."""
+
+    score: float
+    question: int
+    best: bool
+    right: bool
 
 
-def threshold_for(shares: Shares, labels: NDArray[np.int64]) -> tuple[float, float, float]:
-    """The smallest probability at which precision reaches GOAL (else the one of best precision), precision, recall."""
-    order = np.argsort(-shares, kind="stable")
-    right = np.cumsum(labels[order])
-    precision = right / np.arange(1, len(order) + 1)
-    precision[:9] = 0  # too few to judge
-    reached = np.flatnonzero(precision >= GOAL)
-    at = int(reached[-1]) if len(reached) else int(np.argmax(precision))
-    return float(shares[order[at]]), float(precision[at]), float(right[at] / labels.sum())
+def kept_of(rows: Sequence[Row], scores: Numbers) -> list[Kept]:
+    """What the method would look at for each question."""
+    kept = []
+    for number in sorted({row.question for row in rows}):
+        some = [(row, float(score)) for row, score in zip(rows, scores, strict=True) if row.question == number]
+        right = {row.span: row.right for row, _ in some}
+        spans = apart(ScoredSpan(score, row.rank, row.span) for row, score in some)
+        kept += [Kept(one.score, number, order == 0, right[one.span]) for order, one in enumerate(spans)]
+    return kept
+
+
+class Chosen(NamedTuple):
+    """Thresholds and what they give: questions with a right span, spans, precision."""
+
+    n_questions: int
+    n_spans: int
+    precision: float
+    best_threshold: float
+    threshold: float
+
+
+def thresholds(kept: Sequence[Kept]) -> Chosen:
+    """The pair with most covered questions whose precision is at least GOAL; ties go to more right spans."""
+    options = []
+    for best in LIMITS:
+        for other in LIMITS[best <= LIMITS]:
+            some = [one for one in kept if one.score >= (best if one.best else other)]
+            n_right = sum(one.right for one in some)
+            if len(some) >= MIN_SPANS and n_right / len(some) >= GOAL:
+                n_questions = len({one.question for one in some if one.right})
+                options.append(
+                    (
+                        n_questions + 0.1 * n_right,
+                        Chosen(n_questions, len(some), n_right / len(some), float(best), float(other)),
+                    )
+                )
+    if not options:
+        raise SystemExit(f"no thresholds reach a precision of {GOAL}: more labels or better signs are needed")
+    return max(options)[1]
+
+
+def stored(model: Any, chosen: Chosen) -> dict[str, Any]:
+    """The model as boosted_support.json holds it."""
+    trees = []
+    for (tree,) in model.estimators_:
+        nodes = tree.tree_
+        leaf = nodes.children_left < 0
+        values = np.where(leaf, model.learning_rate * nodes.value[:, 0, 0], nodes.threshold)
+        trees.append(
+            {
+                "sign": np.where(leaf, -1, nodes.feature).tolist(),
+                "limit": [round(float(value), DECIMALS) for value in values],
+                "left": nodes.children_left.tolist(),
+                "right": nodes.children_right.tolist(),
+            }
+        )
+    prior = model.init_.class_prior_
+    return {
+        "signs": list(SIGNS),
+        "start": round(float(np.log(prior[1] / prior[0])), DECIMALS),
+        "threshold": round(chosen.threshold, 3),
+        "best_threshold": round(chosen.best_threshold, 3),
+        "trees": trees,
+    }
 
 
 def main() -> None:
@@ -110,12 +166,20 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="store the model")
     given = parser.parse_args()
     data = {one.name: one for one in map(BuiltDataset.read, given.dataset)}
-    labelled = [one for one in read_spans() if one.half == "tune" and one.dataset in data]
+    labelled = [one for one in for_tuning() if one.dataset in data and one.kind != "true_false"]
     for one in labelled:
         data[one.dataset].require_same_text(one)
-    model = fitted(table_of(labelled, data))
+    rows = list(rows_of(labelled, data))
+    print(f"{len(rows):,} candidates of {len(labelled)} questions, {sum(row.right for row in rows):,} support")
+    chosen = thresholds(kept_of(rows, held_out_scores(rows)))
+    print(f"cross-validated: {chosen}")
+    text = json.dumps(
+        stored(boosted(np.array([row.signs for row in rows]), np.array([row.right for row in rows])), chosen),
+        separators=(",", ":"),
+    )
+    model_from(text)
     if given.write:
-        WEIGHTS.write_text(json.dumps(model, indent=2) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

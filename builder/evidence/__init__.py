@@ -7,6 +7,7 @@ from typing import Protocol
 
 from builder.evidence.answer_near import AnswerNear
 from builder.evidence.answer_string import AnswerString
+from builder.evidence.boosted_support import BoostedSupport
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
 from builder.evidence.given_evidence import HomePage
 from builder.evidence.support_model import ModelledSupport
@@ -31,10 +32,18 @@ class EvidenceMethod(Protocol):
 
 METHODS: Mapping[str, EvidenceMethod] = {
     method.name: method
-    for method in (AnswerString(), AnswerNear(), TrueFalse(), Embedding(DEFAULT_MODEL), ModelledSupport(), HomePage())
+    for method in (
+        AnswerString(),
+        AnswerNear(),
+        TrueFalse(),
+        Embedding(DEFAULT_MODEL),
+        ModelledSupport(),
+        BoostedSupport(),
+        HomePage(),
+    )
 }
 DEFAULT_METHODS = ("answer-string-v1",)
-"""`evidence-v3` finds more (docs/evidence.md), but another default would change the labels of existing datasets."""
+"""`evidence-v4` finds more (docs/evidence.md), but another default would change the labels of existing datasets."""
 
 
 def check_methods(names: Iterable[str]) -> None:

@@ -29,7 +29,12 @@ def _page(row: Mapping[str, Any]) -> WebPage:
 def _question(row: Mapping[str, Any]) -> Question:
     choices = {choice["label"]: choice["text"] for choice in row["choices"]}
     return Question(
-        question_id=row["question_id"], text=row["text"], kind=row["kind"], split=row["split"], choices=choices
+        question_id=row["question_id"],
+        text=row["text"],
+        kind=row["kind"],
+        split=row["split"],
+        choices=choices,
+        flags=tuple(row["flags"]),
     )
 
 
@@ -41,6 +46,8 @@ class BuiltDataset(NamedTuple):
     golds: Mapping[str, Gold]
     pages: Mapping[str, WebPage]
     hits: Mapping[str, Sequence[str]]
+    evidence: Mapping[str, Sequence[str]] = {}
+    """By method, the question of each row of the table `evidence`."""
 
     @classmethod
     def read(cls, folder: Path) -> BuiltDataset:
@@ -49,15 +56,21 @@ class BuiltDataset(NamedTuple):
         for row in sorted(_table(folder, "hits"), key=lambda row: (row["question_id"], row["rank"])):
             if row["page_id"] and row["outcome"] == "kept":
                 hits.setdefault(row["question_id"], {})[row["page_id"]] = None
+        evidence: dict[str, list[str]] = {}
+        for row in _table(folder, "evidence"):
+            evidence.setdefault(row["method"], []).append(row["question_id"])
         return cls(
             read_manifest(folder).name,
             {row["question_id"]: _question(row) for row in _table(folder, "questions")},
             {
-                row["question_id"]: Gold(question_id=row["question_id"], answer=row["answer"])
+                row["question_id"]: Gold(
+                    question_id=row["question_id"], answer=row["answer"], home_page=row["home_page"]
+                )
                 for row in _table(folder, "gold")
             },
             {row["page_id"]: _page(row) for row in _table(folder, "pages")},
             {question: list(pages) for question, pages in hits.items()},
+            evidence,
         )
 
     def require_same_text(self, labelled: LabelledQuestion) -> None:

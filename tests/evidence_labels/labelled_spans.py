@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 SPANS = Path(__file__).with_name("spans.jsonl")
+FRESH = Path(__file__).with_name("fresh_spans.jsonl")
+"""The second round of labels. Its half `test` was read by no script before the method was final."""
 SECOND_READER = Path(__file__).with_name("second_reader.jsonl")
 SUPPORTING = ("supports", "with_previous", "with_next")
 
@@ -47,6 +49,16 @@ def read_spans(path: Path = SPANS) -> list[LabelledQuestion]:
     ]
 
 
+def for_tuning() -> list[LabelledQuestion]:
+    """The questions that models and thresholds may be chosen on: the first round, and half of the second."""
+    return read_spans() + [one for one in read_spans(FRESH) if one.half == "tune"]
+
+
+def untouched() -> list[LabelledQuestion]:
+    """The questions that nothing was chosen on: the other half of the second round."""
+    return [one for one in read_spans(FRESH) if one.half == "test"]
+
+
 class SpanCounts(NamedTuple):
     """One question's counts: returned spans that are right, wrong or not judged; places of support, and those found."""
 
@@ -71,22 +83,28 @@ def count_spans(question: LabelledQuestion, spans: Sequence[tuple[str, int, int]
     """What a method returned for one question, against the labels."""
     places = [sentence for sentence in question.sentences if sentence.label in SUPPORTING]
     right = [span for span in spans if any(supports(span, sentence) for sentence in places)]
-    judged = [span for span in spans if any(_holds(span, sentence) for sentence in question.sentences)]
+    judged = [span for span in spans if is_judged(span, question)]
     found = sum(any(supports(span, sentence) for span in spans) for sentence in places)
     return SpanCounts(len(right), len(judged) - len(right), len(spans) - len(judged), len(places), found)
 
 
-def _holds(span: tuple[str, int, int], sentence: Sentence) -> bool:
-    return span[0] == sentence.page_id and span[1] <= sentence.start and sentence.end <= span[2]
+def is_judged(span: tuple[str, int, int], question: LabelledQuestion) -> bool:
+    """Whether a span covers a sentence that a reader judged."""
+    page_id, start, end = span
+    return any(page_id == one.page_id and start <= one.start and one.end <= end for one in question.sentences)
 
 
 def span_rates(counts: Iterable[SpanCounts]) -> dict[str, float]:
-    """Precision of judged spans, recall of supporting places, and of answerable questions those with a right span."""
+    """Precision of judged spans, and `at_least` if the others are wrong; recall of supporting places; questions.
+
+    `questions` is the part of the answerable questions that have a right span.
+    """
     some = list(counts)
-    right, wrong, _, places, found = (sum(column) for column in zip(*some, strict=True))
+    right, wrong, unjudged, places, found = (sum(column) for column in zip(*some, strict=True))
     answerable = sum(one.places > 0 for one in some)
     return {
         "precision": right / (right + wrong) if right + wrong else 0.0,
+        "at_least": right / (right + wrong + unjudged) if right + wrong + unjudged else 0.0,
         "recall": found / places if places else 0.0,
         "questions": sum(one.right > 0 for one in some) / answerable if answerable else 0.0,
     }
