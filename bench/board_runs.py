@@ -27,6 +27,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -261,7 +262,7 @@ def _board_row(row: Mapping[str, Any]) -> list[str]:
 
 def comparisons(results: Path) -> str:
     """The paired tests between PAIRS, on the largest set of questions that both were asked."""
-    rows = []
+    pairs = []
     for first, second in PAIRS:
         both = [
             folder
@@ -269,23 +270,24 @@ def comparisons(results: Path) -> str:
             if all((folder / slug / "scorecard.json").is_file() for slug in (first, second))
         ]
         if both:
-            found = max((_compare(folder / first, folder / second) for folder in both), key=lambda pair: pair["n"])
-            low, high = found["interval"]
-            rows.append(
-                (
-                    f"`{first}` − `{second}`",
-                    f"{found['n']:,}",
-                    f"{found['score_difference']:+.3f}",
-                    f"{low:+.3f} … {high:+.3f}",
-                    f"{found['sign_flip_p']:.2g}",
-                )
-            )
+            largest = max(both, key=_n_questions)
+            pairs.append((largest / first, largest / second))
+    with ThreadPoolExecutor() as pool:  # each is a process of its own
+        rows = list(pool.map(_comparison_row, pairs))
     return table(("difference of", "n", "score", "95 % interval", "p (sign flips)"), rows)
 
 
-def _compare(first: Path, second: Path) -> dict[str, Any]:
+def _comparison_row(pair: tuple[Path, Path]) -> tuple[str, ...]:
+    first, second = pair
     found: dict[str, Any] = json.loads(command("compare", first, second, "--json"))
-    return found
+    low, high = found["interval"]
+    return (
+        f"`{first.name}` − `{second.name}`",
+        f"{found['n']:,}",
+        f"{found['score_difference']:+.3f}",
+        f"{low:+.3f} … {high:+.3f}",
+        f"{found['sign_flip_p']:.2g}",
+    )
 
 
 def controls(folder: Path) -> str:
