@@ -27,6 +27,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,7 +44,9 @@ from harness.trust.rerun_log import FILE_NAME, Rerun, read_reruns, write_rerun
 
 ROOT = Path(__file__).resolve().parents[1]
 LEADERBOARD = ROOT / "leaderboard"
-SPLITS = {"open-textbooks": "test", "tqa-val": "val"}
+SPLITS = {"open-textbooks": "test", "tqa-val": "val", "edu-rag-mini": "test"}
+WHOLE = ("edu-rag-mini",)
+"""Datasets so small that every system is asked all questions."""
 SEED = 0
 README_ROWS = 10
 """Rows of the board in README.md; docs/figures/results.md has all."""
@@ -136,28 +139,27 @@ def asked(n: int | None) -> tuple[object, ...]:
     return () if n is None else ("--sample", n, "--seed", SEED)
 
 
-def planned(slugs: Sequence[str]) -> Iterator[Planned]:
-    """The systems with these names, or all that are in the repository."""
+def planned(slugs: Sequence[str], dataset: str, most: int | None) -> Iterator[Planned]:
+    """The systems with these names, or all that are in the repository; `most` bounds the samples of a dataset."""
     for one in PLAN:
         if (not slugs or one.slug in slugs) and (ROOT / "submissions" / one.slug).is_dir():
-            yield one
+            n = None if one.n is None or dataset in WHOLE else min(one.n, most or one.n)
+            yield one._replace(n=n)
 
 
 def run(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int | None) -> None:
     """Ask every system; `most` bounds the number of questions, for a first look."""
-    for one in planned(slugs):
-        n = one.n if most is None or one.n is None else min(one.n, most)
+    for one in planned(slugs, dataset, most):
         where = ("--dataset", runs / dataset, "--split", SPLITS[dataset])
         folder = submission_of(runs, one.slug)
-        command("run", folder, *where, *asked(n), *LIMITS, *one.options, **steering(models))
+        command("run", folder, *where, *asked(one.n), *LIMITS, *one.options, **steering(models))
 
 
 def probe(runs: Path, models: Path, dataset: str, slugs: Sequence[str], most: int | None, names: Sequence[str]) -> None:
     """The controls of every system, on the questions of its run."""
     options = [word for name in names or CONTROLS for word in ("--probe", name)]
-    for one in planned(slugs):
-        n = one.n if most is None or one.n is None else min(one.n, most)
-        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset], *asked(n), *LIMITS, *one.options)
+    for one in planned(slugs, dataset, most):
+        where = ("--dataset", runs / dataset, "--split", SPLITS[dataset], *asked(one.n), *LIMITS, *one.options)
         command("probe", submission_of(runs, one.slug), *where, *options, **steering(models))
 
 
@@ -213,6 +215,12 @@ def vouch(made: Path, place: Path, reruns: Path, dataset: Dataset | None) -> Non
         write_rerun(reruns, line)
 
 
+def drop_replaced(reruns: Path) -> None:
+    """Remove the lines whose predictions are not in the repository any more: another run has replaced them."""
+    kept = {file_sha256(path) for path in (ROOT / "submissions").glob("*/predictions/*/*.jsonl")}
+    write_records(reruns, [line for line in read_reruns(reruns) if line.predictions_sha256 in kept])
+
+
 def publish(runs: Path) -> None:
     """Put predictions and scorecards into the repository, and verify them."""
     opened = {
@@ -222,6 +230,7 @@ def publish(runs: Path) -> None:
         place = ROOT / "submissions" / made.relative_to(runs / "submissions")
         strip(made, place)
         vouch(made, place, LEADERBOARD / FILE_NAME, opened.get(made.parent.name))
+    drop_replaced(LEADERBOARD / FILE_NAME)
     datasets = [word for name in SPLITS if (runs / name).is_dir() for word in ("--dataset", runs / name)]
     command("score", "--all", ROOT / "submissions", *datasets, "--out", LEADERBOARD / "results")
     print(command("verify", "--results", LEADERBOARD / "results", "--submissions", ROOT / "submissions", *datasets))
@@ -253,7 +262,7 @@ def _board_row(row: Mapping[str, Any]) -> list[str]:
 
 def comparisons(results: Path) -> str:
     """The paired tests between PAIRS, on the largest set of questions that both were asked."""
-    rows = []
+    pairs = []
     for first, second in PAIRS:
         both = [
             folder
@@ -261,23 +270,49 @@ def comparisons(results: Path) -> str:
             if all((folder / slug / "scorecard.json").is_file() for slug in (first, second))
         ]
         if both:
-            found = max((_compare(folder / first, folder / second) for folder in both), key=lambda pair: pair["n"])
-            low, high = found["interval"]
-            rows.append(
-                (
-                    f"`{first}` − `{second}`",
-                    f"{found['n']:,}",
-                    f"{found['score_difference']:+.3f}",
-                    f"{low:+.3f} … {high:+.3f}",
-                    f"{found['sign_flip_p']:.2g}",
-                )
-            )
+            largest = max(both, key=_n_questions)
+            pairs.append((largest / first, largest / second))
+    with ThreadPoolExecutor() as pool:  # each is a process of its own
+        rows = list(pool.map(_comparison_row, pairs))
     return table(("difference of", "n", "score", "95 % interval", "p (sign flips)"), rows)
 
 
-def _compare(first: Path, second: Path) -> dict[str, Any]:
+def _comparison_row(pair: tuple[Path, Path]) -> tuple[str, ...]:
+    first, second = pair
     found: dict[str, Any] = json.loads(command("compare", first, second, "--json"))
-    return found
+    low, high = found["interval"]
+    return (
+        f"`{first.name}` − `{second.name}`",
+        f"{found['n']:,}",
+        f"{found['score_difference']:+.3f}",
+        f"{low:+.3f} … {high:+.3f}",
+        f"{found['sign_flip_p']:.2g}",
+    )
+
+
+def controls(folder: Path) -> str:
+    """How the systems do under the conditions of CONTROLS, against their runs on the same questions."""
+    rows = []
+    for path in sorted(folder.glob("*/scorecard.json")):
+        card = json.loads(path.read_text(encoding="utf-8"))
+        slug, probes = card["system"]["slug"], card["probes"]
+        rows += [_control_row(slug, name, probes[name]) for name in CONTROLS if name in probes]
+    head = ("system", "control", "n", "score", "run's score", "control − run", "95 % interval", "p", "silent", "run's")
+    return table(head, rows) if rows else ""
+
+
+def _control_row(slug: str, name: str, one: Mapping[str, Any]) -> list[str]:
+    low, high = one["difference_interval"]
+    silent, main = (one.get(field) for field in ("rejection", "main_rejection"))
+    return [
+        f"`{slug}`",
+        f"`{name}`",
+        f"{one['n']:,}",
+        *(f"{one[field]:+.3f}" for field in ("score", "main_score", "difference")),
+        f"{low:+.3f} … {high:+.3f}",
+        f"{one['p']:.2g}",
+        *("" if share is None else f"{share:.3f}" for share in (silent, main)),
+    ]
 
 
 def retrieval(folder: Path) -> str:
@@ -293,6 +328,12 @@ def retrieval(folder: Path) -> str:
             rows.append([f"`{card['system']['slug']}`", *shares, found["n_supported"], *metrics])
     head = ("system", "home page @1", "@10", "questions with evidence", "R@5", "MRR", "NDCG@10")
     return table(head, rows) if rows else ""
+
+
+def _n_questions(folder: Path) -> int:
+    """The number of questions of a set that has scorecards."""
+    card = json.loads(next(folder.glob("*/scorecard.json")).read_text(encoding="utf-8"))
+    return sum(card["counts"].values())
 
 
 def report(runs: Path) -> None:
@@ -325,10 +366,11 @@ def report(runs: Path) -> None:
             if one["dataset"] == name:
                 parts.append(f"### {split}, {one['sample'] or 'all questions'}: n = {one['rows'][0]['n']:,}")
                 parts.append(board_table(one["rows"]))
-        parts += ["### Tests between systems", comparisons(results), "### What was cited"]
-        for sample in (None, 1_000, 500):
-            place = results / (split if sample is None else f"{split}-{Sample(sample, SEED).name}")
-            parts += [text for text in [retrieval(place)] if text]
+        asked_in = [results / (split if n is None else f"{split}-{Sample(n, SEED).name}") for n in (None, 1_000, 500)]
+        parts += ["### Tests between systems", comparisons(results)]
+        for title, tables_of in (("Controls", controls), ("What was cited", retrieval)):
+            made = [f"n = {_n_questions(place):,}\n\n{text}" for place in asked_in if (text := tables_of(place))]
+            parts += [f"### {title}", *made] if made else []
     flagship = [one for one in tables if one["dataset"] == next(iter(SPLITS))]
     if flagship:
         most = max(flagship, key=lambda one: len(one["rows"]))

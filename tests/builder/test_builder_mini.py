@@ -20,7 +20,12 @@ from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
 
 Marks = Mapping[str, Sequence[MarkedText]]
-MEASURED = {"answer-string-v1": (0.98, 0.56), "answer-string-v2": (0.98, 0.59), "true-false-v1": (0.99, 0.02), "evidence-v4": (0.96, 0.69)}
+MEASURED = {
+    "answer-string-v1": (0.98, 0.56),
+    "answer-string-v2": (0.98, 0.59),
+    "true-false-v1": (0.99, 0.02),
+    "evidence-v4": (0.96, 0.69),
+}
 """Floors of precision (of spans) and recall (of questions) against the hand marks, just below what was measured."""
 
 

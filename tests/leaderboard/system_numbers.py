@@ -143,7 +143,9 @@ class SystemPage(SystemFactsPage):
         for row, probe in zip(section.select("tbody tr"), probes.values(), strict=True):
             ends = [between(*probe[name]) for name in ("interval", "difference_interval")]
             shown = [f"{probe['n']:,}", score(probe["score"]), ends[0], score(probe["main_score"])]
-            self.ledger.takes(row, *shown, score(probe["difference"]), ends[1], f"{probe['p']:.3f}")
+            p = f"{probe['p']:.3f}" if probe["p"] >= 0.0005 else "<0.001"
+            assert row.select("td")[-1].get_text(strip=True) == p
+            self.ledger.takes(row, *shown, score(probe["difference"]), ends[1], p)
 
     def details(self) -> None:
         rows = self.page.select("section[aria-labelledby=details-heading] tbody tr")
