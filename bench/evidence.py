@@ -112,22 +112,6 @@ def _cells(counts: Sequence[SpanCounts]) -> str:
     return " | ".join([*cells, f"{n_spans} ({sum(one.unjudged for one in counts)})"])
 
 
-def difference(labelled: Sequence[LabelledQuestion], data: dict[str, BuiltDataset], new: str, old: str) -> str:
-    """By how much one method finds a right span for more answerable questions than another, on the same questions."""
-    found = []
-    for one in labelled:
-        if one.kind != "true_false" and any(sentence.label in SUPPORTING for sentence in one.sentences):
-            exam = data[one.dataset].exam(one.question_id)
-            new_one, old_one = (count_spans(one, finder(name)(*exam)).right > 0 for name in (new, old))
-            found.append(int(new_one) - int(old_one))
-    drawn = np.random.default_rng(0).choice(found, (N_RESAMPLES, len(found))).mean(axis=1)
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return (
-        f"Of {len(found)} answerable questions, {new} finds a right span for {found.count(1)} where {old} finds none, "
-        f"and the reverse for {found.count(-1)}: {np.mean(found):+.2f} [{low:+.2f}, {high:+.2f}]."
-    )
-
-
 def coverage(data: Iterable[BuiltDataset]) -> Iterator[str]:
     """The lines of the table of questions with evidence, by the methods that the datasets were built with."""
     yield "| dataset | method | questions with evidence | spans |"
@@ -174,7 +158,6 @@ def main() -> None:
     print(f"{sum(len(one.sentences) for one in half):,} judged sentences.\n")
     names = (PEER, *SHOWN, *given.more)
     print("\n".join(rows(half, data, names)))
-    print(f"\n{difference(half, data, SHOWN[-1], SHOWN[-2])}")
     print(f"\n{agreement([one for one in [*read_spans(), *read_spans(FRESH)] if one.dataset in data])}")
     if not given.no_coverage:
         print("\n" + "\n".join(coverage(data.values())))

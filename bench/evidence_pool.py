@@ -8,8 +8,8 @@ that are labelled already. Seed SEED draws those of fresh_spans.jsonl again. The
 that a method returns (at most PER_METHOD each), then in turn the next heaviest by words over all pages, the next
 nearest by embedding, and the next heaviest of the page that the question was taken from, up to MAX_SENTENCES. Readers
 see a sentence with the edges of its neighbours in the order of the pages, and not what proposed it. The packets
-contain text: keep them out of the repository.
-`places.jsonl` says where each sentence is. With --judged, the readers' files become lines of labels without text.
+contain text: keep them out of the repository. `places.jsonl` says where each sentence is. With --judged, the readers'
+files become lines of labels without text.
 """
 
 from __future__ import annotations
