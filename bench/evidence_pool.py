@@ -4,12 +4,12 @@
     python bench/evidence_pool.py --dataset ... --out PACKETS --judged PACKETS/read-1.jsonl ... > fresh_spans.jsonl
 
 The questions are drawn at random by kind from those with pages, without the flags in EXCLUDED and without questions
-that are labelled already. The sentences of a question are those that a method returns (at most PER_METHOD each), then
-in turn the next heaviest by words over all pages, the next nearest by embedding, and the next heaviest of the page
-that the question was taken from, up to MAX_SENTENCES. Readers see a sentence with the edges of its neighbours in
-the order of the pages, and not what proposed it. The packets contain text: keep them out of the repository.
-`places.jsonl` says where each sentence is. With --judged, the readers' files become lines of labels without text. The
-second round had spans of evidence-v3 where this script has those of evidence-v4, which is of the round's labels.
+that are labelled already. Seed SEED draws those of fresh_spans.jsonl again. The sentences of a question are those
+that a method returns (at most PER_METHOD each), then in turn the next heaviest by words over all pages, the next
+nearest by embedding, and the next heaviest of the page that the question was taken from, up to MAX_SENTENCES. Readers
+see a sentence with the edges of its neighbours in the order of the pages, and not what proposed it. The packets
+contain text: keep them out of the repository. `places.jsonl` says where each sentence is. With --judged, the readers'
+files become lines of labels without text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "evidence_labels")]
 
 from built_dataset import BuiltDataset  # noqa: E402
 from evidence_pairs import words_sha256  # noqa: E402
-from labelled_spans import read_spans  # noqa: E402
+from labelled_spans import FRESH, read_spans  # noqa: E402
 
 from builder.evidence import METHODS  # noqa: E402
 from builder.evidence.embedding import DEFAULT_MODEL, load_encoder  # noqa: E402
@@ -67,7 +67,8 @@ Encode = Callable[[Sequence[str]], Any]
 
 def draw(data: Iterable[BuiltDataset], seed: int) -> list[tuple[BuiltDataset, str]]:
     """New questions by kind, in random order."""
-    rng, labelled = random.Random(seed), {(one.dataset, one.question_id) for one in read_spans()}
+    rng, known = random.Random(seed), [*read_spans(), *(read_spans(FRESH) if seed != SEED else ())]
+    labelled = {(one.dataset, one.question_id) for one in known}
     drawn = []
     for one in data:
         for (name, kind), n in DRAWN.items():
