@@ -12,13 +12,16 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from edu_rag.errors import EduRagError, MissingExtraError
-from edu_rag.safe_path import spawning
+from edu_rag.safe_path import guard_children
 
 if TYPE_CHECKING:
+    from multiprocessing.synchronize import RLock
+
     from pebble import ProcessPool
 
 CPU_LIMIT_S = 5.0
@@ -135,6 +138,23 @@ def _cannot_start(why: object) -> MissingExtraError:
     return MissingExtraError("page workers", f"they cannot start ({why})", "pip install 'edu-rag-bench[build]'")
 
 
+class _LocksUntilTheEnd(SpawnContext):
+    """A way to start fresh workers whose locks exist as long as the pool.
+
+    pebble drops its locks before it ends its workers: a worker that is still loading would print that they are gone.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._locks: list[RLock] = []
+        guard_children()
+
+    def RLock(self) -> RLock:  # noqa: N802  # the name is multiprocessing's
+        """A lock for processes, which is freed with the context."""
+        self._locks.append(super().RLock())
+        return self._locks[-1]
+
+
 def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> ProcessPool:
     from pebble import ProcessPool
 
@@ -144,7 +164,7 @@ def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> Proce
         max_tasks=JOBS_PER_WORKER,
         initializer=_start,
         initargs=(prepare, memory_bytes),
-        context=spawning(),
+        context=_LocksUntilTheEnd(),
     )
 
 
@@ -202,9 +222,10 @@ class _Workers:
         return _result(future)
 
     def close(self) -> None:
-        """End all workers."""
-        self._pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
-        self._pool.join()
+        """End all workers. A second Ctrl-C waits until they have ended: half a second, seldom three."""
+        with _deaf_to_interrupts():
+            self._pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
+            self._pool.join()
 
 
 def _settle(future: Any, job: J, workers: _Workers, retry: Callable[..., J | None]) -> Any:

@@ -122,28 +122,36 @@ def test_unknown_evidence_methods_and_a_missing_slurm_are_refused_before_the_cra
 
 
 _INTERRUPTED_AT_THE_START = """
-import sys
+import sys, time
+from pebble.pool.process import WorkerManager
 from builder.deriving import killable_workers as workers
 from edu_rag.__main__ import _interrupted
 from interrupting import prepare
+close = WorkerManager.close_channels
+def close_slowly(manager):  # a worker may load the locks in this moment
+    close(manager)
+    time.sleep(1)
+WorkerManager.close_channels = close_slowly
 try:
-    list(workers.map_killable([("a", "x")], len, prepare, workers=2))
+    list(workers.map_killable([("a", "x")], len, prepare, workers=int(sys.argv[2])))
 except KeyboardInterrupt:
-    print(_interrupted(sys.argv[1:]), file=sys.stderr)
+    print(_interrupted(sys.argv[1:2]), file=sys.stderr)
 """
 _INTERRUPTING = """
-import os, signal, sys
+import os, signal, sys, time
 if "--multiprocessing-fork" in sys.orig_argv:  # a worker that is still loading
     os.killpg(0, signal.SIGINT)
+    time.sleep(0.5)
 def prepare():
     pass
 """
 
 
-def test_an_interrupt_while_the_workers_start_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])  # each interrupts once
+def test_an_interrupt_while_the_workers_start_is_one_line(tmp_path: Path, workers: str) -> None:
     (tmp_path / "interrupting.py").write_text(_INTERRUPTING)
     done = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build"],
+        [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build", workers],
         capture_output=True,
         text=True,
         timeout=60,
