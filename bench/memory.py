@@ -52,9 +52,10 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
     """Make a crawl store as a finished crawl would have left it."""
     from builder.build import write_inputs
     from builder.config import to_config
-    from builder.crawl import Round, query_of
+    from builder.crawl import Round
     from builder.deriving.derive import Inputs
     from builder.fetch import Fetched
+    from builder.search.searching import query_of
     from builder.search_results import SearchResult
     from builder.store.crawl_store import CrawlStore
     from edu_rag.gold import Gold

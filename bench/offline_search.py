@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builder.crawl import query_of
 from builder.question_sets.question_files import read_questions
 from builder.search import SearchEngine
 from builder.search.folder_engine import FolderEngine, indexed_pages
+from builder.search.searching import query_of
 from builder.search.settings import FolderConfig, ZimConfig
 from builder.search.zim_engine import ZimEngine
 from builder.sites.site_folders import Site, read_sites

@@ -17,26 +17,29 @@ from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl import Round, Sleep, answer_to, crawl, next_round, round_of
+from builder.crawl import Round, crawl, newer, next_minor, next_round, round_of
 from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
-from builder.evidence.given_evidence import read_marks
+from builder.evidence.given_evidence import MarkedText, read_marks
 from builder.extract.extract import check_extractor
 from builder.question_sets.question_files import read_questions
 from builder.search.combine import Chain, open_chain
+from builder.search.pace import Sleep
+from builder.search.searching import answer_to
 from builder.search.settings import forget_paths, is_offline
 from builder.search_results import ANSWERED
 from builder.store.crawl_store import LOG_FILE, CrawlStore, StoreReader, forget_store, is_store
 from edu_rag.budget import one_budget_a_file
+from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset_writer import refuse_foreign
 from edu_rag.files.jsonl import read_json, read_records, write_json, write_records
 from edu_rag.files.manifest import FILE_NAME, Manifest, read_manifest
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold, match_gold
-from edu_rag.names import Version
+from edu_rag.names import Sample, Version
 from edu_rag.progress import BuildLog, Stage, logging_to, note, say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import evidence_sentence
@@ -269,7 +272,8 @@ def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None)
 
 def _crawl(
     store: CrawlStore, chain: Chain | None, inputs: Inputs, turn: Round, allow_partial: bool, sleep: Sleep
-) -> None:
+) -> Round:
+    """Crawl, and return the round as it is after that."""
     n_unsearched = 0
     if chain is not None:
         now = build_clock(inputs.config.clock, is_offline=is_offline(chain.name))
@@ -277,13 +281,43 @@ def _crawl(
             n_unsearched = crawl(
                 inputs.questions, store, chain, inputs.config, now, allow_partial=allow_partial, sleep=sleep
             )
-    _write_config(store.folder, inputs, replace(turn, is_finished=not n_unsearched))
+    done = replace(turn, is_finished=not n_unsearched)
+    _write_config(store.folder, inputs, done)
+    return done
 
 
-def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report: Path, log: Path) -> Manifest:
+def _earlier(before: Manifest | None, turn: Round, stored: Round | None, settings_version: str) -> Manifest | None:
+    """The dataset that a refresh would replace by the next minor version, which is needed only if something changed.
+
+    None if this is not a refresh, or if the settings ask for another version.
+    """
+    is_refresh = stored is not None and turn.number > 0 and (turn.number > stored.number or not stored.is_finished)
+    if before is None or not is_refresh or turn.version != next_minor(before.version):
+        return None
+    return before if newer(before.version, settings_version) == before.version else None
+
+
+def _keep_version(folder: Path, inputs: Inputs, turn: Round, made: Manifest) -> None:
+    """Note in the store that a refresh changed nothing, so that its round makes the version before."""
+    if made.version != inputs.config.version:
+        say(f"nothing changed since {made.id}: the version stays")
+        _write_config(folder, replace(inputs, config=replace(inputs.config, version=made.version)), turn)
+
+
+def _derive(
+    store: StoreReader,
+    inputs: Inputs,
+    out: Path,
+    workers: int,
+    report: Path,
+    log: Path,
+    *,
+    allow_partial: bool,
+    earlier: Manifest | None = None,
+) -> Manifest:
     before = dataset_at(out)
     with _writing(out):
-        manifest = derive(store, inputs, out, workers)
+        manifest = derive(store, inputs, out, workers, allow_partial=allow_partial, earlier=earlier)
     say_replaced(before, manifest)
     note("dataset", id=manifest.id)
     say(f"dataset: {out}: {manifest.id}")
@@ -294,13 +328,29 @@ def _derive(store: StoreReader, inputs: Inputs, out: Path, workers: int, report:
     return manifest
 
 
-def _opened(config: BuildConfig) -> tuple[Chain | None, dict[str, Any]]:
+def _opened(config: BuildConfig, sleep: Sleep) -> tuple[Chain | None, dict[str, Any]]:
     """The engines, and the sources that they search."""
     with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
-        chain = open_chain(config.search, config.fetch.user_agent)
+        chain = open_chain(config.search, config.fetch.user_agent, sleep)
         source = dict(chain.source()) if chain is not None else {}
         stage.add("done")
     return chain, source
+
+
+def _drawn(
+    sample: Sample,
+    questions: Sequence[Question],
+    golds: Sequence[Gold],
+    marks: Mapping[str, list[MarkedText]],
+) -> tuple[list[Question], list[Gold], dict[str, list[MarkedText]]]:
+    """The questions of a sample in the order of their files, with their gold and their marks."""
+    chosen = {question.question_id for question in choose(questions, sample, by_split=True)}
+    say(f"sample: {sample.n:,} of {len(questions):,} questions, seed {sample.seed}")
+    return (
+        [question for question in questions if question.question_id in chosen],
+        [gold for gold in golds if gold.question_id in chosen],
+        {question_id: texts for question_id, texts in marks.items() if question_id in chosen},
+    )
 
 
 def build(
@@ -315,10 +365,12 @@ def build(
     resume: bool = False,
     refresh: bool = False,
     version: str | None = None,
+    sample: Sample | None = None,
     sleep: Sleep = time.sleep,
 ) -> Manifest:
     """Build the dataset folder `out` and its crawl store from question files; go on where the store has answers.
 
+    `sample`: only these questions, drawn within splits, kinds and numbers of choices; the manifest names the draw.
     `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
     makes the next minor version, or `version`. Raises our errors for what a user can fix: unreadable questions,
     unknown engines, an engine that stops answering, a disk that is full.
@@ -336,7 +388,10 @@ def build(
             read, golds = read_questions(questions, split)
             match_gold(read, golds, questions[0])
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
-            chain, source = _opened(config)
+            chain, source = _opened(config, sleep)
+        if sample is not None:
+            source["sample"] = {"name": sample.name, "of": len(read)}
+            read, golds, marks = _drawn(sample, read, golds, marks)
         started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
         inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at, marks=marks)
         if fresh:
@@ -347,9 +402,13 @@ def build(
             turn = next_round(
                 stored, config.version, out, refresh=refresh, allow_partial=allow_partial, forced_version=version
             )
+            earlier = _earlier(dataset_at(out), turn, stored, config.version) if version is None else None
             inputs = _begin(store, inputs, turn, stored)
-            _crawl(store, chain, inputs, turn, allow_partial, sleep)
-            return _derive(store, inputs, out, workers, folder / REPORT_FILE, folder / LOG_FILE)
+            turn = _crawl(store, chain, inputs, turn, allow_partial, sleep)
+            report, path = folder / REPORT_FILE, folder / LOG_FILE
+            made = _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial, earlier=earlier)
+            _keep_version(folder, inputs, turn, made)
+            return made
 
 
 def _refuse_unanswered(store: StoreReader, inputs: Inputs) -> None:
@@ -390,4 +449,5 @@ def replay(
         out.parent.mkdir(parents=True, exist_ok=True)
         log.open(replay_file(out, LOG_FILE))
         note("replay", version=inputs.config.version, questions=len(inputs.questions))
-        return _derive(store, inputs, out, workers, replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE))
+        report, path = replay_file(out, REPORT_FILE), replay_file(out, LOG_FILE)
+        return _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial)

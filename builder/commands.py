@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from edu_rag.names import MAX_SAMPLE, Sample
+
 if TYPE_CHECKING:
+    from builder.config import BuildConfig
     from edu_rag.files.manifest import Manifest
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -48,9 +51,14 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
 @click.option(
     "--engine",
-    help="Search engine: folder (default), zim, google, searxng, brave, wikipedia, recorded, crag, none; or A,B.",
+    help="Search engine: folder (default), zim, google, serper, brave, ddgs, searxng, wikipedia, recorded, crag, none, "
+    "or one that an installed package brings; A,B is a chain.",
 )
 @click.option("--out", type=_FOLDER, required=True, help="Dataset folder to write; the crawl store goes to OUT.crawl.")
+@click.option("--profile", metavar="NAME", help="Start from a named set of settings: edu-rag-paper.")
+@click.option("--sample", type=click.IntRange(1, MAX_SAMPLE), metavar="N", help="Use a stratified sample of N.")
+@click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample.")
+@click.option("--dry-run", is_flag=True, help="Print queries, price, time and disk space, and do nothing else.")
 @click.option("--sites", type=_FOLDER, help="Folder of web sites, for the folder engine.")
 @click.option("--split", help="Split of the questions whose file does not name one.")
 @click.option("--name", help="Dataset name, for the manifest.")
@@ -65,20 +73,33 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option(
     "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
 )
-@click.option("--allow-partial", is_flag=True, help="Write the dataset even if some questions could not be searched.")
+@click.option("--resolver", metavar="ADDRESS", help="Name server to ask for hosts of pages; the system's by default.")
+@click.option(
+    "--allow-partial",
+    is_flag=True,
+    help="Write the dataset even if questions are not searched or too many pages were lost to the network.",
+)
 @click.option(
     "--resume",
     is_flag=True,
     help="Fail unless there is a crawl store to resume from. (One is always used if it exists.)",
 )
-@click.option("--refresh", is_flag=True, help="Search and fetch everything again, and write the next minor version.")
+@click.option(
+    "--refresh",
+    is_flag=True,
+    help="Search and fetch everything again, and write the next minor version if anything changed.",
+)
 @click.option("--fresh", is_flag=True, help="Delete the crawl store and start a new crawl.")
-@click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the final statistics, or the dry run, as JSON.")
 def build(
     config: Path | None,
     questions: tuple[Path, ...],
     engine: str | None,
     out: Path,
+    profile: str | None,
+    sample: int | None,
+    seed: int,
+    dry_run: bool,
     sites: Path | None,
     split: str | None,
     name: str | None,
@@ -86,6 +107,7 @@ def build(
     extractor: str | None,
     workers: int | None,
     executor: str | None,
+    resolver: str | None,
     allow_partial: bool,
     resume: bool,
     refresh: bool,
@@ -98,16 +120,21 @@ def build(
     clean text and labels evidence. Every response is kept in OUT.crawl: the same command resumes an interrupted build,
     and `edu-rag replay` rebuilds the same dataset without the network. A page with a temporary error is retried on the
     next runs, up to three times in all. --refresh asks the servers for changes, keeps unchanged pages, and writes the
-    next minor version.
+    next minor version; if nothing changed, the version stays.
 
-    CONFIG.toml holds the settings (name, version, [search], [fetch], [extract], [filter], [label], [scale]). Options
-    on the command line override it.
+    If more than 5 % of the search results ([build] max_lost) were lost to the network, or no page is left at all, the
+    dataset is not written and the exit code is 1.
+
+    CONFIG.toml holds the settings (name, version, [build], [search], [fetch], [extract], [filter], [label], [scale]).
+    Options on the command line override it, and it overrides --profile. --dry-run reads the questions and asks nothing.
 
     \b
     Example:
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset --refresh
       edu-rag build --questions questions.jsonl --engine none --out closed-book
+      edu-rag build --questions questions.jsonl --engine ddgs,wikipedia --sample 50 --name trial --out trial
+      edu-rag build --questions questions.jsonl --profile edu-rag-paper --engine serper --out paper --dry-run
       edu-rag build --questions dev_sample.jsonl.bz2 --engine crag --name crag-sample --out crag
     """
     from builder.build import build as run
@@ -122,14 +149,19 @@ def build(
         extract__extractor=extractor,
         search__folder__sites=str(sites) if sites is not None else None,
         scale__executor=executor,
+        fetch__resolver=resolver,
         search__crag__files=[str(path) for path in questions] if "crag" in (engine or "").split(",") else None,
     )
     if fresh and (resume or refresh):
         raise click.UsageError("--fresh deletes the crawl store that --resume and --refresh need; give one of them.")
+    settings, drawn = read_config(config, changes, profile), Sample(sample, seed) if sample is not None else None
+    if dry_run:
+        _print_rehearsal(questions, out, settings, split, drawn, fresh or refresh, as_json)
+        return
     manifest = run(
         questions,
         out,
-        read_config(config, changes),
+        settings,
         split=split,
         workers=workers or n_cores(),
         allow_partial=allow_partial,
@@ -137,8 +169,36 @@ def build(
         resume=resume,
         refresh=refresh,
         version=dataset_version,
+        sample=drawn,
     )
     _report(manifest, as_json)
+
+
+def _print_rehearsal(
+    questions: tuple[Path, ...],
+    out: Path,
+    config: BuildConfig,
+    split: str | None,
+    sample: Sample | None,
+    again: bool,
+    as_json: bool,
+) -> None:
+    import msgspec
+
+    from builder.build import store_folder
+    from builder.question_sets.question_files import read_questions
+    from builder.rehearsal import rehearse
+    from edu_rag.draw_sample import choose
+
+    read, _ = read_questions(questions, split)
+    found = rehearse(
+        read if sample is None else choose(read, sample, by_split=True), config, store_folder(out), again=again
+    )
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        return
+    for line in found.lines():
+        click.echo(line)
 
 
 @click.command()
@@ -151,7 +211,11 @@ def build(
 @click.option(
     "--executor", type=_EXECUTORS, help="Where to extract pages: in this process (none) or with datatrove; see [scale]."
 )
-@click.option("--allow-partial", is_flag=True, help="Write the dataset even if the crawl is not finished.")
+@click.option(
+    "--allow-partial",
+    is_flag=True,
+    help="Write the dataset even if the crawl is not finished or lost too many pages to the network.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def replay(
     store: Path,
@@ -186,8 +250,34 @@ def crawl() -> None:
 
     \b
     Example:
+      edu-rag crawl status dataset.crawl
       edu-rag crawl rebuild-index dataset.crawl
     """
+
+
+@crawl.command()
+@click.argument("store", type=_FOLDER)
+@click.option("--hosts", type=click.IntRange(0, 1_000_000), default=20, show_default=True, help="Hosts to list.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def status(store: Path, hosts: int, as_json: bool) -> None:
+    """Show what a crawl has done, what failed, and what waits for the next run, by host and cause.
+
+    STORE is a crawl store or its dataset folder. A build may be running on it. Nothing is changed.
+
+    \b
+    Example:
+      edu-rag crawl status dataset.crawl
+    """
+    import msgspec
+
+    from builder.crawl_status import crawl_status, find_store
+
+    found = crawl_status(find_store(store))
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(found.plain()), indent=2).decode())
+        return
+    for line in found.lines(hosts):
+        click.echo(line)
 
 
 @crawl.command("rebuild-index")

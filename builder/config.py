@@ -1,8 +1,9 @@
-"""The settings of a build: build.toml as dataclasses, the paper's profile as defaults."""
+"""The settings of a build: build.toml as dataclasses; see builder.profiles for the EDU-RAG paper's settings."""
 
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,11 @@ import msgspec
 from msgspec import Meta
 
 from builder.clock import parse_instant
+from builder.documents.question_terms import QuestionTerms
 from builder.fetch.settings import MANNERS, FetchConfig
-from builder.search.settings import SearchConfig, resolve_paths
+from builder.lost_hits import MAX_LOST
+from builder.profiles import profile_settings
+from builder.search.settings import SECTIONS, SearchConfig, engines_of, resolve_paths
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.toml import read_toml
 from edu_rag.files.typed import faults_and_record, to_plain
@@ -34,7 +38,7 @@ class ExtractConfig:
 class FilterConfig:
     """[filter]: which pages are dropped, each with its reason. Every rule can be turned off.
 
-    `min_bytes` of clean text: the paper's 0.5 KB (EDU-RAG section 3.2). `languages` empty keeps every language.
+    `min_bytes` of clean text: 0.5 KB, as in the EDU-RAG paper (section 3). `languages` empty keeps every language.
     `near_duplicate` is the Jaccard similarity of word 5-grams from which a page repeats a better-ranked one of the
     same question; 0 keeps them all.
     """
@@ -85,12 +89,21 @@ class ScaleConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsConfig:
+    """[build]: `max_lost` is the share of search results that may be lost to the network before the build fails."""
+
+    max_lost: Annotated[float, Meta(ge=0, le=1)] = MAX_LOST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BuildConfig:
     """All of build.toml. Invariants: every value is in its range; name and version suit a manifest."""
 
     name: Annotated[str, Meta(pattern=rf"^{DATASET_NAME}\Z")] = "edu-rag"
     version: Annotated[str, Meta(pattern=rf"^{VERSION}\Z")] = "1.0.0"
     clock: str | None = None
+    questions: QuestionTerms = field(default_factory=QuestionTerms)
+    build: LimitsConfig = field(default_factory=LimitsConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     fetch: FetchConfig = field(default_factory=FetchConfig)
     extract: ExtractConfig = field(default_factory=ExtractConfig)
@@ -109,9 +122,27 @@ class BuildConfig:
                 raise RecordError("clock", str(error)) from None
 
 
+def _with_added_engines(values: Any) -> Any:
+    """The values with all settings of engines that other packages bring; only where such an engine is named."""
+    search = values.get("search") if isinstance(values, Mapping) else None
+    if not isinstance(search, Mapping):
+        return values
+    named, listed = search.get("engine"), search.get("engines")
+    texts = [*(listed if isinstance(listed, list | tuple) else ()), named]
+    chain = tuple(name for text in texts if isinstance(text, str) for name in engines_of(text))
+    added = search.get("adapters", {})
+    if not isinstance(added, Mapping) or not all(isinstance(one, Mapping) for one in added.values()):
+        return values  # the fault is reported with the others
+    if not added and all(name in SECTIONS for name in chain):
+        return values
+    from builder.search.adapters import with_all_settings
+
+    return {**values, "search": {**search, "adapters": with_all_settings(added, chain)}}
+
+
 def to_config(values: Any, where: object) -> BuildConfig:
     """Settings from plain values. Raises FaultsError with every fault, each named `where: field`."""
-    faults, config = faults_and_record(values, BuildConfig)
+    faults, config = faults_and_record(_with_added_engines(values), BuildConfig)
     if config is None:
         raise FaultsError([ConfigError(f"{where}: {fault.where}", fault.what, fault.remedy) for fault in faults])
     return config
@@ -124,13 +155,26 @@ def _merge(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return merged
 
 
-def read_config(path: Path | None, changes: Mapping[str, Any]) -> BuildConfig:
+def _without_engine(profile: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The profile, less its engine where the file names its own: `engines` and `engine` would contradict each other."""
+    if not {"engine", "engines"} & given.get("search", {}).keys():
+        return profile
+    return {**profile, "search": {name: value for name, value in profile["search"].items() if name != "engine"}}
+
+
+def read_config(path: Path | None, changes: Mapping[str, Any], profile: str | None = None) -> BuildConfig:
     """build.toml (or the defaults), with the command line's changes laid over it, validated as one.
 
-    A relative path in the file is taken from the file's own folder.
+    A profile comes before the file: the file's own lines win over it. A relative path in the file is taken from the
+    file's own folder.
     """
     config = read_toml(path, BuildConfig) if path is not None else BuildConfig()
     values = to_plain(config)
+    if profile is not None:
+        # The file was just parsed within its bounds; here only what it says itself counts, not the defaults.
+        given = tomllib.loads(path.read_text(encoding="utf-8")) if path is not None else {}
+        values = _merge(to_plain(BuildConfig()), _without_engine(profile_settings(profile), given))
+        values = _merge(values, given)
     if path is not None:
         resolve_paths(values["search"], path.parent)
         if values["label"]["marks"] is not None:

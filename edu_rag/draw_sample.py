@@ -24,15 +24,16 @@ def _shares(sizes: Sequence[int], n: int) -> list[int]:
     return shares
 
 
-def choose(questions: Iterable[Question], sample: Sample) -> list[Question]:
-    """The questions of a sample in order of id; strata are kind x number of choices.
+def choose(questions: Iterable[Question], sample: Sample, *, by_split: bool = False) -> list[Question]:
+    """The questions of a sample in order of id; strata are kind x number of choices, and split if `by_split`.
 
     Inside a stratum the order is that of sha256(seed, question_id), so it depends on neither files nor platforms.
     Raises ConfigError when the split has fewer questions.
     """
-    strata: dict[tuple[str, int], list[Question]] = {}
+    strata: dict[tuple[str, str, int], list[Question]] = {}
     for question in questions:
-        strata.setdefault((question.kind, len(question.choices)), []).append(question)
+        split = question.split if by_split else ""
+        strata.setdefault((split, question.kind, len(question.choices)), []).append(question)
     ordered = [strata[key] for key in sorted(strata)]
     total = sum(map(len, ordered))
     if sample.n > total:

@@ -62,6 +62,10 @@ class EngineError(EduRagError):
     """A search engine that could not be asked at all (as opposed to one that answered with a refusal)."""
 
 
+class OutageError(EduRagError):
+    """A network that stayed away for longer than a crawl waits; what was not fetched has cost no attempt."""
+
+
 class SubmissionError(EduRagError):
     """A submission that cannot be checked, run or scored."""
 

@@ -19,7 +19,17 @@ import msgspec
 from edu_rag.errors import DataError, EduRagError
 
 GOOD = ("kept", "done")
+REPORT_EVERY_S = 60.0
+"""How often a stage prints a line where there is no terminal to show a bar."""
 _BAR = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}]{postfix}"
+
+
+def in_words(seconds: float) -> str:
+    """A time that is left, as people say it: `40 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
 def say(text: str) -> None:
@@ -112,7 +122,8 @@ class Stage:
     """Counts what happens to the items of a stage, by outcome.
 
     `bad` is the word for what is neither kept nor done. Example: `with Stage("fetch", total=96) as stage:
-    stage.add("kept")` ends with the line `fetch: 96 of 96: kept 84, dropped 12: robots 5, short 7`.
+    stage.add("kept")` ends with the line `fetch: 96 of 96: kept 84, dropped 12: robots 5, short 7`. On a terminal a bar
+    shows the time that is left; elsewhere a line every minute does.
     """
 
     def __init__(
@@ -131,10 +142,12 @@ class Stage:
         self._stream = stream if stream is not None else sys.stderr
         self._monotonic = monotonic
         self._started = 0.0
+        self._reported = (0.0, 0)
         self._bar: Any = None
 
     def __enter__(self) -> Stage:
         self._started = self._monotonic()
+        self._reported = (self._started, 0)
         if self._stream.isatty():
             from tqdm import tqdm
 
@@ -158,6 +171,18 @@ class Stage:
         if self._bar is not None:
             self._bar.set_postfix_str(self._split(), refresh=False)
             self._bar.update(n)
+        else:
+            self._report()
+
+    def _report(self) -> None:
+        """A line after each minute: how far, and how long the rest takes at the rate of the last minute."""
+        before, n_before = self._reported
+        now, n = self._monotonic(), self.counts.total()
+        if now - before < REPORT_EVERY_S or n >= self.total:
+            return
+        self._reported = (now, n)
+        left_s = (self.total - n) * (now - before) / max(n - n_before, 1)
+        print(f"{self.name}: {n:,} of {self.total:,}, about {in_words(left_s)} left", file=self._stream, flush=True)
 
     def _split(self) -> str:
         good = [f"{name} {self.counts[name]:,}" for name in GOOD if self.counts[name]]

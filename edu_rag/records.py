@@ -35,6 +35,8 @@ HIT_OUTCOMES = (
     "too_large",
     "not_html",
     "connection",
+    "dns",
+    "robots_unreachable",
     "blocked_host",
     "taken_down",
     "reserved_rights",

@@ -15,16 +15,27 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("baselines", "builder", "edu_rag", "harness", "leaderboard", "publishing")
 CARDS = ROOT / "leaderboard" / "results" / "open-textbooks-1.0.0" / "test"
 ENGINE = """
-import json
+import json, threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from builder.config import to_config
 from builder.search import open_engines, reader_of
 from builder.search_results import RawResponse
-config = to_config({"search": {"engine": "library", "library": {"base_url": "https://library.example"}}}, "test").search
-(engine,) = open_engines(config, "test")
 body = json.dumps({"urls": ["https://a.example/", "ftp://no"]}).encode()
-said = reader_of("library")([RawResponse(url="https://library.example/find", status=200, body=body)], 10)
-assert (engine.name, config.of_results()) == ("library", {"base_url": "https://library.example"})
-assert (said.state, said.urls) == ("hits", ("https://a.example/",))
+class Catalogue(BaseHTTPRequestHandler):
+    def do_GET(self):
+        assert self.path == "/find?q=Why%3F&n=10&page=0&shelf=art", self.path
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(body)
+server = HTTPServer(("127.0.0.1", 0), Catalogue)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+library = {"base_url": f"http://127.0.0.1:{server.server_port}", "shelf": "art"}
+config = to_config({"search": {"engine": "library", "adapters": {"library": library}}}, "test").search
+(engine,) = open_engines(config, "test")
+said = engine.search("Why?", 10)
+assert (engine.name, config.of_results()) == ("library", library)
+assert (said.state, said.urls) == ("hits", ("https://a.example/",)), said
+assert reader_of("library")(said.raw, 10).urls == said.urls
 refused = reader_of("library")([RawResponse(url="https://library.example/find", status=403, body=b"")], 10)
 assert refused.state == "blocked"
 """
@@ -68,7 +79,16 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command = ["git", "apply", "--verbose", "-"]
         done = subprocess.run(command, cwd=folder, input=diff, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (heading, done.stderr)
+    install(folder, folder / "library-engine")
     return folder
+
+
+def install(folder: Path, package: Path) -> None:
+    """Install the engine's package next to the copy of ours, as pip does it."""
+    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(package)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from builder.dataset.check_files import REBUILD, Findings, Tables
 from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
 from builder.extract.sentence_splitter import SPLITTER, split_sentences
+from builder.lost_hits import allowed_share, asked_an_engine, losses_of
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import DataError
 from edu_rag.files.identity import absent_tables
@@ -361,6 +362,21 @@ def _check_repeats(tables: Tables, seen: dict[str, Seen]) -> None:
                 tables.warnings.add("question in two splits", tables.folder, what)
 
 
+_CRAWL_AGAIN = (
+    "run the same `edu-rag build` again where the network works, with --refresh where it fetches nothing more"
+)
+
+
+def _check_losses(tables: Tables, seen: dict[str, Seen]) -> None:
+    """Compare kept, lost and dropped hits: a dataset that lost its pages must not pass as valid."""
+    if not asked_an_engine(tables.manifest.sources) or not all(tables.is_whole("hits", split) for split in seen):
+        return
+    every = (hit for tables_of in seen.values() for hits in tables_of.hits.values() for hit in hits)
+    fault = losses_of(Counter(hit.outcome for hit in every)).fault(allowed_share(tables.manifest.sources))
+    if fault:
+        tables.faults.add("lost pages", tables.folder, fault, _CRAWL_AGAIN)
+
+
 def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
     """Check a whole dataset folder. Raises DataError only where there is no readable manifest to check by.
 
@@ -386,6 +402,7 @@ def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:
         check_pages(tables, split, tables_of, known, told if secret else None)
         check_labels(tables, split, tables_of)
     _check_repeats(tables, seen)
+    _check_losses(tables, seen)
     order = {config: number for number, config in enumerate(CONFIGS)}
     rows = sorted(tables.rows_of.items(), key=lambda item: (item[0][1], order[item[0][0]]))
     report.rows = {f"{config}/{split}": n for (config, split), n in rows}

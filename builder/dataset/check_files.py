@@ -127,8 +127,6 @@ class Tables:
             return False
         if n != listed:
             self.faults.add("row count", path, f"has {n} rows, the manifest says {listed}", REBUILD)
-        if n == 0:
-            self.faults.add("empty table", path, "has no rows, so `datasets` cannot load it", "leave the file out")
         key = (config, split_of(name))
         self.rows_of[key] = self.rows_of.get(key, 0) + n
         return True

@@ -242,7 +242,7 @@ def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max
       edu-rag dataset export dataset --split train --out pairs.jsonl
       edu-rag dataset export dataset --split train --kind negatives --seed 7 --out negatives.jsonl
     """
-    from builder.dataset.export_pairs import KINDS, LICENCE, Export, chosen_split
+    from builder.dataset.export_pairs import KINDS, Export, chosen_split, licence_line
     from builder.dataset.export_pairs import export as run
     from edu_rag.files.dataset import Dataset
     from edu_rag.progress import say
@@ -252,7 +252,7 @@ def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max
     settings = Export(kinds=kinds, split=chosen_split(opened, split), seed=seed, max_characters=max_characters)
     for name, n in run(opened, settings, out).items():
         click.echo(f"{name:<40} {n:>9,}")
-    say(LICENCE)
+    say(licence_line(opened))
 
 
 @dataset.command()

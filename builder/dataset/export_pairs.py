@@ -20,6 +20,7 @@ from types import TracebackType
 
 import msgspec
 
+from builder.documents.question_terms import terms_in
 from builder.question_sets.question_flags import is_meta_choice, plain, unordered_identity
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
@@ -238,10 +239,17 @@ POISON = frozenset({"injection", "hidden_text", "leak_question", "leak_key"})
 """Pages with these flags could teach a model their authors' planted text, or a question of the benchmark."""
 TRIES = 60
 """Pages looked at for one negative before it is given up."""
-LICENCE = (
-    "licence: questions and golds from TQA are CC BY-NC 3.0 (not for commercial use), others under their source's"
-    " terms; page text belongs to its owners, see column `license`"
-)
+_UNKNOWN = "questions and golds from TQA are CC BY-NC 3.0 (not for commercial use), others under their source's terms"
+
+
+def licence_line(dataset: Dataset) -> str:
+    """Under which terms the pairs are: those of the build's `[questions]`, or what is known of TQA's."""
+    terms = terms_in(dataset.manifest.sources)
+    told = _UNKNOWN
+    if terms is not None:
+        told = f"questions and golds: {terms.licence or 'under the terms of their own source'}"
+        told += f" ({terms.note})" if terms.note else ""
+    return f"licence: {told}; page text belongs to its owners, see column `license`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

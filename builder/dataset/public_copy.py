@@ -149,7 +149,7 @@ def _changed_pages(before: Manifest, folder: Path, files: Collection[str]) -> di
     """The hash of the rows of each table of pages that lost a flag, by `pages/split`."""
     tables = {table: names for table, names in identity.tables_of(files).items() if table.startswith("pages/")}
     now = {table: identity.table_sha256(folder / name for name in names) for table, names in tables.items()}
-    return {table: rows for table, rows in sorted(now.items()) if rows != before.contents[table]}
+    return {table: rows for table, rows in sorted(now.items()) if rows != before.contents.get(table, identity.NO_ROWS)}
 
 
 @contextmanager

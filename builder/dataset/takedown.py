@@ -223,15 +223,21 @@ def _leaks(dataset: Dataset, split: str, kept: set[str]) -> Iterator[Leak]:
 
 
 def _tables(dataset: Dataset, plan: TakedownPlan) -> dict[str, dict[str, Any]]:
+    """The tables that the dataset has, without what is taken down; those of a hidden split may be missing."""
     tables: dict[str, dict[str, Any]] = {config: {} for config in CONFIGS}
     for split in dataset.splits():
         kept = _pages_of(dataset, split, plan)
-        tables["questions"][split] = dataset.records("questions", split, Question)
-        tables["gold"][split] = dataset.records("gold", split, Gold)
-        tables["hits"][split] = _hits(dataset, split, plan)
-        tables["pages"][split] = _pages(dataset, split, kept)
-        tables["evidence"][split] = _evidence(dataset, split, plan)
-        tables["leaks"][split] = _leaks(dataset, split, kept)
+        made = {
+            "questions": dataset.records("questions", split, Question),
+            "gold": dataset.records("gold", split, Gold),
+            "hits": _hits(dataset, split, plan),
+            "pages": _pages(dataset, split, kept),
+            "evidence": _evidence(dataset, split, plan),
+            "leaks": _leaks(dataset, split, kept),
+        }
+        for config, rows in made.items():
+            if dataset.files(config, split):
+                tables[config][split] = rows
     return tables
 
 

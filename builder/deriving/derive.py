@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
-from builder.crawl import answer_to
 from builder.deriving import page_stage
 from builder.deriving.duplicates import SeenPages
-from builder.deriving.page_stage import PageSettings
+from builder.deriving.known_pages import Jobs, KnownPages
+from builder.deriving.page_stage import PageResult, PageSettings
 from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
 from builder.documents.dataset_documents import dataset_documents
@@ -26,7 +27,9 @@ from builder.evidence import label_evidence
 from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.machine_use_signals import reserves_rights
+from builder.lost_hits import MAX_LOST, fault_in_sources
 from builder.search.combine import Combined
+from builder.search.searching import answer_to
 from builder.search_results import ANSWERED
 from builder.store.index import Fetch
 from builder.store.reader import StoreReader
@@ -35,7 +38,7 @@ from builder.urls import canonical_or_none, host_of
 from edu_rag import __version__
 from edu_rag.errors import DataError
 from edu_rag.files.dataset_writer import write_dataset
-from edu_rag.files.manifest import Manifest
+from edu_rag.files.manifest import FileEntry, Manifest
 from edu_rag.files.typed import to_plain
 from edu_rag.gold import Gold
 from edu_rag.progress import Stage, note, say
@@ -114,9 +117,12 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         "questions": n,
         "splits": dict(sorted(Counter(question.split for question in inputs.questions).items())),
         "engine": inputs.config.search.engine,
+        **inputs.config.questions.as_sources(),
     }
     if not inputs.config.search.chain:
         return sources
+    if inputs.config.build.max_lost != MAX_LOST:
+        sources["max_lost"] = inputs.config.build.max_lost
     states = dict(sorted(Counter(_states(store, inputs)).items()))
     return sources | {
         "search": crawl_settings(inputs.config)["settings"] | dict(inputs.source),
@@ -201,30 +207,65 @@ def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dateti
     return max(times, default=inputs.started_at)
 
 
+class _Counts:
+    """What became of the pages: `add` brings a result into the tables and counts it."""
+
+    def __init__(self, tables: WorkTables, stage: Stage) -> None:
+        self._tables, self._stage = tables, stage
+        self.raised = Counter[str]()
+        self.failures = Counter[str]()
+        """Why pages could not be extracted; `none` counts the others."""
+
+    def add(self, page_url: str, result: PageResult) -> None:
+        self._tables.add_result(page_url, result)
+        self._stage.add(result.outcome)
+        self.raised.update(result.raised)
+        self.failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether not one page could be extracted, and they are too many for that to be their own fault."""
+        return bool(self.failures) and "none" not in self.failures and self.failures.total() >= MIN_FAILURES
+
+
 def _make_pages(tables: WorkTables, store: StoreReader, inputs: Inputs, workers: int) -> None:
-    """Run the page stage on every stored response that a hit leads to."""
-    config = inputs.config
+    """Run the page stage on every stored response that a hit leads to, if no earlier build has."""
+    config, pages = inputs.config, tables.page_fetches()
     settings = PageSettings(
         extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
     )
-    pages, failures, raised = tables.page_fetches(), Counter[str](), Counter[str]()
-    with Stage("extract", total=tables.n_pages()) as stage:
-        if config.scale.executor == "none":
-            results = page_stage.page_results(page_stage.jobs(pages, store), settings, workers)
-        else:
-            results = scaled_results(pages, store.folder, settings, config.scale, workers)
-        for page_url, result in results:
-            tables.add_result(page_url, result)
-            stage.add(result.outcome)
-            raised.update(result.raised)
-            failures.update([result.detail] if result.outcome == "extraction_failed" else ["none"])
-    if failures and "none" not in failures and failures.total() >= MIN_FAILURES:
-        why = ", ".join(f"{reason} {n:,}" for reason, n in failures.most_common(3))
-        raise DataError(store.folder, f"not one of {failures.total():,} pages could be extracted ({why})", _BROKEN)
-    for tool, n in sorted(raised.items()):
+    with store.page_cache() as kept:
+        known = KnownPages(kept, settings)
+        with Stage("extract", total=tables.n_pages()) as stage:
+            counts = _Counts(tables, stage)
+            if config.scale.executor == "none":
+                make = partial(_page_results, settings=settings, workers=workers)
+                known.run(page_stage.jobs(pages, store), make, counts.add)
+            else:  # its tasks keep their results themselves
+                for page_url, result in scaled_results(pages, store.folder, settings, config.scale, workers):
+                    counts.add(page_url, result)
+        if counts.is_broken:
+            kept.clear()  # what a broken machine made must not outlive its repair
+            why = ", ".join(f"{reason} {n:,}" for reason, n in counts.failures.most_common(3))
+            what = f"not one of {counts.failures.total():,} pages could be extracted ({why})"
+            raise DataError(store.folder, what, _BROKEN)
+        known.end()
+    _say_pages(known, counts)
+    tables.end_of_pages()
+
+
+def _page_results(todo: Jobs, settings: PageSettings, workers: int) -> Iterator[tuple[str, PageResult]]:
+    return page_stage.page_results(todo, settings, workers)
+
+
+def _say_pages(known: KnownPages, counts: _Counts) -> None:
+    if known.n_known or known.n_labelled:
+        note("known_pages", known=known.n_known, labelled=known.n_labelled, extracted=known.n_extracted)
+        fresh = f"{known.n_labelled:,} got new labels, {known.n_extracted:,} were extracted"
+        say(f"extract: {known.n_known:,} pages were known, {fresh}")
+    for tool, n in sorted(counts.raised.items()):
         note("tool_raised", tool=tool, pages=n)
         say(f"extract: {tool} raised on {n:,} pages: their text is from another tool")
-    tables.end_of_pages()
 
 
 def _hits(question: Question, search: Combined, tables: WorkTables, config: BuildConfig) -> Iterator[SearchHit]:
@@ -285,8 +326,64 @@ def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
     return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
 
 
-def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manifest:
-    """Write the dataset folder that the store and the settings make: the same bytes for any number of workers."""
+_FETCH_AGAIN = (
+    "see that this machine is online and run the same `edu-rag build` again (with --refresh where it fetches nothing"
+    " more), or add --allow-partial"
+)
+
+
+def _refuse_losses(out: Path, sources: Mapping[str, Any], *, allow_partial: bool) -> None:
+    """Raise DataError if too many pages were lost to the network; `allow_partial` makes it a warning."""
+    fault = fault_in_sources(sources)
+    if not fault:
+        return
+    note("lost_hits", fault=fault)
+    if not allow_partial:
+        raise DataError(out, f"is not written: it {fault}", _FETCH_AGAIN)
+    say(f"warning: {out} {fault}")
+
+
+class _MadeBy(NamedTuple):
+    """What a manifest says of its making."""
+
+    created_at: str
+    builder: str
+    config_sha256: str
+    sources: Mapping[str, Any]
+
+    def made(self, dataset: Manifest) -> bool:
+        """Whether a dataset says the same of its making."""
+        values = (dataset.created_at, dataset.builder, dataset.config_sha256, dataset.sources)
+        return bool(to_plain(self) == to_plain(_MadeBy(*values)))
+
+
+class _ChosenVersion:
+    """The version of the settings, or that of an earlier dataset with the same content. Called before it is read."""
+
+    def __init__(self, proposed: str, earlier: Manifest | None) -> None:
+        self.number = proposed
+        self._earlier = earlier
+
+    def __call__(self, content_sha256: str) -> str:
+        if self._earlier is not None and self._earlier.content_sha256 == content_sha256:
+            self.number = self._earlier.version
+        return self.number
+
+
+def derive(
+    store: StoreReader,
+    inputs: Inputs,
+    out: Path,
+    workers: int,
+    *,
+    allow_partial: bool = False,
+    earlier: Manifest | None = None,
+) -> Manifest:
+    """Write the dataset folder that the store and the settings make: the same bytes for any number of workers.
+
+    If the content is that of the `earlier` dataset, its version stays. Raises DataError, and leaves an older dataset in
+    place, if too many pages were lost to the network, unless `allow_partial`.
+    """
     config = inputs.config
     out = out.absolute()
     with WorkTables(out.with_name(f".{out.name}.work")) as tables:
@@ -294,15 +391,19 @@ def derive(store: StoreReader, inputs: Inputs, out: Path, workers: int) -> Manif
         _make_pages(tables, store, inputs, workers)
         _label(tables, store, inputs)
         sources = sources_of(tables, store, inputs)
-        created_at = parse_instant(config.clock) if config.clock is not None else newest
+        _refuse_losses(out, sources, allow_partial=allow_partial)
+        created_at = (parse_instant(config.clock) if config.clock is not None else newest).isoformat()
+        made_by = _MadeBy(created_at, f"edu-rag-bench {__version__}", config_sha256(config), sources)
+        version = _ChosenVersion(config.version, earlier if earlier is not None and made_by.made(earlier) else None)
+
+        def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
+            return dataset_documents(config.name, version.number, created_at, sources)(folder, files)
+
         return write_dataset(
             out,
             _tables(inputs, tables),
             name=config.name,
-            version=config.version,
-            created_at=created_at.isoformat(),
-            builder=f"edu-rag-bench {__version__}",
-            config_sha256=config_sha256(config),
-            sources=sources,
-            documents=dataset_documents(config.name, config.version, created_at.isoformat(), sources),
+            version=version,
+            documents=documents,
+            **made_by._asdict(),
         )

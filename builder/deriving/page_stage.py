@@ -16,7 +16,17 @@ from builder.config import ExtractConfig, FilterConfig, LabelConfig
 from builder.deriving.duplicates import signature
 from builder.deriving.killable_workers import WorkFailure, map_killable
 from builder.deriving.page_filters import why_dropped
-from builder.extract.extract import SAMPLE, Extracted, ExtractionFailure, check_tools, extract_page, skip_after
+from builder.extract.extract import (
+    SAMPLE,
+    Extracted,
+    ExtractionFailure,
+    Outcome,
+    check_tools,
+    extract_page,
+    packed,
+    skip_after,
+    unpacked,
+)
 from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
@@ -39,7 +49,10 @@ class PageSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageJob:
-    """One stored response: its body, the charset of its HTTP header, and the tools that have failed on it."""
+    """One stored response: its body, the charset of its HTTP header, and the tools that have failed on it.
+
+    `extraction` is its packed extraction if that is known already; with `is_packed` the result has it.
+    """
 
     url: str
     body: bytes
@@ -47,13 +60,17 @@ class PageJob:
     fetched_at: datetime
     html_sha256: str
     skip: tuple[str, ...] = ()
+    extraction: bytes = b""
+    is_packed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageResult:
     """The result for a response: a page with its signature and leaks, or the outcome that dropped it, and why.
 
-    `raised` are the extraction tools that raised on it.
+    `raised` are the extraction tools that raised on it. `is_lasting`: the same programs will come to the same result;
+    not so where a tool raised or a worker failed, whose limits are the machine's. `extraction` is the packed
+    extraction, if the job asked for it and had none.
     """
 
     outcome: str
@@ -62,6 +79,8 @@ class PageResult:
     leaks: tuple[Leak, ...] = ()
     detail: str = ""
     raised: tuple[str, ...] = ()
+    is_lasting: bool = True
+    extraction: bytes = b""
 
 
 _SAMPLE_JOB = PageJob(
@@ -88,7 +107,14 @@ class PageStage:
 
     def __call__(self, job: PageJob) -> PageResult:
         """Extract, mask, filter, cut and label one page. Raises what the parsers raise."""
+        if job.extraction:
+            return self._result(job, unpacked(job.extraction))
         found = extract_page(job.body, job.charset, self._settings.extract.extractor, job.skip)
+        result = self._result(job, found)
+        is_lasting = not job.skip and not result.raised
+        return replace(result, is_lasting=is_lasting, extraction=packed(found) if job.is_packed and is_lasting else b"")
+
+    def _result(self, job: PageJob, found: Outcome) -> PageResult:
         if isinstance(found, ExtractionFailure):
             return PageResult(outcome="extraction_failed", detail=found.reason)
         n_masked = 0
@@ -186,13 +212,13 @@ def work(job: PageJob) -> PageResult:
 
 def failed(failure: WorkFailure) -> PageResult:
     """The result of a page that its worker did not survive."""
-    return PageResult(outcome="extraction_failed", detail=failure.reason)
+    return PageResult(outcome="extraction_failed", detail=failure.reason, is_lasting=False)
 
 
 def retry(extractor: str, job: PageJob, failure: WorkFailure) -> PageJob | None:
     """The job without the tools that crashed its worker, or None if a retry cannot help."""
     skip = skip_after(extractor, job.skip, failure.reason)
-    return None if skip is None else replace(job, skip=skip)
+    return None if skip is None else replace(job, skip=skip, extraction=b"")
 
 
 def jobs(pages: Iterable[tuple[str, str]], store: StoreReader) -> Iterator[tuple[str, PageJob]]:

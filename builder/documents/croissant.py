@@ -59,9 +59,17 @@ def _by_table(files: Mapping[str, FileEntry]) -> dict[tuple[str, str], list[str]
 
 
 def croissant(
-    name: str, version: str, created_at: str, files: Mapping[str, FileEntry], url: str | None = None
+    name: str,
+    version: str,
+    created_at: str,
+    files: Mapping[str, FileEntry],
+    url: str | None = None,
+    licence: str | None = None,
 ) -> bytes:
-    """The file's bytes, a function of the arguments alone; `url` is where the dataset is published, once it is."""
+    """The file's bytes, a function of the arguments alone; `url` is where the dataset is published, once it is.
+
+    `licence` is that of the questions; TQA's if none is given.
+    """
     import mlcroissant as mlc
 
     distribution = []
@@ -80,7 +88,7 @@ def croissant(
         name=name,
         description=DESCRIPTION,
         version=version,
-        license=[LICENSE],
+        license=[licence or LICENSE],
         url=url or f"urn:edu-rag:{name}",
         cite_as=f"{name} {version}, a dataset of the EDU-RAG benchmark",
         date_published=created_at,

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from builder.documents.question_terms import QuestionTerms, terms_in, without_terms
 from builder.documents.stats import MAX_HOSTS, DatasetStats
+from builder.lost_hits import fault_in_sources
 from edu_rag.files.card_markdown import config_digest, markdown_table, outside, size_category
 from edu_rag.files.manifest import FileEntry
 from edu_rag.files.table_rows import CONFIGS
@@ -93,14 +95,20 @@ _SEEN_TQA = "Systems may have seen the questions: TQA is public since 2017."
 _SEEN = "Systems may have seen the questions, where their source is public."
 
 
+_NOT_COMMERCIAL = "Not for commercial use (see Licences); not to train a system that is then scored on\nit"
+_AS_LICENSED = "Not beyond the licences (see Licences); not to train a system that is then scored on\nit"
+
+
 def datasheet(sources: Mapping[str, Any], stats: DatasetStats) -> str:
     """The datasheet as Markdown, the numbers filled in. Holds no string from outside."""
+    terms = terms_in(sources)
     flags = ("truncated", "context_bound", "duplicate_choices", "duplicate_question")
     return _TEMPLATE.read_text(encoding="utf-8").format(
         n_questions=stats.n_questions,
         n_pages=stats.n_pages,
         pii_masked=stats.page_flags["pii_masked"],
-        seen=_SEEN_TQA if stats.n_tqa else _SEEN,
+        seen=_SEEN_TQA if stats.n_tqa and terms is None else _SEEN,
+        not_for=_NOT_COMMERCIAL if terms is None else _AS_LICENSED,
         collected=_NOT_COLLECTED if sources.get("engine", "none") == "none" else _COLLECTED,
         **{flag: stats.question_flags[flag] for flag in flags},
     )
@@ -142,6 +150,14 @@ sentences and its evidence are removed in the next version.
 """
 
 
+def _question_terms(terms: QuestionTerms | None, *, may_hold_tqa: bool) -> str:
+    """Under which terms the questions are: those that the maintainers gave, or what is known of TQA's."""
+    if terms is None:
+        return _OF_TQA if may_hold_tqa else _NOT_OF_TQA
+    licence = f": {outside(terms.licence)}." if terms.licence else " are under the terms of their own source."
+    return f"- **Questions and golds**{licence}" + (f" {outside(terms.note)}" if terms.note else "") + "\n"
+
+
 def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
     """Rows by config and split, for the tables that are in the folder."""
     tables: dict[str, dict[str, int]] = {}
@@ -157,7 +173,9 @@ def _tables(files: Mapping[str, FileEntry]) -> dict[str, dict[str, int]]:
 def _configs(files: Mapping[str, FileEntry], tables: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
     configs = []
     for config, splits in tables.items():
-        data_files = [{"split": split, "path": f"{config}/{split}-*.parquet"} for split in splits]
+        # `load_dataset` fails on a split without rows unless it streams: next to others, such a split is not named.
+        named = [split for split, rows in splits.items() if rows] or list(splits)
+        data_files = [{"split": split, "path": f"{config}/{split}-*.parquet"} for split in named]
         entry: dict[str, Any] = {"config_name": config, "data_files": data_files}
         # `datasets` caches a local folder under its name and a hash of this header, not of the files: without a word
         # of the content here, another dataset in a folder of the same name would be answered from the cache.
@@ -233,8 +251,20 @@ def _fates(sources: Mapping[str, Any]) -> str:
     return markdown_table(["fate of a search result", "results", "share"], rows)
 
 
+def _losses(sources: Mapping[str, Any]) -> list[str]:
+    """The warning on a dataset that lost its pages; nothing on any other."""
+    fault = fault_in_sources(sources)
+    warning = "It was written with `--allow-partial`; do not compare results on it with results on a whole dataset."
+    return [f"> **Not complete.** This dataset {outside(fault)}. {warning}\n"] if fault else []
+
+
 def _load(name: str, tables: Mapping[str, Mapping[str, int]]) -> str:
-    lines = [f'{config} = load_dataset("PATH", "{config}")' for config in tables]
+    lines = [
+        f'{config} = load_dataset("PATH", "{config}")'
+        if any(rows.values())
+        else f'{config} = load_dataset("PATH", "{config}", streaming=True)  # no rows'
+        for config, rows in tables.items()
+    ]
     return "```python\nfrom datasets import load_dataset\n\n" + "\n".join(lines) + "\n```\n"
 
 
@@ -257,21 +287,23 @@ def dataset_card(
     with the counts of search results by outcome under `hits_by_outcome`. `stats` are the tables' numbers, `plots`
     the names of the pictures next to the card.
     """
-    tables, may_hold_tqa = _tables(files), stats is None or stats.n_tqa > 0
-    told = {key: value for key, value in sources.items() if key != "hits_by_outcome"}
+    tables, terms = _tables(files), terms_in(sources)
+    may_hold_tqa = terms is None and (stats is None or stats.n_tqa > 0)
+    told = {key: value for key, value in without_terms(sources).items() if key != "hits_by_outcome"}
     sections = [
         f"# {outside(name)} {outside(version)}\n",
         "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark.\n",
+        *_losses(sources),
         "## What is in it\n",
         _counts(tables),
         "## How it was built\n",
-        _HOW if "pages" in tables or "hits" in tables else _HOW_WITHOUT_PAGES,
+        _HOW if any((*tables.get("pages", {}).values(), *tables.get("hits", {}).values())) else _HOW_WITHOUT_PAGES,
         "\n".join(_source_lines(told)) + "\n",
         "## What became of the search results\n",
         _fates(sources),
         *(["## In numbers\n", statistics(stats, plots)] if stats is not None else []),
         "## Licences\n",
-        (_OF_TQA if may_hold_tqa else _NOT_OF_TQA) + _LICENCES,
+        _question_terms(terms, may_hold_tqa=may_hold_tqa) + _LICENCES,
         "## Limits\n",
         _LIMITS,
         *(["## Datasheet\n", datasheet(sources, stats)] if stats is not None else []),

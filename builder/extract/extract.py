@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
+
+import msgspec
 
 from builder.extract import extraction_tools as extract_tools
 from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
@@ -44,6 +47,23 @@ class ExtractionFailure:
 
 
 Outcome = Extracted | ExtractionFailure
+
+
+def packed(outcome: Outcome) -> bytes:
+    """An extraction's outcome as bytes."""
+    kinds = (outcome, None) if isinstance(outcome, Extracted) else (None, outcome)
+    return zlib.compress(msgspec.msgpack.encode(kinds), 1)
+
+
+def unpacked(value: bytes) -> Outcome:
+    """The inverse of `packed`. Raises zlib.error, msgspec.MsgspecError or ValueError on other bytes."""
+    found, failure = msgspec.msgpack.decode(
+        zlib.decompress(value), type=tuple[Extracted | None, ExtractionFailure | None]
+    )
+    outcome = found or failure
+    if outcome is None:
+        raise ValueError("holds no outcome")
+    return outcome
 
 
 class Extractor(Protocol):

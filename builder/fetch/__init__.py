@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from edu_rag.progress import say
 
 if TYPE_CHECKING:
     from builder.fetch.addresses import Lookup
-    from builder.fetch.settings import FetchConfig
+    from builder.fetch.outage import Monotonic, Pause
+    from builder.fetch.settings import FetchConfig, server_of
     from builder.sites.site_folders import HostMap
 
 __all__ = ["Fetched", "Validators", "fetch_all", "is_transient", "reserves_rights", "validators_of", "was_given_up"]
@@ -43,19 +45,39 @@ def fetch_all(
     *,
     validators: Mapping[str, Validators] | None = None,
     lookup: Lookup | None = None,
+    landmarks: Iterable[str] = (),
+    monotonic: Monotonic = time.monotonic,
+    sleep: Pause = asyncio.sleep,
 ) -> None:
     """Fetch every URL once and hand each result to `sink`, one at a time, in the order in which they arrive.
 
     `hosts` maps host names to (address, port) on loopback; every other address must be public. A page's failure
-    (time-outs, refusals, bombs) is an outcome; only an error raised by `sink` ends the fetching. `validators` make the
-    request for their URL conditional; `lookup` finds a host's addresses (default: the system's resolver).
+    (time-outs, refusals, bombs) is an outcome; only an error raised by `sink` ends the fetching, and OutageError if
+    the network stays away. `validators` make the request for their URL conditional; `lookup` finds a host's addresses
+    (default: the name servers of the settings, or the system's); `landmarks` are pages that were there some time ago.
     """
-    from builder.fetch.addresses import system_lookup
     from builder.fetch.client import crawl
+    from builder.fetch.name_lookup import NameServers
 
     live = _with_warning(urls, settings, hosts)
+
+    async def run() -> None:
+        names = NameServers([server_of(settings.resolver)] if settings.resolver else None, settings.name_timeout_s)
+        await crawl(
+            live,
+            settings,
+            hosts,
+            now,
+            sink,
+            validators or {},
+            lookup or names,
+            landmarks=landmarks,
+            monotonic=monotonic,
+            sleep=sleep,
+        )
+
     try:
-        asyncio.run(crawl(live, settings, hosts, now, sink, validators or {}, lookup or system_lookup))
+        asyncio.run(run())
     except BaseExceptionGroup as group:
         # The callers know our error tree, not task groups.
         raise group.exceptions[0] from None

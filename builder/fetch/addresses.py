@@ -7,8 +7,7 @@ import ipaddress
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -98,13 +97,15 @@ def check_url(url: str) -> None:
         raise RefusedAddressError(f"{literal} is not a public address")
 
 
-Lookup = Callable[[str], list[str]]
-_THREADS = 64
-_CACHED, _CACHED_S = 2_048, 120.0
+Lookup = Callable[[str], Awaitable[list[str]]]
+"""Finds the addresses of a host. Raises OSError."""
+NOT_PUBLIC = "which is not a public address"
+"""How the detail ends where a name leads inside."""
+_CACHED, _CACHED_S, _FAILED_S = 4_096, 120.0, 600.0
 
 
 def system_lookup(host: str) -> list[str]:
-    """The addresses of a host, as the system finds them. Raises OSError."""
+    """The addresses of a host, as the system finds them; it blocks. Raises OSError."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:
@@ -115,14 +116,15 @@ def system_lookup(host: str) -> list[str]:
 class GuardedResolver(AbstractResolver):
     """Resolves names to addresses that may be dialled. Exactly these addresses are dialled, which prevents rebinding.
 
-    Lookups wait in separate threads, so that slow name servers do not delay other work.
+    A name is looked up once for all who wait for it; one without an address is not asked for again for some minutes.
     """
 
-    def __init__(self, hosts: HostMap, lookup: Lookup = system_lookup) -> None:
+    def __init__(self, hosts: HostMap, lookup: Lookup) -> None:
         self._hosts = hosts
         self._lookup = lookup
-        self._pool = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="dns")
-        self._cache: OrderedDict[str, tuple[float, list[str]]] = OrderedDict()
+        self._running: dict[str, asyncio.Task[list[str] | OSError]] = {}
+        self._cache: OrderedDict[str, tuple[float, list[str] | OSError]] = OrderedDict()
+        self._n_forgotten = 0
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -131,38 +133,59 @@ class GuardedResolver(AbstractResolver):
         if host in self._hosts:
             address, mapped = self._hosts[host]
             return [_result(host, address, mapped)]
-        return [_result(host, address, port) for address in await self._addresses(host)]
+        return [_result(host, address, port) for address in await self.addresses(host)]
 
-    async def _addresses(self, host: str) -> list[str]:
+    async def addresses(self, host: str) -> list[str]:
+        """The addresses of a host that is not served here. Raises OSError, RefusedAddressError."""
         known = self._cache.get(host)
-        if known is not None and known[0] > time.monotonic():
-            return known[1]
-        found = await self._look_up(host)
-        for address in found:
-            # One private address among public ones is a rebinding trick: refuse them all.
-            if not is_public(ipaddress.ip_address(address.split("%")[0])):
-                raise RefusedAddressError(f"{host} is {address}, which is not a public address")
-        self._cache[host] = (time.monotonic() + _CACHED_S, found)
+        if known is None or known[0] <= time.monotonic():
+            if host not in self._running:
+                self._running[host] = asyncio.create_task(self._learn(host))
+            found = await asyncio.shield(self._running[host])
+        else:
+            found = known[1]
+        if isinstance(found, OSError):
+            raise found.with_traceback(None)
+        return found
+
+    async def _learn(self, host: str) -> list[str] | OSError:
+        before = self._n_forgotten
+        try:
+            found: list[str] | OSError = await self._checked(host)
+        except OSError as error:
+            found = error
+        finally:
+            del self._running[host]
+        if isinstance(found, OSError) and before != self._n_forgotten:
+            return found
+        self._cache[host] = (time.monotonic() + (_FAILED_S if isinstance(found, OSError) else _CACHED_S), found)
         self._cache.move_to_end(host)
         if len(self._cache) > _CACHED:
             self._cache.popitem(last=False)
         return found
 
-    async def _look_up(self, host: str) -> list[str]:
+    async def _checked(self, host: str) -> list[str]:
         try:
             literal = literal_address(host)
         except ValueError as error:
             raise RefusedAddressError(str(error)) from None
-        if literal is not None:
-            return [str(literal)]
-        found = await asyncio.get_running_loop().run_in_executor(self._pool, self._lookup, host)
+        found = [str(literal)] if literal is not None else await self._lookup(host)
         if not found:
             raise OSError(f"{host} has no address")
+        for address in found:
+            # One private address among public ones is a rebinding trick: refuse them all.
+            if not is_public(ipaddress.ip_address(address.split("%")[0])):
+                raise RefusedAddressError(f"{host} is {address}, {NOT_PUBLIC}")
         return found
 
+    def forget_failures(self) -> None:
+        """Ask again for the names without an address: the name service was not there."""
+        self._n_forgotten += 1
+        for host in [host for host, (_, found) in self._cache.items() if isinstance(found, OSError)]:
+            del self._cache[host]
+
     async def close(self) -> None:
-        """Let go of the threads; lookups that hang are not waited for."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Nothing to let go of: the lookup belongs to its maker."""
 
 
 def _result(host: str, address: str, port: int) -> ResolveResult:

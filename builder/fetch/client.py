@@ -6,6 +6,7 @@ Results go to the crawl's sink in batches, in a separate thread.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +19,29 @@ import aiohttp
 from yarl import URL
 
 from builder.clock import Clock
-from builder.fetch.addresses import GuardedResolver, Lookup, RefusedAddressError, check_url, guarded_sockets
-from builder.fetch.body import BodyError, Share, Shares, check_headers, check_length, check_start, check_type, read_body
-from builder.fetch.fetched import BREAKER, Fetched, Validators
+from builder.fetch.addresses import (
+    NOT_PUBLIC,
+    GuardedResolver,
+    Lookup,
+    RefusedAddressError,
+    check_url,
+    guarded_sockets,
+)
+from builder.fetch.body import (
+    SMALL_BYTES,
+    BodyError,
+    Share,
+    Shares,
+    check_headers,
+    check_length,
+    check_start,
+    check_type,
+    read_body,
+)
+from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, STATUS, Fetched, Validators, is_unanswered
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
-from builder.fetch.politeness import Breakers, Gates, politeness_key, retry_after_s
+from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
+from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
 from builder.sites.site_folders import SCHEME_HEADER
@@ -86,6 +105,13 @@ def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def no_address(error: OSError) -> tuple[str, str]:
+    """Outcome and detail for a host that has no address, or one that must not be dialled."""
+    if isinstance(error, RefusedAddressError):
+        return "refused_address", told(error)
+    return "dns", str(error)[:200] or type(error).__name__
+
+
 class Hopper:
     """Makes single requests in a session, within the bounds of the settings."""
 
@@ -109,6 +135,8 @@ class Hopper:
             return self._failed(request, "timeout", limit)
         except BodyError as error:
             return self._failed(request, error.outcome, error.detail)
+        except aiohttp.ClientConnectorDNSError as error:  # its address was forgotten since it was looked up
+            return self._failed(request, *no_address(error.os_error))
         except aiohttp.ClientConnectorError as error:
             refused = isinstance(error.os_error, RefusedAddressError)
             outcome = "refused_address" if refused else "connection"
@@ -160,7 +188,7 @@ class _Request:
             headers = headers_of(response)
             return HopResponse(replace(got, outcome="kept", headers=headers, not_modified=True))
         if response.status not in (200, 203):
-            got = replace(got, outcome="http_error", detail=f"status {response.status}")
+            got = replace(got, outcome="http_error", detail=f"{STATUS}{response.status}")
             answered = response.status < 500 and response.status != 429
             return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
         return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
@@ -242,9 +270,9 @@ _RETRIED_STATUSES = (429, 503)
 _MAX_FIELD_BYTES = 16_380
 
 
-def _session(settings: FetchConfig, hosts: HostMap, lookup: Lookup) -> aiohttp.ClientSession:
+def _session(settings: FetchConfig, hosts: HostMap, names: GuardedResolver) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
-        resolver=GuardedResolver(hosts, lookup), socket_factory=guarded_sockets(hosts), limit=0, use_dns_cache=False
+        resolver=names, socket_factory=guarded_sockets(hosts), limit=0, use_dns_cache=False
     )
     return aiohttp.ClientSession(
         connector=connector,
@@ -262,8 +290,10 @@ def _session(settings: FetchConfig, hosts: HostMap, lookup: Lookup) -> aiohttp.C
 class _Walk:
     """One URL in progress: its current address, its redirects so far, and its remaining time."""
 
-    def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool) -> None:
+    def __init__(self, got: Fetched, left_s: float, share: Share, *, page: bool, probe: bool) -> None:
         self.got = got
+        self.asked_at: float | None = None  # the first request: the later ones go where its answer sent them
+        self.probe = probe
         self.left_s = left_s
         self.took_s = 0.0
         self.share = share
@@ -275,7 +305,7 @@ class _Walk:
 
 
 class Crawl:
-    """Fetches URLs in one session; each result goes to the writer."""
+    """Fetches URLs in one session; each result goes to the writer once the watch takes it for genuine."""
 
     def __init__(
         self,
@@ -285,15 +315,17 @@ class Crawl:
         writer: Writer,
         validators: Mapping[str, Validators],
         hosts: HostMap,
+        names: GuardedResolver,
     ) -> None:
         self._settings, self._now, self._writer = settings, now, writer
-        self._validators, self._hosts = validators, hosts
+        self._validators, self._hosts, self._names = validators, hosts, names
         self._hopper = Hopper(session, settings, hosts)
         self._shares = Shares(settings.workers)
         self._gates = Gates(settings.per_host)
         self._breakers = Breakers(settings.breaker_failures)
         self._robots: dict[str, Robots] = {}
         self._reading: dict[str, asyncio.Task[Robots]] = {}
+        self.watch: OutageWatch
 
     def _key(self, url: str) -> str:
         """The politeness key: a registered name or, for hosts that the engine serves, the name and the address."""
@@ -302,18 +334,80 @@ class Crawl:
         return key if served is None else f"{key} at {served[0]}"
 
     async def visit(self, url: str) -> None:
-        """Fetch one URL with its redirects and see the result written."""
+        """Fetch one URL with its redirects, again where the network was away, and see the result written."""
         share = Share(self._shares)
         try:
-            walk = self._walk(url, share, page=True)
-            got = replace(await self._follow(walk), took_s=walk.took_s)
+            history: History = []
+            while True:
+                await self.watch.fair_weather()
+                got, seen = await self._attempt(url, share, probe=False)
+                if seen is None or not await self._is_again(seen, got, share, history):
+                    break
             await self._writer.write(got)
         finally:
             share.give_back()
+            self.watch.end()
 
-    def _walk(self, url: str, share: Share, *, page: bool) -> _Walk:
+    async def _is_again(self, seen: Sighting, got: Fetched, share: Share, history: History) -> bool:
+        """Whether a result is the network's fault, so that the URL is fetched again."""
+        if len(got.body) > SMALL_BYTES:
+            # No login page is that large, and large bodies do not wait: few may be in memory.
+            self.watch.answered(seen)
+            return False
+        share.give_back()
+        return await self.watch.verdict(seen, history) != "genuine"
+
+    async def _attempt(self, url: str, share: Share, *, probe: bool) -> tuple[Fetched, Sighting | None]:
+        """One fetch of a URL, and what it shows of the network; None if it shows nothing."""
+        started = self.watch.monotonic()
+        walk = self._walk(url, share, page=True, probe=probe)
+        got = replace(await self._follow(walk), took_s=walk.took_s)
+        if host_of(url) in self._hosts:
+            return got, None
+        sign = "" if is_unanswered(got) else self._sign(got, started)
+        if sign is None:
+            return got, None
+        seen = Sighting(
+            url=url,
+            host=politeness_key(url),
+            started=started if walk.asked_at is None else walk.asked_at,
+            ended=self.watch.monotonic(),
+            sign=sign,
+            detail=got.detail,
+            is_page=got.outcome == "kept",
+            is_local="unreachable" in got.detail or "cannot be reached" in got.detail,
+        )
+        return got, seen
+
+    def _sign(self, got: Fetched, started: float) -> str | None:
+        """What an answer looked like; None for a result that needed no network."""
+        if got.outcome == "robots" or got.detail.startswith(ROBOTS_UNREAD):
+            robots = self._robots.get(_origin(got.final_url))
+            if robots is None or robots.read_at < started:
+                return None
+            if got.outcome.startswith("robots"):
+                return f"{got.detail} {hashlib.sha256(robots.packed).hexdigest()}"
+        return sign_of(got)
+
+    async def probe(self, url: str) -> Sighting:
+        """Fetch a URL to see whether the network is there; the result is not written."""
+        share = Share(self._shares)
+        try:
+            _, seen = await self._attempt(url, share, probe=True)
+        finally:
+            share.give_back()
+        return seen or Sighting(url=url, host=politeness_key(url), started=0, ended=0)
+
+    def recover(self, began: float) -> None:
+        """Forget what was learned of hosts since then: it was the network's fault."""
+        self._names.forget_failures()
+        self._breakers.forget()
+        for origin in [origin for origin, robots in self._robots.items() if robots.read_at >= began]:
+            del self._robots[origin]
+
+    def _walk(self, url: str, share: Share, *, page: bool, probe: bool) -> _Walk:
         got = Fetched(url=url, final_url=url, outcome="connection", fetched_at=self._now())
-        return _Walk(got, self._settings.timeout_s, share, page=page)
+        return _Walk(got, self._settings.timeout_s, share, page=page, probe=probe)
 
     async def _follow(self, walk: _Walk) -> Fetched:
         """Go from hop to hop; waiting for a turn does not count against the deadline."""
@@ -353,8 +447,7 @@ class Crawl:
         return None
 
     async def _robots_for(self, walk: _Walk) -> Robots:
-        parts = urlsplit(walk.got.final_url)
-        origin = f"{parts.scheme}://{parts.netloc.lower()}"
+        origin = _origin(walk.got.final_url)
         if origin in self._robots:
             return self._robots[origin]
         started = time.monotonic()
@@ -370,18 +463,23 @@ class Crawl:
 
     async def _read_robots(self, origin: str) -> Robots:
         share = Share(self._shares)
-        walk = self._walk(f"{origin}/robots.txt", share, page=False)
+        # As a probe: none may wait for a file that waits for the network.
+        walk = self._walk(f"{origin}/robots.txt", share, page=False, probe=True)
+        started = self.watch.monotonic()
         try:
             got = await self._follow(walk)
+            share.give_back()
+            if len(got.body) > _LONG_FILE:  # half a second to parse, at the worst: not in the loop
+                robots = await asyncio.to_thread(robots_of, got.status, got.body, got.outcome, got.detail)
+            else:
+                robots = robots_of(got.status, got.body, got.outcome, got.detail)
+            robots = replace(robots, took_s=walk.took_s, read_at=self.watch.monotonic())
+            if not (is_unanswered(got) and self.watch.is_tainted(started)):
+                self._robots[origin] = robots
+            return robots
         finally:
             share.give_back()
-        if len(got.body) > _LONG_FILE:  # half a second to parse, at the worst: not in the loop
-            robots = await asyncio.to_thread(robots_of, got.status, got.body, got.outcome, got.detail)
-        else:
-            robots = robots_of(got.status, got.body, got.outcome, got.detail)
-        self._robots[origin] = replace(robots, took_s=walk.took_s)
-        del self._reading[origin]
-        return self._robots[origin]
+            del self._reading[origin]
 
     async def _turn(self, walk: _Walk) -> HopResponse:
         """One request in its turn, and a second one where the host asks us to come again soon."""
@@ -403,20 +501,46 @@ class Crawl:
         return wait_s if wait_s is not None and wait_s <= self._settings.max_retry_wait_s else None
 
     async def _request(self, walk: _Walk, key: str) -> HopResponse:
+        while True:
+            if not walk.probe:
+                await self.watch.fair_weather()
+            failure = await self._find_name(walk)
+            if failure is not None:
+                return failure
+            async with self._gates.turn(key, walk.delay_s):
+                if walk.probe or not self.watch.is_paused:  # none that waits for the network may hold a host's turn
+                    return await self._request_now(walk, key)
+
+    async def _find_name(self, walk: _Walk) -> HopResponse | None:
+        """Wait for the host's address, outside of the page's time and of all limits; the failure, if there is none."""
+        host = _dialled(walk.got.final_url).raw_host or ""
+        if host in self._hosts:
+            return None
+        started = self.watch.monotonic()
+        try:
+            await self._names.addresses(host)
+        except OSError as error:
+            walk.asked_at = started if walk.asked_at is None else walk.asked_at
+            outcome, detail = no_address(error)
+            return HopResponse(replace(walk.got, outcome=outcome, detail=detail), answered=True)
+        return None
+
+    async def _request_now(self, walk: _Walk, key: str) -> HopResponse:
         got, host = walk.got, host_of(walk.got.final_url)
-        async with self._gates.turn(key, walk.delay_s):
-            if self._breakers.is_open(host):
-                detail = f"{BREAKER}{self._settings.breaker_failures} failures in a row at {host}"
-                return HopResponse(replace(got, detail=detail))
-            await walk.share.take_lane()
-            started = time.monotonic()
-            answer = await self._hopper.hop(got, walk.left_s, self._headers(walk, key), walk.share.grow, page=walk.page)
-            spent_s = time.monotonic() - started
-            walk.left_s -= spent_s
-            walk.took_s += spent_s
+        if self._breakers.is_open(host):
+            detail = f"{BREAKER}{self._settings.breaker_failures} failures in a row at {host}"
+            return HopResponse(replace(got, detail=detail))
+        await walk.share.take_lane()
+        asked_at, started = self.watch.monotonic(), time.monotonic()
+        walk.asked_at = asked_at if walk.asked_at is None else walk.asked_at
+        answer = await self._hopper.hop(got, walk.left_s, self._headers(walk, key), walk.share.grow, page=walk.page)
+        spent_s = time.monotonic() - started
+        walk.left_s -= spent_s
+        walk.took_s += spent_s
         if answer.got.outcome != "kept":
             walk.share.give_back()
-        self._breakers.note(host, answered=answer.answered)
+        if not (self.watch.is_tainted(asked_at) and is_unanswered(answer.got)):
+            self._breakers.note(host, answered=answer.answered)
         return answer
 
     def _headers(self, walk: _Walk, key: str) -> dict[str, str]:
@@ -435,6 +559,33 @@ def _with_signals(got: Fetched, signals: set[str]) -> Fetched:
     return replace(got, signals=tuple(sorted(signals.union(got.signals))))
 
 
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def sign_of(got: Fetched) -> str | None:
+    """What an answer looked like, so that one and the same for many hosts is seen; None if nothing was asked.
+
+    A captive portal sends everyone to one host, or answers for everyone; its page may repeat the address in question.
+    """
+    host, here = host_of(got.url), host_of(got.final_url)
+    if got.outcome == "redirect_loop":
+        return None
+    if got.outcome == "refused_address":
+        return got.detail.partition(" is ")[2] if NOT_PUBLIC in got.detail else None
+    if got.outcome == "dns":
+        return None
+    if registered_host(host) != registered_host(here):
+        return f"sent to {here}"
+    if got.outcome == "http_error" and got.status not in (404, 410):
+        return f"{STATUS}{got.status}"
+    if got.outcome != "kept" or got.not_modified:
+        return f"{got.outcome} {got.url}"
+    body = got.body.replace(got.url.encode(), b"").replace(host.encode(), b"")
+    return hashlib.sha256(body).hexdigest()
+
+
 async def crawl(
     urls: Iterable[str],
     settings: FetchConfig,
@@ -443,11 +594,29 @@ async def crawl(
     sink: Sink,
     validators: Mapping[str, Validators],
     lookup: Lookup,
+    *,
+    landmarks: Iterable[str] = (),
+    monotonic: Monotonic = time.monotonic,
+    sleep: Pause = asyncio.sleep,
 ) -> None:
-    """Fetch all the URLs. Raises an exception group of the sink's errors."""
-    window = asyncio.Semaphore(max(settings.workers, min(_WINDOW, 4 * settings.workers)))
-    async with _session(settings, hosts, lookup) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:
-        visits = Crawl(session, settings, now, writer, validators, hosts)
+    """Fetch all the URLs. Raises an exception group of the sink's errors, or of the watch's."""
+    room = max(settings.workers, min(_WINDOW, 4 * settings.workers))
+    window = asyncio.Semaphore(room)
+    names = GuardedResolver(hosts, lookup)
+    async with _session(settings, hosts, names) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:
+        visits = Crawl(session, settings, now, writer, validators, hosts, names)
+        visits.watch = watch = OutageWatch(
+            give_up_after_s=settings.give_up_after_s,
+            room=room,
+            probe=visits.probe,
+            recover=visits.recover,
+            spawn=group.create_task,
+            landmarks=[(politeness_key(url), url) for url in landmarks if host_of(url) not in hosts],
+            monotonic=monotonic,
+            sleep=sleep,
+        )
         for url in urls:
             await window.acquire()
+            watch.begin()
             group.create_task(visits.visit(url)).add_done_callback(lambda _: window.release())
+        watch.all_begun()

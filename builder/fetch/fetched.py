@@ -63,6 +63,10 @@ def validators_of(headers: Mapping[str, str], final_url: str) -> Validators:
 
 ROBOTS_UNREAD = "robots.txt: "
 """How the detail begins where a host's robots.txt could not be read, as opposed to: it forbids the page."""
+UNKNOWN_NAME = "no such name"
+"""How the detail begins where the name service answered that there is no address, as opposed to: it gave no answer."""
+STATUS = "status "
+"""How the detail begins where a server answered with an error."""
 BREAKER = "circuit breaker: "
 """How the detail begins where a host failed so often in a row that it was not asked again."""
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
@@ -70,11 +74,21 @@ TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
 
 def is_transient(outcome: str, status: int | None, detail: str = "") -> bool:
     """Whether the same URL may fare better on another day."""
-    if outcome in ("timeout", "connection"):
+    if outcome in ("timeout", "connection", "dns", "robots_unreachable"):
         return True
-    if outcome == "robots":
+    if outcome == "robots":  # of stores from before `robots_unreachable` was a fate
         return detail.startswith(ROBOTS_UNREAD)
     return outcome == "http_error" and status in TRANSIENT_STATUSES
+
+
+def is_unanswered(got: Fetched) -> bool:
+    """Whether nothing came back over the network, or not all of it: a server's answer of any status is one."""
+    detail = got.detail.removeprefix(ROBOTS_UNREAD)
+    if got.outcome in ("timeout", "connection"):
+        return True
+    if got.outcome == "dns":
+        return not detail.startswith(UNKNOWN_NAME)
+    return got.outcome == "robots_unreachable" and not detail.startswith(STATUS)
 
 
 def was_asked(got: Fetched) -> bool:

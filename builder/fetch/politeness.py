@@ -122,6 +122,10 @@ class Breakers:
         else:
             self._failures[host] = self._failures.get(host, 0) + 1
 
+    def forget(self) -> None:
+        """Ask every host again: the failures may not have been theirs."""
+        self._failures.clear()
+
 
 MAX_WAIT_S = 31 * 86_400.0
 

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from builder.fetch.fetched import ROBOTS_UNREAD
+from builder.fetch.fetched import ROBOTS_UNREAD, STATUS
 from builder.fetch.machine_use_signals import PRODUCT_TOKEN, signals_of_rules, usage_rules
 
 MAX_BYTES = 512_000
@@ -87,6 +87,8 @@ class Robots:
     outcome: str = "robots"
     crawl_delay_s: float = 0.0
     took_s: float = 0.0
+    read_at: float = 0.0
+    """When the reading ended, on the crawl's clock."""
 
     def allows(self, url: str) -> bool:
         """Whether we may fetch the URL."""
@@ -112,14 +114,15 @@ def _of_file(body: bytes) -> Robots:
 def robots_of(status: int | None, body: bytes, outcome: str, detail: str) -> Robots:
     """The rules from a fetch of robots.txt: the file's; 4xx allows all; 5xx, 429 or no answer in time closes the host.
 
-    For a host that cannot be reached at all, its pages get that outcome: it is more exact than `robots`.
+    The pages of a host that is closed so are `robots_unreachable`, or have the outcome of a host that cannot be reached
+    at all: it is more exact.
     """
     if status is not None and 200 <= status < 300 and outcome == "kept":
         return _of_file(body)
-    if outcome in ("refused_address", "connection"):
+    if outcome in ("refused_address", "connection", "dns"):
         return Robots(closed=f"{ROBOTS_UNREAD}{detail}", outcome=outcome)
     if status is not None and 400 <= status < 500 and status != 429:
         return Robots()
     if outcome == "redirect_loop":
         return Robots()  # RFC 9309 section 2.3.1.2: too many redirects count as unavailable, so all is allowed
-    return Robots(closed=f"{ROBOTS_UNREAD}{detail or f'status {status}'}")
+    return Robots(closed=f"{ROBOTS_UNREAD}{detail or f'{STATUS}{status}'}", outcome="robots_unreachable")

@@ -1,7 +1,8 @@
-"""[fetch] of build.toml: the limits and the manners of downloads; the defaults are the paper's profile."""
+"""[fetch] of build.toml: the limits and the manners of downloads."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Annotated
@@ -17,16 +18,49 @@ _CONTACT = re.compile(r"https?://[^\s()<>]+|[^\s@()<>:/]+@[^\s@()<>:/]+\.[^\s@()
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
 Deadline = Annotated[float, Meta(gt=0, le=600)]
 
-MANNERS = ("workers", "per_host", "delay_s", "user_agent", "contact", "max_retry_wait_s", "breaker_failures")
+MANNERS = (
+    "workers",
+    "per_host",
+    "delay_s",
+    "user_agent",
+    "contact",
+    "max_retry_wait_s",
+    "breaker_failures",
+    "give_up_after_s",
+    "resolver",
+    "name_timeout_s",
+)
 """Settings of how, not of what: a store that was begun with others may be gone on with."""
+
+Server = tuple[str, int]
+"""The address and the port of a name server."""
+
+
+def server_of(text: str) -> Server:
+    """A name server as a setting names it: `9.9.9.9`, `127.0.0.1:5353`, `2620:fe::fe`, `[::1]:5353`.
+
+    Raises ValueError.
+    """
+    host, port = text, "53"
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":") if rest else port
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    is_port = port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65_536
+    if not is_port or text.count("[") != text.count("]"):
+        raise ValueError(f"{text[:60]!r} is not an address, or has no port that can be")
+    return str(ipaddress.ip_address(host)), int(port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchConfig:
-    """[fetch]: limits of one download; the defaults are the paper's profile (EDU-RAG section 3: 5 s).
+    """[fetch]: limits of one download.
 
     `contact` is an e-mail address or a URL by which a site's owner reaches you: it goes into the user agent.
-    `breaker_failures` is how many failures in a row end the asking of a host; 0 means never.
+    `breaker_failures` is how many failures in a row end the asking of a host; 0 means never. `give_up_after_s` is how
+    long the crawl waits for a network that is away. `resolver` is the name server's address, empty for the system's;
+    `name_timeout_s` is how long a host's name may take, before and outside of the page's own time.
     """
 
     timeout_s: Deadline = 5.0
@@ -40,12 +74,20 @@ class FetchConfig:
     delay_s: Seconds = 0.0
     max_retry_wait_s: Seconds = 5.0
     breaker_failures: Annotated[int, Meta(ge=0, le=1_000)] = 8
+    give_up_after_s: Annotated[float, Meta(ge=0, le=604_800)] = 600.0
+    resolver: Annotated[str, Meta(max_length=100)] = ""
+    name_timeout_s: Deadline = 10.0
 
     def __post_init__(self) -> None:
         if not (self.user_agent.isascii() and self.user_agent.isprintable()):
             raise RecordError("user_agent", "must be printable ASCII: it is sent as a header")
         if self.contact and not (self.contact.isascii() and _CONTACT.fullmatch(self.contact)):
             raise RecordError("contact", "must be an e-mail address or an http(s) URL")
+        if self.resolver:
+            try:
+                server_of(self.resolver)
+            except ValueError as error:
+                raise RecordError("resolver", f"is not the address of a name server ({error})") from None
 
     @property
     def agent_header(self) -> str:

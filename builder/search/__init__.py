@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from builder.search.pace import Sleep
 from builder.search.settings import NO_ENGINE, SearchConfig
 from builder.search_results import RawResponse, SearchResult
 from builder.sites.site_folders import HostMap
@@ -38,64 +40,80 @@ ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
 """The pure half of an engine: its stored responses to one query -> the best n URLs, or the reason for having none."""
 
 
-def _folder(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _folder(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.folder_engine import FolderEngine
 
     return FolderEngine.open(config.folder)
 
 
-def _zim(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _zim(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.zim_engine import ZimEngine
 
     return ZimEngine.open(config.zim)
 
 
-def _google(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _google(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.google import GoogleEngine
 
-    return GoogleEngine(config.google)
+    return GoogleEngine(config.google, sleep)
 
 
-def _searxng(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _searxng(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.searxng import Searxng
 
-    return ApiEngine(Searxng(config.searxng), config.searxng, user_agent)
+    return ApiEngine(Searxng(config.searxng), config.searxng, user_agent, sleep)
 
 
-def _brave(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _brave(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.brave import Brave
 
-    return ApiEngine(Brave.with_key_from(os.environ, config.brave), config.brave, user_agent)
+    return ApiEngine(Brave.with_key_from(os.environ, config.brave), config.brave, user_agent, sleep)
 
 
-def _wikipedia(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _serper(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+    from builder.search.api import ApiEngine
+    from builder.search.serper import Serper
+
+    api = Serper.with_key_from(os.environ, config.serper)
+    return ApiEngine(api, config.serper, user_agent, sleep)
+
+
+def _ddgs(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+    from builder.search.ddgs_engine import DdgsEngine
+
+    return DdgsEngine.open(config.ddgs, sleep)
+
+
+def _wikipedia(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.wikipedia import Wikipedia
 
-    return ApiEngine(Wikipedia(config.wikipedia), config.wikipedia, user_agent)
+    return ApiEngine(Wikipedia(config.wikipedia), config.wikipedia, user_agent, sleep)
 
 
-def _recorded(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _recorded(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.recorded_engine import RecordedEngine
 
     return RecordedEngine.open(config.recorded, config.top)
 
 
-def _crag(config: SearchConfig, user_agent: str) -> SearchEngine:
+def _crag(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
     from builder.search.crag_engine import CragEngine
 
     return CragEngine.open(config.crag)
 
 
-ENGINES: Mapping[str, Callable[[SearchConfig, str], SearchEngine]] = {
+ENGINES: Mapping[str, Callable[[SearchConfig, str, Sleep], SearchEngine]] = {
     "folder": _folder,
     "zim": _zim,
     "google": _google,
     "searxng": _searxng,
     "brave": _brave,
     "wikipedia": _wikipedia,
+    "serper": _serper,
+    "ddgs": _ddgs,
     "recorded": _recorded,
     "crag": _crag,
 }
@@ -105,8 +123,10 @@ def reader_of(engine: str) -> ReadPages | None:
     """How an engine's stored responses are read; None for engines that answer from files and store none."""
     from builder.search.api import reading
     from builder.search.brave import read_brave
+    from builder.search.ddgs_engine import read_ddgs
     from builder.search.google import read_google
     from builder.search.searxng import read_searxng
+    from builder.search.serper import read_serper
     from builder.search.wikipedia import read_wikipedia
 
     readers: Mapping[str, ReadPages] = {
@@ -114,14 +134,42 @@ def reader_of(engine: str) -> ReadPages | None:
         "searxng": reading(read_searxng),
         "brave": reading(read_brave),
         "wikipedia": reading(read_wikipedia),
+        "serper": reading(read_serper),
+        "ddgs": read_ddgs,
     }
-    return readers.get(engine)
+    if engine in ENGINES:
+        return readers.get(engine)
+    from builder.search.adapters import added_reader
+
+    return added_reader(engine)
 
 
-def open_engines(config: SearchConfig, user_agent: str) -> tuple[SearchEngine, ...]:
+def open_engines(config: SearchConfig, user_agent: str, sleep: Sleep = time.sleep) -> tuple[SearchEngine, ...]:
     """The engines of the settings' chain, in order; none for `none`. Raises ConfigError for an unknown one."""
+    check_names(config)
+    return tuple(_open(name, config, user_agent, sleep) for name in config.chain)
+
+
+def check_names(config: SearchConfig) -> None:
+    """Raise ConfigError for an engine, or a section of settings, that neither we nor an installed package bring."""
+    if not config.adapters and all(name in ENGINES for name in config.chain):
+        return
+    from builder.search.adapters import installed
+
+    added = installed()
     for name in config.chain:
-        if name not in ENGINES:
-            known = ", ".join((*ENGINES, NO_ENGINE))
+        if name not in ENGINES and name not in added:
+            known = ", ".join((*ENGINES, *added, NO_ENGINE))
             raise ConfigError("engine", f"unknown engine {name[:100]!r}", f"known are {known}")
-    return tuple(ENGINES[name](config, user_agent) for name in config.chain)
+    for name in config.adapters:
+        if name not in added:  # a slip: its settings would change nothing
+            what = "settings of an engine that no installed package brings"
+            raise ConfigError(f"search.adapters.{name[:100]}", what, "install its package, or remove the section")
+
+
+def _open(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+    if name in ENGINES:
+        return ENGINES[name](config, user_agent, sleep)
+    from builder.search.adapters import open_added
+
+    return open_added(name, config, user_agent, sleep)

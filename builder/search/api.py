@@ -12,6 +12,7 @@ import msgspec
 
 from builder.search import ReadPages
 from builder.search.http_question import Asker, AskingError, SearchRequest
+from builder.search.pace import Pace, Sleep
 from builder.search.settings import WebEngineConfig
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
@@ -105,12 +106,17 @@ class ApiEngine:
     """A SearchEngine over one JSON interface."""
 
     def __init__(
-        self, api: Api, config: WebEngineConfig, user_agent: str, sleep: Callable[[float], None] = time.sleep
+        self,
+        api: Api,
+        config: WebEngineConfig,
+        user_agent: str,
+        sleep: Sleep = time.sleep,
+        *,
+        guarded: bool = False,
     ) -> None:
         self._api = api
-        self._asker = Asker(timeout_s=config.timeout_s, user_agent=user_agent)
-        self._pause_s = config.pause_s
-        self._sleep = sleep
+        self._asker = Asker(timeout_s=config.timeout_s, user_agent=user_agent, guarded=guarded)
+        self._pace = Pace(config.pause_s, sleep)
 
     @property
     def name(self) -> str:
@@ -122,9 +128,8 @@ class ApiEngine:
         raw: list[RawResponse] = []
         read = reading(self._api.read)
         for page in range(MAX_PAGES):
-            if page and self._pause_s:
-                self._sleep(self._pause_s)
             n_before = len(read(raw, n).urls)
+            self._pace.turn()
             try:
                 raw.append(self._asker.ask(self._api.request(query, n, page)))
             except AskingError as error:

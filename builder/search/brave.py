@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, field
 
 from builder.search.api import PageRead, decoded, refusal_of, web_urls
+from builder.search.api_key import key_from
 from builder.search.http_question import SearchRequest
 from builder.search.query_words import cut_to
 from builder.search.settings import BraveConfig
 from builder.search_results import RawResponse
-from edu_rag.errors import ConfigError
 
 MAX_CHARACTERS, MAX_WORDS, PAGE_SIZE = 400, 50, 20
 """The interface's own limits of one query and one page."""
@@ -92,16 +92,8 @@ class Brave:
     @classmethod
     def with_key_from(cls, environment: Mapping[str, str], config: BraveConfig) -> Brave:
         """Raises ConfigError, which never shows the key, if the variable is not set or cannot be a header."""
-        key = environment.get(config.key_variable, "").strip()
-        if not key:
-            raise ConfigError(
-                config.key_variable,
-                "is not set, and the engine brave needs a key",
-                f"export {config.key_variable}=…, with a key from https://api-dashboard.search.brave.com",
-            )
-        if not (key.isascii() and key.isprintable() and " " not in key and len(key) >= 8):
-            raise ConfigError(config.key_variable, "does not hold a key", "set it to the key alone, without quotes")
-        return cls(config, key)
+        url = "https://api-dashboard.search.brave.com"
+        return cls(config, key_from(environment, config.key_variable, "brave", url))
 
     def request(self, query: str, n: int, page: int) -> SearchRequest:
         """The request for one page. `offset` counts pages, not results."""

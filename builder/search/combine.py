@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from builder.fetch.settings import USER_AGENT
 from builder.search import SearchEngine, open_engines
+from builder.search.pace import Sleep
 from builder.search.settings import SearchConfig
 from builder.search_results import ANSWERED, State
 from builder.sites.site_folders import HostMap
@@ -151,7 +153,7 @@ class Chain:
         return {"sources": {engine.name: dict(engine.source()) for engine in self.engines}}
 
 
-def open_chain(config: SearchConfig, user_agent: str = USER_AGENT) -> Chain | None:
+def open_chain(config: SearchConfig, user_agent: str = USER_AGENT, sleep: Sleep = time.sleep) -> Chain | None:
     """The chain that the settings name; None for `none`. Raises ConfigError if an engine cannot be opened."""
-    engines = open_engines(config, user_agent)
+    engines = open_engines(config, user_agent, sleep)
     return Chain(engines) if engines else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,42 +14,108 @@ import googlesearch
 import requests
 
 from builder.search.http_question import Asker, AskingError, SearchRequest
+from builder.search.pace import Pace, Sleep
 from builder.search.settings import GoogleConfig
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
+from builder.urls import canonical_or_none
 
 NAME = "google"
 Get = Callable[..., RawResponse]
-_BLOCKED = ("unusual traffic from your computer network", "/sorry/index", 'id="captcha-form"')
+WAY_OUT = (
+    "Google answers browsers only: use `--engine serper` (Google's results as JSON, with a key), brave or searxng,"
+    " or add an engine to the chain: `--engine google,ddgs`"
+)
+MAX_PAGES = 10
+MAX_BARREN = 2
+"""Result pages in a row without a new real result after which Google is taken to have no more."""
+PAGE_SIZE = 10
+_ENDLESS = 10_000
+_TRAFFIC = ("unusual traffic from your computer network", "/sorry/index", 'id="captcha-form"')
+_CONSENT = ("before you continue to google", "//consent.google.", "//consent.youtube.")
 _NEEDS_SCRIPT = (
     "/httpservice/retry/enablejs",
     "enable javascript on your web browser",
     "please click here if you are not redirected",
 )
+_OLD_BROWSER = ("your browser isn't supported", "your browser is not supported", "websearch/answer/16515119")
+_BLOCKS = (
+    (_TRAFFIC, 'the "unusual traffic" page'),
+    (_CONSENT, "the consent page"),
+    (_OLD_BROWSER, 'the "your browser isn\'t supported" page'),
+    (_NEEDS_SCRIPT, "the page that demands JavaScript"),
+)
+_RESULT_MARK = 'class="ezo2md"'
+"""A block of googlesearch-python's markup: a page with one is a result page, whatever words its snippets hold."""
 _NO_RESULTS = ("did not match any documents", "no results found for", "your search did not match")
 _PATCHING = threading.Lock()
 
 
 def _text(raw: RawResponse) -> str:
-    return raw.body.decode("utf-8", "replace").lower()
+    text = raw.body.decode("utf-8", "replace").lower()
+    for spelling in ("\u2019", "&#39;", "&#x27;", "&rsquo;", "&apos;"):
+        text = text.replace(spelling, "'")
+    return text
 
 
 def _holds(text: str, marks: tuple[str, ...]) -> bool:
     return any(mark in text for mark in marks)
 
 
+def _block(last: RawResponse) -> str | None:
+    """The name of a page that Google sends instead of results; None for a result page."""
+    if "/sorry/" in last.url:
+        return _BLOCKS[0][1]
+    if urlsplit(last.url).netloc.startswith("consent."):
+        return _BLOCKS[1][1]
+    text = _text(last)
+    if last.status == 200 and _RESULT_MARK in text:
+        return None
+    return next((name for marks, name in _BLOCKS if _holds(text, marks)), None)
+
+
 def _refusal(last: RawResponse) -> tuple[State, str] | None:
     """The state that a response stands for, or None if it is a result page of any kind."""
-    text = _text(last)
-    if "/sorry/" in last.url or _holds(text, _BLOCKED):
-        return "blocked", 'the "unusual traffic" page'
+    block = _block(last)
+    if block is not None:
+        return "blocked", f"{block}: {WAY_OUT}"
     if last.status == 429:
         return "rate_limited", "429 Too Many Requests"
     if last.status != 200:
         return "failed", f"HTTP status {last.status}"
-    if _holds(text, _NEEDS_SCRIPT):
-        return "blocked", "the page that demands JavaScript"
     return None
+
+
+_OWN_PARTS = frozenset({"www", "m", "images", "maps", "accounts", "policies", "support", "consent", "news", "shopping"})
+"""Subdomains of Google that hold its own pages; books, sites, scholar and others hold other people's."""
+_GOOGLE = re.compile(r"(?:(?P<part>[a-z0-9-]+)\.)?google(?:\.[a-z]{2,3}){1,2}\Z")
+_AD_HOSTS = ("googleadservices.com", "doubleclick.net", "googlesyndication.com", "webcache.googleusercontent.com")
+_WRAPPED = re.compile(r"https?://(?:www\.)?google\.[a-z.]{2,6}(?=https?://)")
+"""What googlesearch-python leaves of an absolute /url?q= link before the address itself."""
+
+
+def _is_own(host: str) -> bool:
+    found = _GOOGLE.match(host)
+    if found is not None:
+        return (found["part"] or "www") in _OWN_PARTS
+    return any(host == own or host.endswith(f".{own}") for own in _AD_HOSTS)
+
+
+def real_result(link: str) -> str | None:
+    """The address of a result; None for junk: own links, advertisements, anchors, and what is not of the web."""
+    url = _WRAPPED.sub("", link.strip())
+    if not url.lower().startswith(("http://", "https://")):
+        return None
+    try:
+        host = (urlsplit(url).hostname or "").removesuffix(".")
+    except ValueError:
+        return None
+    return url if host and not _is_own(host) else None
+
+
+def _identity(url: str) -> str:
+    """One page under several anchors or spellings is one result."""
+    return canonical_or_none(url) or url.partition("#")[0]
 
 
 @contextmanager
@@ -71,15 +138,37 @@ def _library_asks(get: Get) -> Iterator[None]:
             googlesearch.get = original
 
 
+class _NoMorePagesError(Exception):
+    """Further result pages are not worth asking for."""
+
+
 def _library_urls(query: str, n: int, language: str, get: Get) -> list[str]:
-    urls: list[str] = []
-    with _library_asks(get):
-        found = googlesearch.search(query, num_results=n, lang=language, sleep_interval=0, advanced=False)
+    """The first n real results, each page once, from as many result pages as that takes.
+
+    The library counts every block of a page, junk too, so it is asked for more than n, and stopped here.
+    """
+    urls: dict[str, str] = {}
+    before: list[int] = []
+    most = max(MAX_PAGES, 2 * (n // PAGE_SIZE + 1))
+
+    def next_page(url: str, options: Mapping[str, Any]) -> RawResponse:
+        before.append(len(urls))
+        if len(before) > most or before[-1:] == before[-1 - MAX_BARREN : -MAX_BARREN]:
+            raise _NoMorePagesError
+        return get(url, options)
+
+    with _library_asks(next_page):
+        links = googlesearch.search(query, num_results=_ENDLESS, lang=language, sleep_interval=0, advanced=False)
         try:
-            urls.extend(found)
-        except requests.HTTPError:
-            return []  # its status gives the state
-    return urls
+            while len(urls) < n:
+                url = real_result(next(links))
+                if url is not None:
+                    urls.setdefault(_identity(url), url)
+        except (StopIteration, _NoMorePagesError, requests.HTTPError):
+            pass  # a page without blocks; or a status, from which the state is read
+        finally:
+            links.close()
+    return list(urls.values())
 
 
 def read_google(raw: Sequence[RawResponse], n: int) -> SearchResult:
@@ -102,9 +191,8 @@ def read_google(raw: Sequence[RawResponse], n: int) -> SearchResult:
         return SearchResult(
             state="failed", reason=f"a page that breaks its reader: {type(error).__name__}", raw=tuple(raw)
         )
-    found = tuple(dict.fromkeys(url for url in urls if url.startswith(("http://", "https://"))))[:n]
-    if found:
-        return SearchResult(state="hits", urls=found, raw=tuple(raw))
+    if urls:
+        return SearchResult(state="hits", urls=tuple(urls), raw=tuple(raw))
     if _holds(_text(raw[-1]), _NO_RESULTS):
         return SearchResult(state="none", raw=tuple(raw))
     reason = "a result page that we cannot read: its markup may have changed"
@@ -118,14 +206,15 @@ class GoogleEngine:
 
     name = NAME
 
-    def __init__(self, config: GoogleConfig, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, config: GoogleConfig, sleep: Sleep = time.sleep) -> None:
         self._config = config
-        self._sleep = sleep
+        self._pace = Pace(config.pause_s, sleep)
 
     def _ask(self, url: str, options: Mapping[str, Any]) -> RawResponse:
         headers = dict(options["headers"])
         asker = Asker(timeout_s=self._config.timeout_s, user_agent=headers.pop("User-Agent", "googlesearch"))
         params = {name: str(value) for name, value in options["params"].items() if value is not None}
+        params["num"] = str(PAGE_SIZE + 2)  # the library's own for ten results; its pages start ten apart
         place = f"{self._config.base_url.rstrip('/')}{urlsplit(url).path}"
         return asker.ask(SearchRequest(url=place, params=params, headers=headers, cookies=options["cookies"]))
 
@@ -134,8 +223,7 @@ class GoogleEngine:
         raw: list[RawResponse] = []
 
         def get(url: str, options: Mapping[str, Any]) -> RawResponse:
-            if raw and self._config.pause_s:
-                self._sleep(self._config.pause_s)
+            self._pace.turn()
             raw.append(self._ask(url, options))
             return raw[-1]
 
@@ -143,8 +231,9 @@ class GoogleEngine:
             _library_urls(" ".join(query.split()), n, self._config.language, get)
         except AskingError as error:
             raw += [error.raw] if error.raw is not None else []
-            state: State = "blocked" if "redirects to consent." in error.reason else "failed"
-            return SearchResult(state=state, reason=error.reason, raw=tuple(raw))
+            if "redirects to consent." in error.reason:
+                return SearchResult(state="blocked", reason=f"{error.reason}: {WAY_OUT}", raw=tuple(raw))
+            return SearchResult(state="failed", reason=error.reason, raw=tuple(raw))
         except (KeyError, AttributeError, RecursionError, AssertionError):
             pass  # read again below, which says so
         return read_google(raw, n)

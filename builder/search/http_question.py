@@ -15,6 +15,8 @@ import requests
 
 from builder.clock import Clock
 from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
+from builder.search.failure_causes import failure_cause, host_in
+from builder.search.guarded_connection import GuardedAdapter
 from builder.search_results import RawResponse
 
 MAX_BYTES = 4_000_000
@@ -34,12 +36,16 @@ class AskingError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """A request to an engine. `secrets` are values that may travel in `headers`, and must not be stored."""
+    """A request to an engine: a GET, or a POST if there is a `body`, which is sent as JSON.
+
+    `secrets` are values that may travel in `headers`, and must not be stored.
+    """
 
     url: str
     params: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     cookies: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
     secrets: tuple[str, ...] = ()
 
 
@@ -70,9 +76,21 @@ def _without(body: bytes, secrets: tuple[str, ...]) -> bytes:
 
 
 class Asker:
-    """Asks over HTTP: no proxy or password file of the environment, no cookies kept, no redirect to another origin."""
+    """Asks over HTTP: no proxy or password file of the environment, no cookies kept, no redirect to another origin.
 
-    def __init__(self, *, timeout_s: float, user_agent: str, max_bytes: int = MAX_BYTES, now: Clock = _utc_now) -> None:
+    `guarded`: a host whose name leads to an inside address is not dialled.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout_s: float,
+        user_agent: str,
+        max_bytes: int = MAX_BYTES,
+        now: Clock = _utc_now,
+        guarded: bool = False,
+    ) -> None:
+        self._guarded = guarded
         self._timeout_s = timeout_s
         self._user_agent = user_agent
         self._max_bytes = max_bytes
@@ -87,13 +105,13 @@ class Asker:
         try:
             got = answers.get(timeout=self._timeout_s + 0.5)
         except queue.Empty:
-            raise AskingError(self._late()) from None
+            raise AskingError(self._late(request)) from None
         if isinstance(got, AskingError):
             raise got
         return got
 
-    def _late(self) -> str:
-        return f"no answer within {self._timeout_s:g} s"
+    def _late(self, request: SearchRequest) -> str:
+        return f"{host_in(request.url)}: no answer within {self._timeout_s:g} s"
 
     def _answer(self, request: SearchRequest, answers: queue.SimpleQueue[RawResponse | AskingError]) -> None:
         try:
@@ -101,20 +119,25 @@ class Asker:
         except AskingError as error:
             answers.put(error)
         except requests.Timeout:
-            answers.put(AskingError(self._late()))
+            answers.put(AskingError(self._late(request)))
         except (requests.RequestException, OSError, ValueError) as error:
-            # Only the kind: an error's text can hold the whole request.
-            answers.put(AskingError(f"no answer: {type(error).__name__}"))
+            # Only the cause: an error's text can hold the whole request.
+            answers.put(AskingError(failure_cause(error, request.url)))
 
     def _follow(self, request: SearchRequest) -> RawResponse:
         deadline = time.monotonic() + self._timeout_s
         url, params = request.url, dict(request.params)
         with requests.Session() as session:
             session.trust_env = False
+            if self._guarded:
+                session.mount("https://", GuardedAdapter())
+                session.mount("http://", GuardedAdapter())
             for _ in range(MAX_REDIRECTS + 1):
-                with session.get(
+                with session.request(
+                    "GET" if request.body is None else "POST",
                     url,
                     params=params,
+                    json=request.body,
                     cookies=dict(request.cookies),
                     stream=True,
                     allow_redirects=False,
@@ -125,7 +148,7 @@ class Asker:
                     if response.status_code not in _REDIRECTS or not location:
                         return self._read(response, request, deadline)
                     target = urljoin(response.url, location)
-                    if _origin(target) != _origin(request.url):
+                    if _origin(target) != _origin(request.url) or request.body is not None:
                         raise AskingError(f"redirects to {urlsplit(target).hostname or 'another place'}")
                     url, params = target, {}
         raise AskingError(f"over {MAX_REDIRECTS} redirects")
@@ -138,7 +161,7 @@ class Asker:
             if len(body) > self._max_bytes:
                 fault = f"over {self._max_bytes:,} bytes"
             elif time.monotonic() > deadline:
-                fault = self._late()
+                fault = self._late(request)
             if fault:
                 break
         headers: Any = response.headers

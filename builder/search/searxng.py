@@ -10,6 +10,7 @@ from builder.search.api import PageRead, decoded, refusal_of, web_urls
 from builder.search.http_question import SearchRequest
 from builder.search.settings import SearxngConfig
 from builder.search_results import RawResponse
+from edu_rag.errors import ConfigError
 
 NO_JSON = "the instance refuses JSON: add `json` to search.formats in its settings.yml"
 _LIMITED = ("too many requests", "rate limit")
@@ -62,6 +63,9 @@ class Searxng:
     name = "searxng"
 
     def __init__(self, config: SearxngConfig) -> None:
+        if not config.base_url:
+            remedy = 'give your instance: [search.searxng] base_url = "http://127.0.0.1:8080"'
+            raise ConfigError("search.searxng.base_url", "is not set, and the engine searxng needs it", remedy)
         self._config = config
 
     def request(self, query: str, n: int, page: int) -> SearchRequest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -15,6 +15,9 @@ from edu_rag.errors import RecordError
 Seconds = Annotated[float, Meta(ge=0, le=3600)]
 Deadline = Annotated[float, Meta(gt=0, le=600)]
 Language = Annotated[str, Meta(pattern=r"^[a-z]{2}(-[A-Za-z]{2,4})?\Z")]
+
+KeyVariable = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z")]
+MONTH = r"^20\d\d-(0[1-9]|1[0-2])\Z"
 
 NO_ENGINE = "none"
 _OFFLINE_ENGINES = frozenset({"folder", "zim", "crag", NO_ENGINE})
@@ -33,7 +36,8 @@ def is_offline(name: str) -> bool:
     return _OFFLINE_ENGINES.issuperset(name.split(","))
 
 
-def _check_base_url(url: str) -> None:
+def check_base_url(url: str) -> None:
+    """Raise RecordError unless the text is an address that may be in a public manifest."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -46,18 +50,32 @@ def _check_base_url(url: str) -> None:
         raise RecordError("base_url", "may not hold a user name, a query or a fragment")
 
 
+def _check_key_travels_safely(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise RecordError("base_url", "the key may travel over https:// only")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebEngineConfig:
-    """Settings of every web engine: how long one answer may take, and how patiently the engine is asked.
+    """Settings of every web engine: how long one answer may take, how patiently the engine is asked, and what it costs.
 
+    `pause_s` is the time between the starts of two requests, `at_once` how many may wait for their answers together.
     `retries`: how often a limited engine is waited for (a question); each wait is what it asks for, or 30, 60, 120 …
-    seconds, and never more than `max_wait_s`.
+    seconds, and never more than `max_wait_s`. The figures of the last five lines are for `--dry-run` alone: a typical
+    answer's seconds, the price, the free requests, and the month in which somebody looked them up.
     """
 
     timeout_s: Deadline = 10.0
     pause_s: Seconds = 1.0
+    at_once: Annotated[int, Meta(ge=1, le=32)] = 1
     retries: Annotated[int, Meta(ge=0, le=10)] = 3
     max_wait_s: Seconds = 600.0
+    answer_s: Seconds = 1.0
+    usd_per_1000: Annotated[float, Meta(ge=0, le=1_000)] = 0.0
+    free_requests: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 0
+    free_period: Literal["once", "month", "day"] = "month"
+    figures_from: Annotated[str, Meta(pattern=MONTH)] = "2026-11"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +114,11 @@ class GoogleConfig(WebEngineConfig):
     base_url: str = "https://www.google.com"
     language: Language = "en"
     pause_s: Seconds = 5.0
+    at_once: Annotated[int, Meta(ge=1, le=1)] = 1
+    """googlesearch-python asks one question at a time."""
 
     def __post_init__(self) -> None:
-        _check_base_url(self.base_url)
+        check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
         """The settings that change the results."""
@@ -109,16 +129,18 @@ class GoogleConfig(WebEngineConfig):
 class SearxngConfig(WebEngineConfig):
     """[search.searxng]: your own instance, with `json` among the formats of its settings.yml.
 
-    `backends` are the engines that SearXNG itself asks (its `engines` parameter); empty: those of its settings.
+    `base_url` must be given: there is no public instance for programs. `backends` are the engines that SearXNG itself
+    asks (its `engines` parameter); empty: those of its settings.
     """
 
-    base_url: str = "http://127.0.0.1:8080"
+    base_url: str = ""
     language: Annotated[str, Meta(pattern=r"^(all|auto|[a-z]{2,3}(-[A-Za-z]{2,4})?)\Z")] = "en"
     categories: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ("general",)
     backends: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = ()
 
     def __post_init__(self) -> None:
-        _check_base_url(self.base_url)
+        if self.base_url:
+            check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
         """The settings that change the results."""
@@ -131,16 +153,16 @@ class BraveConfig(WebEngineConfig):
     """[search.brave]: the Brave Search API. The key itself is read from the environment variable `key_variable`."""
 
     base_url: str = "https://api.search.brave.com"
-    key_variable: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z")] = "BRAVE_API_KEY"
+    key_variable: KeyVariable = "BRAVE_API_KEY"
     country: Annotated[str, Meta(pattern=r"^([A-Z]{2}|ALL)\Z")] = "US"
     language: Annotated[str, Meta(pattern=r"^[a-z]{2,3}(-[a-z]{2,4})?\Z")] = "en"
     safesearch: Literal["off", "moderate", "strict"] = "moderate"
+    usd_per_1000: Annotated[float, Meta(ge=0, le=1_000)] = 5.0
+    figures_from: Annotated[str, Meta(pattern=MONTH)] = "2026-05"
 
     def __post_init__(self) -> None:
-        _check_base_url(self.base_url)
-        parts = urlsplit(self.base_url)
-        if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-            raise RecordError("base_url", "the key may travel over https:// only")
+        check_base_url(self.base_url)
+        _check_key_travels_safely(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
         """The settings that change the results."""
@@ -150,6 +172,63 @@ class BraveConfig(WebEngineConfig):
             "language": self.language,
             "safesearch": self.safesearch,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerperConfig(WebEngineConfig):
+    """[search.serper]: Google's results through Serper's API. The key is read from the variable `key_variable`.
+
+    Its smallest package allows 50 requests a second; the defaults stay well below.
+    """
+
+    base_url: str = "https://google.serper.dev"
+    key_variable: KeyVariable = "SERPER_API_KEY"
+    country: Annotated[str, Meta(pattern=r"^[a-z]{2}\Z")] = "us"
+    language: Language = "en"
+    pause_s: Seconds = 0.2
+    at_once: Annotated[int, Meta(ge=1, le=32)] = 4
+    usd_per_1000: Annotated[float, Meta(ge=0, le=1_000)] = 1.0
+    free_requests: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 2_500
+    free_period: Literal["once", "month", "day"] = "once"
+    figures_from: Annotated[str, Meta(pattern=MONTH)] = "2026-08"
+
+    def __post_init__(self) -> None:
+        check_base_url(self.base_url)
+        _check_key_travels_safely(self.base_url)
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change the results."""
+        return {"base_url": self.base_url, "country": self.country, "language": self.language}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DdgsConfig(WebEngineConfig):
+    """[search.ddgs]: the library ddgs, which asks the web pages of several search engines, `backends`, in this order.
+
+    `control_query` is asked after an empty answer: if it finds nothing either, the engine is limited.
+    """
+
+    backends: tuple[Annotated[str, Meta(min_length=1, max_length=60)], ...] = (
+        "duckduckgo",
+        "brave",
+        "mojeek",
+        "startpage",
+        "yahoo",
+    )
+    region: Annotated[str, Meta(pattern=r"^[a-z]{2}-[a-z]{2}\Z")] = "us-en"
+    safesearch: Literal["on", "moderate", "off"] = "moderate"
+    control_query: Annotated[str, Meta(min_length=2, max_length=100)] = "water"
+    pause_s: Seconds = 3.0
+    at_once: Annotated[int, Meta(ge=1, le=1)] = 1
+    answer_s: Seconds = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.backends:
+            raise RecordError("backends", "is empty", "name at least one back end of ddgs")
+
+    def of_results(self) -> dict[str, Any]:
+        """The settings that change the results."""
+        return {"backends": list(self.backends), "region": self.region, "safesearch": self.safesearch}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +242,7 @@ class WikipediaConfig(WebEngineConfig):
     match: Literal["any", "all"] = "any"
 
     def __post_init__(self) -> None:
-        _check_base_url(self.base_url)
+        check_base_url(self.base_url)
 
     def of_results(self) -> dict[str, Any]:
         """The settings that change the results."""
@@ -205,7 +284,7 @@ class CragConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchConfig:
-    """[search]: the engine, or a chain of them, and how many results are asked for (the paper: Google, top 10).
+    """[search]: the engine, or a chain of them, and how many results are asked for.
 
     Invariants: `engine` names the chain (`brave,searxng`), whether `engine` or `engines` was given; no engine is in it
     twice; `none` stands alone. Chains are combined by `fallback` or `fuse`: see builder.search.combine.
@@ -221,8 +300,12 @@ class SearchConfig:
     searxng: SearxngConfig = field(default_factory=SearxngConfig)
     brave: BraveConfig = field(default_factory=BraveConfig)
     wikipedia: WikipediaConfig = field(default_factory=WikipediaConfig)
+    serper: SerperConfig = field(default_factory=SerperConfig)
+    ddgs: DdgsConfig = field(default_factory=DdgsConfig)
     recorded: RecordedConfig = field(default_factory=RecordedConfig)
     crag: CragConfig = field(default_factory=CragConfig)
+    adapters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """[search.adapters.NAME]: the settings of engines that other packages bring; see builder.search.adapters."""
 
     def __post_init__(self) -> None:
         given = self.engines or tuple(part.strip() for part in self.engine.split(","))
@@ -244,18 +327,30 @@ class SearchConfig:
 
     def of_results(self) -> dict[str, Any]:
         """The engines' settings that change the results: flat for one engine, by engine for a chain."""
-        chosen = {name: getattr(self, name).of_results() for name in self.chain if name in _SECTIONS}
+        chosen = {name: getattr(self, name).of_results() for name in self.chain if name in SECTIONS}
+        chosen |= {name: _of_added_results(self.adapters[name]) for name in self.chain if name in self.adapters}
         if len(self.chain) == 1:
             return dict(chosen.get(self.chain[0], {}))
         return chosen | {"combine": self.combine} if self.chain else {}
 
     def web_settings(self, engine: str) -> WebEngineConfig | None:
         """An engine's manners; None for one that answers from files."""
-        section = getattr(self, engine) if engine in _SECTIONS else None
+        if engine in self.adapters:
+            given = self.adapters[engine]
+            return WebEngineConfig(**{name: given[name] for name in MANNERS if name in given})
+        section = getattr(self, engine) if engine in SECTIONS else None
         return section if isinstance(section, WebEngineConfig) else None
 
 
-_SECTIONS = ("folder", "zim", "google", "searxng", "brave", "wikipedia", "recorded", "crag")
+SECTIONS = ("folder", "zim", "google", "searxng", "brave", "wikipedia", "serper", "ddgs", "recorded", "crag")
+MANNERS = tuple(one.name for one in fields(WebEngineConfig))
+"""Settings of how, not of what: they change no result."""
+
+
+def _of_added_results(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of an added engine that change the results: all but its manners and the names of variables."""
+    kept = ((name, value) for name, value in settings.items() if name not in MANNERS)
+    return {name: value for name, value in kept if not name.endswith("_variable")}
 
 
 def resolve_paths(search: dict[str, Any], folder: Path) -> None:

@@ -42,6 +42,7 @@ from builder.store.index import (
 )
 from builder.store.index_files import refuse_lost_index
 from builder.store.lock import bring_back_takedowns, forget_store, is_store, locked, sync_folder
+from builder.store.page_cache import PageCache
 from builder.store.reader import INDEX_FILE, LOCK_FILE, LOG_FILE, WARC_FILE, StoreReader, reading, refuse_missing
 from builder.store.repair import NewStore, Repair
 from builder.store.takedowns import TAKEDOWNS_FILE
@@ -103,6 +104,18 @@ def _is_unchanged(before: Fetch | None, got: Fetched, digest: str | None) -> boo
     return got.not_modified or (got.final_url, digest) == (before.final_url, before.digest)
 
 
+def _is_same_failure(before: Fetch, now: Fetch) -> bool:
+    return now.outcome != "kept" and (before.outcome, before.status) == (now.outcome, now.status)
+
+
+def _confirmed(before: Search | None, now: Search) -> Search:
+    """An answer that an engine gives again keeps its time, as a page does that comes again."""
+    if before is None or before.state not in ANSWERED:
+        return now
+    is_same = (before.query, before.state, before.urls) == (now.query, now.state, now.urls)
+    return replace(now, searched_at=before.searched_at) if is_same else now
+
+
 def _signals_now(before: Fetch, got: Fetched) -> tuple[str, ...]:
     # A 304 brings headers but no page: the page's own reservations still apply.
     return tuple(sorted({*before.signals, *got.signals})) if got.not_modified else got.signals
@@ -112,7 +125,8 @@ def row_after(before: Fetch | None, got: Fetched, digest: str | None, crawl_roun
     """The row of a URL after a fetch, and whether its content is new (its record is still to be written).
 
     A page that is as it was (304, or the same bytes at the same address) keeps its row and its `fetched_at`; what
-    fails for the moment in a refresh keeps the old copy; everything else replaces it.
+    fails for the moment in a refresh keeps the old copy; everything else replaces it. A failure that a refresh finds
+    again keeps its `fetched_at` too.
     """
     if before is None:
         return _new_row(got, digest, crawl_round, int(was_asked(got))), True
@@ -131,7 +145,8 @@ def row_after(before: Fetch | None, got: Fetched, digest: str | None, crawl_roun
     fails_for_now = is_transient(got.outcome, got.status, got.detail)
     if fails_for_now and not is_retry and not _has_failed_for_now(before):
         return replace(before, attempts=1, round=crawl_round), False
-    return _new_row(got, digest, crawl_round, (before.attempts if is_retry else 0) + int(was_asked(got))), True
+    row = _new_row(got, digest, crawl_round, (before.attempts if is_retry else 0) + int(was_asked(got)))
+    return (row if is_retry or not _is_same_failure(before, row) else replace(row, fetched_at=before.fetched_at)), True
 
 
 __all__ = (
@@ -264,8 +279,15 @@ class CrawlStore(StoreReader):
         with self._turn:
             return self._fetches.get(url) or self._fetch(url)
 
+    def page_cache(self) -> PageCache:
+        """The cache of the store's pages, for its one writer."""
+        return PageCache(self.folder, writable=True)
+
     def add_search(self, question_id: str, engine: str, query: str, result: SearchResult, at: datetime) -> None:
-        """Keep the engine's answer, of any state. A refusal never replaces an answer to the same query."""
+        """Keep the engine's answer, of any state. A refusal never replaces an answer to the same query.
+
+        An answer that is as it was keeps its time.
+        """
         row = Search(
             question_id=question_id,
             engine=engine,
@@ -282,7 +304,7 @@ class CrawlStore(StoreReader):
             before = self.search(question_id, engine)
             is_loss = before is not None and before.query == query and before.state in ANSWERED
             if result.state in ANSWERED or not is_loss:
-                self._searches[question_id, engine] = row, pack_responses(result.raw)
+                self._searches[question_id, engine] = _confirmed(before, row), pack_responses(result.raw)
                 self._flush_if_due()
 
     def add_fetch(self, got: Fetched) -> str:

@@ -35,6 +35,7 @@ from builder.store.index_files import (
     lost_index,
     refuse_disagreement,
 )
+from builder.store.page_cache import PageCache
 from builder.store.warc import WarcFile, read_record
 from edu_rag.errors import DataError
 
@@ -170,6 +171,10 @@ class StoreReader:
         self._settle()
         chunks = self._chunks(FETCH_COLUMNS, "fetches", "url", "1", ())
         return (fetch for rows in chunks for fetch in self._records(fetch_of, rows))
+
+    def page_cache(self) -> PageCache:
+        """The cache of the store's pages; a reader does not write to it."""
+        return PageCache(self.folder, writable=False)
 
     def response(self, fetch: Fetch) -> tuple[bytes, str | None]:
         """Body and HTTP charset of a kept fetch. Raises DataError if the record does not match the row."""

@@ -82,7 +82,7 @@ class Dataset:
         for path in self.files(config, split):
             with reading_parquet(path):  # not pq.read_table, which loads another megabyte of library
                 tables.append(pq.ParquetFile(path).read(columns=list(names), use_threads=False))
-        return pa.concat_tables(tables) if tables else None
+        return pa.concat_tables(tables) if any(table.num_rows for table in tables) else None
 
     def questions(self, split: str) -> list[Question]:
         """The questions of a split, ordered by id. Raises DataError if there is none."""

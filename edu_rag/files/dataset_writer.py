@@ -91,9 +91,7 @@ class _TableWriter:
         import pyarrow as pa
 
         if self._writer is None:
-            self._folder.mkdir(exist_ok=True)
-            self._writer = open_table(self._shard(len(self._rows_of)), schema(self._config))
-            self._rows_of.append(0)
+            self._begin_shard()
         table = pa.Table.from_pylist(self._waiting, schema=schema(self._config)).combine_chunks()
         self._writer.write_table(table, row_group_size=len(self._waiting))
         self._rows_of[-1] += len(self._waiting)
@@ -101,15 +99,26 @@ class _TableWriter:
         if self._shard_bytes >= SHARD_BYTES:
             self._end_shard()
 
+    def _begin_shard(self) -> None:
+        self._folder.mkdir(exist_ok=True)
+        self._writer = open_table(self._shard(len(self._rows_of)), schema(self._config))
+        self._rows_of.append(0)
+
     def _end_shard(self) -> None:
         if self._writer is not None:
             self._writer.close()
         self._writer, self._shard_bytes = None, 0
 
     def close(self) -> tuple[dict[str, FileEntry], str]:
-        """The entries of the table's files, none where it has no row, and the SHA-256 of its logical content."""
+        """The entries of the table's files, and the SHA-256 of its logical content.
+
+        A table without rows is one file without row groups, since `datasets` cannot read an empty row group. Without
+        questions there is no split, and no file.
+        """
         if self._waiting:
             self._write_group()
+        elif not self._rows_of and self._config != "questions":
+            self._begin_shard()
         self._end_shard()
         entries: dict[str, FileEntry] = {}
         n = len(self._rows_of)
@@ -169,7 +178,7 @@ def write_dataset(
     tables: Mapping[str, Mapping[str, Iterable[object]]],
     *,
     name: str,
-    version: str,
+    version: str | Callable[[str], str],
     created_at: str,
     builder: str,
     config_sha256: str,
@@ -179,8 +188,10 @@ def write_dataset(
     """Write a whole dataset folder (tables: config -> split -> records), replacing an older one only at the end.
 
     A table is a sequence in any order, or an iterator in the order of SORT_KEYS, of which one row group is held at a
-    time. An empty table is left out, since `datasets` cannot load a split without rows. `documents` makes
-    README.md and its like from the folder and the tables' entries. Raises DataError when the target exists and is not a
+    time. A table without rows is a file that holds the schema alone; it is not part of the content hash. A table that
+    is not given has no file: that of a hidden split. `documents` makes
+    README.md and its like from the folder and the tables' entries. `version` may be a function of the content hash; it
+    is called before `documents`. Raises DataError when the target exists and is not a
     dataset folder.
     """
     folder = folder.absolute()  # "." has no name to put a dot before
@@ -195,21 +206,26 @@ def write_dataset(
     contents: dict[str, str] = {}
     for config in CONFIGS:
         for split in sorted(tables["questions"]):
-            entries, content = _write_table(temporary, config, split, tables.get(config, {}).get(split, ()))
-            if entries:
-                files |= entries
+            records = tables.get(config, {}).get(split)
+            if records is None:
+                continue
+            entries, content = _write_table(temporary, config, split, records)
+            files |= entries
+            if any(entry.rows for entry in entries.values()):
                 contents[f"{config}/{split}"] = content
+    content_id = content_sha256(contents)
+    number = version if isinstance(version, str) else version(content_id)
     for document, body in sorted(documents(temporary, dict(files)).items()):
         (temporary / document).parent.mkdir(exist_ok=True)
         write_file(temporary / document, body)
         files[document] = FileEntry(sha256=hashlib.sha256(body).hexdigest())
     manifest = Manifest(
         name=name,
-        version=version,
+        version=number,
         created_at=created_at,
         builder=builder,
         config_sha256=config_sha256,
-        content_sha256=content_sha256(contents),
+        content_sha256=content_id,
         contents=contents,
         sources=dict(sources),
         files=dict(sorted(files.items())),

@@ -60,7 +60,7 @@ def _with_pages(dataset: Dataset, split: str) -> frozenset[str]:
 
 
 def _leaked(dataset: Dataset, split: str) -> frozenset[str] | None:
-    # An empty table has no file, so the manifest's counts show whether leaks were looked for at all.
+    # A table may be empty either way: the manifest's counts show whether leaks were looked for at all.
     if "leaks" not in dataset.manifest.sources:
         return None
     return frozenset(question_id for (question_id,) in _columns(dataset, "leaks", split, ("question_id",)))

@@ -29,6 +29,8 @@ class Web:
         self.answers = dict(answers)
         self.asked: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.queries: list[str] = []
+        self.bodies: list[bytes] = []
         self.port = 0
         self.at_once = 0
         self.most_at_once = 0
@@ -43,7 +45,10 @@ class Web:
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         path = urlsplit(handler.path).path
+        body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
         with self._lock:
+            self.queries.append(urlsplit(handler.path).query)
+            self.bodies.append(body)
             self.asked.append(path)
             self.headers.append(dict(handler.headers))
             answer = self.answers.get(path, (404, {}, b"not here"))
@@ -105,6 +110,9 @@ def serving(answers: Mapping[str, Answer | Writer | list[Answer]]) -> Iterator[W
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            web.handle(self)
+
+        def do_POST(self) -> None:
             web.handle(self)
 
         def log_message(self, *_: object) -> None:

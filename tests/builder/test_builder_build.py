@@ -28,6 +28,7 @@ from builder.dataset.check_dataset import check_folder
 from builder.deriving import page_stage
 from builder.deriving.page_stage import PageResult
 from builder.store.crawl_store import CrawlStore, StoreReader
+from builder.store.page_cache import CACHE_FILE
 from builder.store.takedowns import TakeDown, add_takedown, read_takedowns
 from edu_rag.__main__ import main
 from edu_rag.errors import ConfigError, DataError
@@ -101,6 +102,7 @@ def _write_web(folder: Path) -> Path:
     )
     (folder / "web" / "build.toml").write_text(
         'name = "tiny"\n[search.folder]\nsites = "sites"\n[fetch]\ntimeout_s = 1.0\n[filter]\nduplicates = false\n'
+        "[build]\nmax_lost = 0.2\n"
     )
     return folder / "web"
 
@@ -129,6 +131,7 @@ def built(web: Path, out: Path, *, fresh: bool = False, **changes: object) -> Ma
         "search": {"folder": {"sites": str(web / "sites")}},
         "fetch": {"timeout_s": 1.0},
         "filter": {"duplicates": False},
+        "build": {"max_lost": 0.2},
     }
     return build([web / "questions.jsonl"], out, to_config(values | changes, "test"), workers=1, fresh=fresh)
 
@@ -352,7 +355,7 @@ def test_what_was_taken_down_stays_so_when_the_crawl_is_made_anew(ds: Path, web:
 
 
 def test_a_full_scratch_disk_is_told_in_one_line(web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(config: object, user_agent: str) -> None:
+    def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("builder.build.open_chain", full)
@@ -435,6 +438,7 @@ def test_pages_on_which_a_tool_raised_are_counted_in_talk_and_log_and_change_no_
             yield url, replace(result, raised=("resiliparse",) if number < 2 else ())
 
     monkeypatch.setattr("builder.deriving.page_stage.page_results", raised)
+    (store_folder(ds) / CACHE_FILE).unlink()
     replay(store_folder(ds), tmp_path / "again")
     assert "\nextract: resiliparse raised on 2 pages: their text is from another tool\n" in capsys.readouterr().err
     lines = (tmp_path / "again.build.log.jsonl").read_text().splitlines()

@@ -67,6 +67,23 @@ def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_
     assert new.content_sha256 == Dataset(ds).manifest.content_sha256
 
 
+def test_a_refresh_in_which_nothing_changed_keeps_the_version_and_every_byte(
+    web: Path, ds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(ds)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")  # every engine and server is asked on another day
+    assert built(web, ds, refresh=True).version == "1.0.0"
+    assert "nothing changed since edu-rag@1.0.0#" in capsys.readouterr().err
+    assert tree(ds) == before
+    assert read_round(store_folder(ds)) == Round(number=1, version="1.0.0", is_finished=True)
+    replay(store_folder(ds), tmp_path / "again")
+    assert tree(tmp_path / "again") == before
+    # A version that is asked for is made, and so is the next one when something did change.
+    assert built(web, ds, refresh=True, version="1.0.1").version == "1.0.1"
+    change(web)
+    assert built(web, ds, refresh=True).version == "1.1.0"
+
+
 def test_a_refresh_that_dies_goes_on_in_its_round_and_no_replay_is_made_of_it_meanwhile(
     web: Path, ds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,5 +148,5 @@ def test_a_blocked_host_with_a_dot_at_its_end_is_blocked_and_the_crawl_comes_to_
     write_web(tmp_path / "web", 1)
     search = {"engine": "recorded", "recorded": {"file": str(tmp_path / "recorded.jsonl")}}
     config = to_config({"search": search, "filter": {"blocked_hosts": ["blocked.example"]}}, "test")
-    made = build([tmp_path / "web" / "questions.jsonl"], tmp_path / "ds", config)
+    made = build([tmp_path / "web" / "questions.jsonl"], tmp_path / "ds", config, allow_partial=True)
     assert made.sources["hits_by_outcome"] == {"blocked_host": 1}

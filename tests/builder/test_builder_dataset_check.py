@@ -101,7 +101,6 @@ def _sentences_joined(rows: Rows) -> Rows:
         ("leaks", _set(0, question_id="q7"), "leads nowhere: unknown question"),
         ("leaks", _set(0, page_id="p" + "0" * 16), "leads nowhere: unknown page"),
         ("leaks", _set(0, end=100_000), "leaves the page's text"),
-        ("leaks", lambda _: [], "has no rows, so `datasets` cannot load it"),
     ],
 )
 def test_each_planted_fault_is_told(tmp_path: Path, config: str, change: Callable[[Rows], Rows], words: str) -> None:

@@ -19,6 +19,7 @@ from builder.store.crawl_store import CrawlStore
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOST = "site.example"
+UNREAD = "robots_unreachable"
 
 
 def fetch_many(web: Web, paths: list[str], **settings: object) -> dict[str, Fetched]:
@@ -258,7 +259,7 @@ def test_robots_is_read_once_a_host_and_obeyed_on_every_hop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome"), [(404, "kept"), (403, "kept"), (500, "robots"), (503, "robots"), (429, "robots")]
+    ("status", "outcome"), [(404, "kept"), (403, "kept"), (500, UNREAD), (503, UNREAD), (429, UNREAD)]
 )
 def test_a_robots_file_that_cannot_be_read_allows_all_on_4xx_and_nothing_on_5xx(status: int, outcome: str) -> None:
     assert fetch_one({"/robots.txt": (status, {}, b""), "/": page("x")}).outcome == outcome
@@ -266,7 +267,7 @@ def test_a_robots_file_that_cannot_be_read_allows_all_on_4xx_and_nothing_on_5xx(
 
 def test_a_robots_file_that_does_not_come_closes_the_host() -> None:
     got = fetch_one({"/robots.txt": _slow_headers, "/": page("x")}, timeout_s=0.3)
-    assert (got.outcome, got.detail.split(":")[0]) == ("robots", "robots.txt")
+    assert (got.outcome, got.detail.split(":")[0]) == (UNREAD, "robots.txt")
 
 
 def test_a_rule_for_our_product_token_is_ours() -> None:
@@ -317,7 +318,7 @@ def test_bytes_that_are_no_utf8_in_headers_and_redirects_become_text_that_can_be
     }
     with serving(answers) as web:
         got = fetch_many(web, ["/", "/b", "/c"])
-    assert [item.outcome for item in got.values()] == ["kept", "kept", "connection"], got
+    assert [item.outcome for item in got.values()] == ["kept", "kept", "dns"], got
     assert got["/b"].final_url == f"http://{HOST}/caf%E9%20x?q=%C3%A9"
     with CrawlStore(tmp_path / "s", create=True) as store:
         for item in got.values():

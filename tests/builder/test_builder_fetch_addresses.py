@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import RefusedAddressError, check_url, guarded_sockets, is_public
+from builder.fetch.addresses import Lookup, RefusedAddressError, check_url, guarded_sockets, is_public
 from builder.fetch.settings import FetchConfig
 from builder.urls import literal_address
 
@@ -146,10 +146,17 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+def asked_by(find: Callable[[str], list[str]]) -> Lookup:
+    async def lookup(host: str) -> list[str]:
+        return find(host)
+
+    return lookup
+
+
 def fates(urls: list[str], find: Callable[[str], list[str]] = lookup) -> dict[str, Fetched]:
     got: dict[str, Fetched] = {}
     settings = FetchConfig(contact="a@b.example", breaker_failures=0)
-    fetch_all(urls, settings, {}, lambda: NOW, lambda item: got.update({item.url: item}), lookup=find)
+    fetch_all(urls, settings, {}, lambda: NOW, lambda item: got.update({item.url: item}), lookup=asked_by(find))
     return got
 
 
@@ -174,7 +181,7 @@ def test_every_spelling_of_a_public_address_is_dialled_as_what_it_is(dialled: li
 
 def test_a_name_that_changes_its_address_is_dialled_only_where_it_was_checked(dialled: list[str]) -> None:
     answers: Iterator[str] = itertools.cycle(["93.184.216.34", "127.0.0.1"])
-    urls = [f"http://rebind.example/{i}" for i in range(20)] + [f"http://h{i}.rebind.example/" for i in range(20)]
+    urls = [f"http://rebind.com/{i}" for i in range(20)] + [f"http://h{i}.rebind.com/" for i in range(20)]
     got = fates(urls, lambda _: [next(answers)])
     assert set(dialled) == {"93.184.216.34"}
     assert {item.outcome for item in got.values()} == {"connection", "refused_address"}
@@ -207,7 +214,7 @@ def test_a_redirect_to_the_inside_reaches_nothing(target: str) -> None:
     with serving({"/secret": page("inside")}) as web:
         web.answers["/"] = redirect(target.format(port=web.port))
         hosts = {"site.example": web.address}
-        fetch_all(["http://site.example/"], FetchConfig(), hosts, lambda: NOW, got.append, lookup=lookup)
+        fetch_all(["http://site.example/"], FetchConfig(), hosts, lambda: NOW, got.append, lookup=asked_by(lookup))
         assert web.asked == ["/robots.txt", "/"] or target.startswith("\\")
         assert web.n_asked("/secret") == 0
     assert got[0].outcome in ("refused_address", "http_error")

@@ -8,11 +8,14 @@ from typing import BinaryIO
 import googlesearch
 import pytest
 from builder_web import Answer, Web, Writer, serving
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builder.build import build, store_folder
 from builder.config import BuildConfig, to_config
-from builder.search.google import GoogleEngine
+from builder.search.google import MAX_BARREN, GoogleEngine, read_google, real_result
 from builder.search.settings import GoogleConfig
+from builder.search_results import RawResponse
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import EngineError
 from edu_rag.files.dataset import Dataset
@@ -128,6 +131,149 @@ def test_a_refusal_on_the_second_page_is_not_taken_for_a_short_list() -> None:
     assert (result.state, result.urls, len(web.asked)) == ("rate_limited", (), 2)  # type: ignore[attr-defined]
 
 
+# ---- the pages that Google sends today
+
+OLD_BROWSER = (
+    b"<!doctype html><html><head><title>Google Search</title></head><body><h1>Update your browser</h1>"
+    b"<p>Your browser %s supported %s. To continue your search, upgrade to a recent version."
+    b' <a href="https://support.google.com/websearch/answer/16515119">Learn more</a></p></body></html>'
+)
+CONSENT = (
+    b"<!doctype html><html><head><title>Before you continue to Google Search</title></head><body>"
+    b'<form action="https://consent.google.com/save" method="POST"><button>Accept all</button></form></body></html>'
+)
+TODAY = {
+    "supported": (OLD_BROWSER % (b"isn't", b"anymore"), 200),
+    "supported anymore": (OLD_BROWSER % (b"isn&#39;t", b"any more"), 200),
+    "isn't supported": (OLD_BROWSER % (b"isn\xe2\x80\x99t", b"anymore"), 403),
+    "consent": (CONSENT, 200),
+    "unusual traffic": (UNUSUAL, 429),
+    "JavaScript": (SCRIPT[2], 200),
+}
+
+
+@pytest.mark.parametrize("name", list(TODAY))
+def test_every_page_that_google_sends_instead_of_results_is_blocked_and_names_the_way_out(name: str) -> None:
+    body, status = TODAY[name]
+    for answers in ((status, HTML, body), [results(*TEN[:4]), (status, HTML, body)]):
+        result, _ = ask(answers)  # type: ignore[arg-type]
+        assert (result.state, result.urls) == ("blocked", ())  # type: ignore[attr-defined]
+        assert "--engine serper" in result.reason  # type: ignore[attr-defined]
+        assert name.split()[0] in result.reason  # type: ignore[attr-defined]
+
+
+def test_a_redirect_to_the_consent_page_names_the_way_out_too() -> None:
+    result, _ = ask((302, {"Location": "https://consent.google.com/ml?continue=x"}, b""))
+    assert "--engine serper" in result.reason  # type: ignore[attr-defined]
+
+
+def test_a_result_page_whose_snippets_speak_of_such_pages_is_a_result_page() -> None:
+    words = b"Before you continue to Google: our systems have detected unusual traffic from your computer network."
+    status, headers, body = results(*TEN)
+    result, _ = ask((status, headers, body.replace(b"A snippet.", words)))
+    assert (result.state, result.urls) == ("hits", tuple(TEN))  # type: ignore[attr-defined]
+
+
+# ---- ten unique, real results
+
+JUNK = [
+    "/search?q=more",
+    "#anchor",
+    "https://www.google.com/search?q=related",
+    "https://maps.google.com/maps?q=x",
+    "https://www.googleadservices.com/pagead/aclk?sa=L",
+    "https://accounts.google.co.uk/ServiceLogin",
+    "https://support.google.com/websearch",
+    "https://ad.doubleclick.net/clk",
+    "/aclk?sa=l&ai=x",
+    "/imgres?imgurl=https://a.example/x.png",
+    "javascript:void(0)",
+    "mailto:me@a.example",
+    "https://policies.google.com/privacy",
+    "https:///no-host",
+    "",
+]
+MORE = [f"https://more{i}.example/page" for i in range(12)]
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_junk_never_counts(junk: str) -> None:
+    assert real_result(junk) is None
+    result, _ = ask([results(junk, *TEN[:5], junk, *TEN[5:])])
+    assert result.urls == tuple(TEN)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://books.google.com/books?id=x",
+        "https://sites.google.com/view/lesson",
+        "https://developers.google.com/earth-engine",
+        "https://notgoogle.com/",
+        "https://google.example.org/",
+        "http://www.googles-history.example/",
+    ],
+)
+def test_other_peoples_pages_on_googles_hosts_and_names_like_googles_are_real(url: str) -> None:
+    assert real_result(url) == url
+
+
+def test_an_absolute_redirect_of_googles_own_is_the_address_behind_it() -> None:
+    assert real_result("https://www.google.com" + TEN[0]) == TEN[0]
+
+
+def test_a_page_with_four_junk_entries_is_filled_up_to_ten() -> None:
+    first = results(JUNK[0], *TEN[:3], JUNK[2], JUNK[4], *TEN[3:6], JUNK[1])
+    result, web = ask([first, results(*TEN[4:], *MORE)])
+    assert result.urls == tuple(TEN)  # type: ignore[attr-defined]
+    assert len(web.asked) == 2
+
+
+def test_a_page_of_fourteen_blocks_with_five_distinct_pages_is_filled_up_to_ten() -> None:
+    repeats = [TEN[0], f"{TEN[0]}#section", TEN[1], TEN[1], f"{TEN[1]}?utm_source=x", TEN[2], TEN[2], TEN[3]]
+    blocks = [*repeats, TEN[3], TEN[4], TEN[0], TEN[4], TEN[2], TEN[1]]
+    assert len(blocks) == 14
+    result, web = ask([results(*blocks), results(*TEN[:5]), results(TEN[0], *TEN[5:], *MORE)])
+    assert result.urls == tuple(TEN)  # type: ignore[attr-defined]
+    assert len(web.asked) == 3
+
+
+def test_result_pages_start_ten_apart_and_ask_for_ten_each() -> None:
+    _, web = ask([results(*TEN[:6]), results(*TEN[4:9]), results(*MORE)])
+    asked = [dict(part.split("=", 1) for part in query.split("&")) for query in web.queries]
+    assert [(one["start"], one["num"]) for one in asked] == [("0", "12"), ("10", "12"), ("20", "12")]
+
+
+def test_asking_ends_where_google_has_no_more() -> None:
+    result, web = ask([results(*TEN[:4]), NOTHING])
+    assert (result.urls, len(web.asked)) == (tuple(TEN[:4]), 2)  # type: ignore[attr-defined]
+    result, web = ask(results(*TEN[:4], JUNK[0]))  # the same page again and again
+    assert (result.urls, len(web.asked)) == (tuple(TEN[:4]), 1 + MAX_BARREN)  # type: ignore[attr-defined]
+
+
+def test_more_than_ten_are_asked_for_page_by_page() -> None:
+    pages = [results(*(f"https://h{page}-{i}.example/" for i in range(9)), JUNK[0]) for page in range(6)]
+    result, web = ask(pages, n=50)  # type: ignore[arg-type]
+    assert (len(set(result.urls)), len(web.asked)) == (50, 6)  # type: ignore[attr-defined]
+
+
+def test_stored_pages_are_read_as_they_were_when_they_came() -> None:
+    result, _ = ask([results(JUNK[0], *TEN[:6]), results(*TEN[6:], JUNK[2])])
+    again = read_google(result.raw, 10)  # type: ignore[attr-defined]
+    assert again.urls == result.urls == tuple(TEN)  # type: ignore[attr-defined]
+    assert read_google(again.raw[:1], 10).urls == tuple(TEN[:6])
+
+
+@given(st.lists(st.lists(st.sampled_from([*JUNK, *TEN, *MORE, f"{TEN[0]}#x"]), max_size=14), min_size=1, max_size=5))
+def test_whatever_pages_come_the_results_are_distinct_and_real_and_in_their_order(pages: list[list[str]]) -> None:
+    raw = [RawResponse(url="https://www.google.com/search", status=200, body=results(*page)[2]) for page in pages]
+    urls = read_google(raw, 10).urls
+    assert len({url.partition("#")[0] for url in urls}) == len(urls) <= 10
+    assert not set(urls) & set(JUNK)
+    first = [url for url in pages[0] if url not in JUNK]
+    assert [url.partition("#")[0] for url in urls[:1]] == [url.partition("#")[0] for url in first[:1]] or not first
+
+
 def test_the_library_is_left_as_it_was() -> None:
     before = googlesearch.get
     ask(NOTHING)
@@ -163,7 +309,7 @@ def test_a_limited_engine_is_waited_for_as_long_as_it_asks_and_then_the_build_go
     limited: Answer = (429, {"Retry-After": "7"}, b"")
     waits: list[float] = []
     with serving({"/search": [limited, limited, INSIDE]}) as web:
-        manifest = build([_questions(tmp_path)], tmp_path / "ds", _config(web), sleep=waits.append)
+        manifest = build([_questions(tmp_path)], tmp_path / "ds", _config(web), sleep=waits.append, allow_partial=True)
     assert waits == [7.0, 7.0]
     assert manifest.sources["searches"] == {"hits": 3}
     assert manifest.sources["hits_by_outcome"] == {"refused_address": 30}
@@ -184,7 +330,7 @@ def test_an_engine_that_stays_limited_stops_the_build_and_the_next_one_resumes(t
         assert states == ["hits", "rate_limited"]
         web.answers["/search"] = INSIDE
         n_before = len(web.asked)
-        manifest = build([questions], tmp_path / "ds", config, sleep=waits.append)
+        manifest = build([questions], tmp_path / "ds", config, sleep=waits.append, allow_partial=True)
         assert len(web.asked) - n_before == 2
     assert manifest.sources["searches"] == {"hits": 3}
 
@@ -195,7 +341,7 @@ def test_a_wait_that_is_too_long_is_not_made(tmp_path: Path) -> None:
         serving({"/search": (429, {"Retry-After": "86400"}, b"")}) as web,
         pytest.raises(EngineError, match="3 of 3"),
     ):
-        build([_questions(tmp_path)], tmp_path / "ds", _config(web), sleep=waits.append)
+        build([_questions(tmp_path)], tmp_path / "ds", _config(web), sleep=waits.append, allow_partial=True)
     assert waits == []
 
 

@@ -317,7 +317,9 @@ def test_a_searxng_without_json_says_how_to_mend_it() -> None:
 
 
 def test_searxng_is_asked_with_its_settings() -> None:
-    request = Searxng(SearxngConfig(backends=("wikipedia", "bing"), language="de")).request("q", 10, 1)
+    request = Searxng(
+        SearxngConfig(base_url="http://127.0.0.1:1", backends=("wikipedia", "bing"), language="de")
+    ).request("q", 10, 1)
     wanted = {"format": "json", "pageno": "2", "language": "de", "engines": "wikipedia,bing", "categories": "general"}
     assert wanted.items() <= request.params.items()
 

@@ -14,7 +14,7 @@ from edu_rag.errors import ConfigError, FaultsError
 from edu_rag.records import HIT_OUTCOMES
 
 
-def test_the_defaults_are_the_papers_profile() -> None:
+def test_the_defaults_are_what_the_pages_say() -> None:
     config = read_config(None, {})
     assert (config.search.top, config.fetch.timeout_s, config.filter.min_bytes) == (10, 5.0, 512)
     assert (config.fetch.max_bytes, config.fetch.max_redirects, config.fetch.per_host) == (5_000_000, 5, 2)

@@ -14,6 +14,7 @@ from builder_web import HTML, Answer, Web, serving
 
 from builder.config import BuildConfig, to_config
 from builder.crawl import Round, fetch_missing, newer, next_minor, next_round, plan_fetches, round_of
+from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.crawl_store import INDEX_FILE, CrawlStore, StoreReader
 from builder.store.index import VERSION, Fetch
@@ -230,3 +231,29 @@ def test_a_refusal_in_a_refresh_does_not_replace_an_answer(tmp_path: Path) -> No
         now = store.search("q1", "folder")
         assert now is not None
         assert (now.state, now.round) == ("none", 1)
+
+
+def test_an_answer_or_a_failure_that_a_refresh_finds_again_keeps_its_first_time(tmp_path: Path) -> None:
+    def asked(store: CrawlStore, at: datetime, *urls: str) -> datetime:
+        store.add_search("q1", "folder", "Why?", SearchResult(state="hits", urls=urls), at)
+        found = store.search("q1", "folder")
+        assert found is not None
+        return found.searched_at
+
+    def failed(store: CrawlStore, at: datetime, status: int) -> Fetch:
+        got = Fetched(url="http://s.example/x", final_url="", outcome="http_error", fetched_at=at, status=status)
+        store.add_fetch(got)
+        found = store.fetch("http://s.example/x")
+        assert found is not None
+        return found
+
+    with CrawlStore(tmp_path / "s", create=True) as store:
+        assert asked(store, FIRST, "http://a/", "http://b/") == FIRST
+        assert failed(store, FIRST, 404).fetched_at == FIRST
+        store.round = 1
+        assert asked(store, LATER, "http://a/", "http://b/") == FIRST
+        again = failed(store, LATER, 404)
+        assert (again.fetched_at, again.checked_at, again.round) == (FIRST, LATER, 1)
+        store.round = 2
+        assert asked(store, LATER, "http://b/", "http://a/") == LATER
+        assert failed(store, LATER, 410).fetched_at == LATER

@@ -133,13 +133,15 @@ def test_the_content_hash_is_over_rows_and_moves_with_any_of_them(tmp_path: Path
     assert str(first.release) == "mini@1.2.3"
 
 
-def test_an_empty_table_is_left_out_and_read_as_empty(tmp_path: Path) -> None:
+def test_an_empty_table_is_a_file_one_that_is_not_given_has_none_and_both_are_read_as_empty(tmp_path: Path) -> None:
     content = tables()
     manifest = write(tmp_path / "d", {"questions": content["questions"], "gold": content["gold"], "pages": {"val": []}})
     assert [name for name in manifest.files if name.endswith(".parquet")] == [
         "gold/val-00000-of-00001.parquet",
+        "pages/val-00000-of-00001.parquet",
         "questions/val-00000-of-00001.parquet",
     ]
+    assert sorted(manifest.contents) == ["gold/val", "questions/val"]
     dataset = Dataset(tmp_path / "d")
     assert (dataset.hits("val"), dataset.pages("val"), dataset.evidence("val")) == ({}, {}, {})
 

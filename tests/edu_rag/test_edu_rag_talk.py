@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edu_rag.errors import ConfigError, DataError, EduRagError, FaultsError
-from edu_rag.progress import Stage, say
+from edu_rag.progress import Stage, in_words, say
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -122,3 +122,32 @@ def test_the_demo_empties_no_folder_that_it_did_not_write(tmp_path: Path) -> Non
         done.stderr == f"{tmp_path}: is not empty and was not written by the demo: choose another --out, or delete it\n"
     )
     assert mine.is_dir()
+
+
+def test_without_a_terminal_a_stage_prints_the_time_that_is_left_every_minute() -> None:
+    stream, now = io.StringIO(), [0.0]
+    with Stage("search", total=100, stream=stream, monotonic=lambda: now[0]) as stage:
+        for i in range(100):
+            now[0] += 5 if i < 50 else 50
+            stage.add("done")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "search: 12 of 100, about 7 min left"  # 12 in the first minute
+    assert lines[4] == "search: 51 of 100, about 16 min left"
+    assert lines[5] == "search: 53 of 100, about 39 min left"  # two in 100 s: the rate of the last lines alone
+    assert lines[-1] == "search: 100 of 100: done 100"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "1 s"),
+        (40, "40 s"),
+        (89.6, "90 s"),
+        (91, "2 min"),
+        (5_300, "88 min"),
+        (12_000, "3 h 20 min"),
+        (3_600 * 50, "50 h 00 min"),
+    ],
+)
+def test_a_time_that_is_left_is_given_in_words(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words

@@ -1,0 +1,325 @@
+"""When the network is away: a state of the crawl, in which it waits, and for which no host and no page pays.
+
+Many hosts that give no answer, and no answer in between, are not many broken hosts; one answer for many hosts is the
+login page of a captive portal. So no result is final before a later request has shown that the network was there:
+a failure waits for two different answers to requests that began after it, a page for one answer that differs from it.
+While that does not come the crawl pauses, and probes: pages that were kept before, and some that failed just now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edu_rag.errors import OutageError
+from edu_rag.progress import note, say
+
+MANY_HOSTS = 8
+"""So many registered hosts in a row without an answer, or with one and the same, are hardly chance."""
+FEW_HOSTS = 3
+"""Fewer hosts than this say nothing about the network, unless this machine itself reports that it is away."""
+FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
+ANNOUNCED_AFTER_S = 5.0
+"""A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
+MAX_AGAIN = 5
+"""How often a URL is fetched again at most: a network that comes and goes must not keep a crawl for ever."""
+_N_LANDMARKS, _N_PROBES = 16, 3
+
+Monotonic = Callable[[], float]
+Pause = Callable[[float], Awaitable[None]]
+Verdict = Literal["genuine", "once_more", "again"]
+History = list[tuple[Verdict, str]]
+"""A URL's verdicts so far, each with the sign that it was given for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
+
+    `host` is the registered host of the URL; `is_local`: this machine reports that it has no network.
+    """
+
+    url: str
+    host: str
+    started: float
+    ended: float
+    sign: str = ""
+    detail: str = ""
+    is_page: bool = False
+    is_local: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Held:
+    """A result that waits for its verdict."""
+
+    seen: Sighting
+    history: History
+    verdict: asyncio.Future[Verdict]
+    witnesses: set[str] = field(default_factory=set)
+
+    def may_come_again(self) -> bool:
+        """Whether an outage may still send the URL back."""
+        return sum(verdict == "again" for verdict, _ in self.history) < MAX_AGAIN
+
+
+class OutageWatch:
+    """Decides which results are genuine, and holds the crawl while the network is away.
+
+    The crawl reports the beginning and the end of each visit and asks `verdict` for each result. `probe` fetches a URL
+    and says how that ended; `recover` forgets what was learned since a time. `room` is how many visits there can be.
+    """
+
+    def __init__(
+        self,
+        *,
+        give_up_after_s: float,
+        room: int,
+        probe: Callable[[str], Awaitable[Sighting]],
+        recover: Callable[[float], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        landmarks: Iterable[tuple[str, str]] = (),
+        monotonic: Monotonic = time.monotonic,
+        sleep: Pause = asyncio.sleep,
+    ) -> None:
+        self._give_up_after_s, self._room = give_up_after_s, room
+        self._probe, self._recover, self._spawn = probe, recover, spawn
+        self.monotonic, self._sleep = monotonic, sleep
+        self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
+        self._held: list[_Held] = []
+        self._run_sign, self._run_hosts = "", set[str]()
+        self._portal_sign = ""
+        self._n_active = self._n_begun = 0
+        self._is_fed = False
+        self._n_rounds = 0
+        self._opened_at = monotonic()
+        self._open = asyncio.Event()
+        self._open.set()
+
+    # ---- what the crawl reports
+
+    def begin(self) -> None:
+        """One more visit begins."""
+        self._n_active += 1
+        self._n_begun += 1
+
+    def end(self) -> None:
+        """A visit has ended."""
+        self._n_active -= 1
+        self._n_begun -= 1
+        self._look_for_a_stall()
+
+    def all_begun(self) -> None:
+        """No more visits will begin."""
+        self._is_fed = True
+        self._look_for_a_stall()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing but probes may be requested now."""
+        return not self._open.is_set()
+
+    async def fair_weather(self) -> None:
+        """Return when requests may be made."""
+        await self._open.wait()
+
+    def is_tainted(self, started: float) -> bool:
+        """Whether a failure of something that began then may be an outage's."""
+        return self.is_paused or started < self._opened_at
+
+    async def verdict(self, seen: Sighting, history: History) -> Verdict:
+        """Whether a result is genuine; if not, fetch again: `once_more`, or as if it had never been asked for.
+
+        It is added to the URL's history.
+        """
+        held = _Held(seen, history, asyncio.get_running_loop().create_future())
+        self._n_active -= 1
+        if self.is_paused:
+            self._held.append(held)
+        elif self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign) and held.may_come_again():
+            self._release(held, "again")
+        else:
+            self._weigh(held)
+        return await held.verdict
+
+    def answered(self, seen: Sighting) -> None:
+        """Note an answer that waits for no verdict."""
+        if not self.is_paused:
+            self._clear(seen)
+            self._count(seen)
+
+    # ---- how it decides
+
+    def _weigh(self, held: _Held) -> None:
+        if held.seen.sign:
+            self._clear(held.seen)
+        self._held.append(held)
+        self._count(held.seen)
+        if len(self._run_hosts) >= MANY_HOSTS:
+            self._suspect()
+        else:
+            self._look_for_a_stall()
+
+    def _count(self, seen: Sighting) -> None:
+        """The run of hosts without an answer, or with one and the same."""
+        if seen.sign and seen.sign != self._run_sign:
+            self._run_sign, self._run_hosts = seen.sign, set()
+        self._run_hosts.add(seen.host)
+
+    def _clear(self, seen: Sighting) -> None:
+        """Release the results that this answer shows to be genuine: its request began after their end."""
+        for held in [held for held in self._held if held.seen.ended <= seen.started]:
+            if held.seen.sign != seen.sign:
+                held.witnesses.add(seen.sign)
+                # One answer to a failure may be the first of a captive portal.
+                if held.seen.sign or len(held.witnesses) > 1:
+                    self._held.remove(held)
+                    self._release(held, "genuine")
+
+    def _release(self, held: _Held, verdict: Verdict) -> None:
+        self._n_active += 1
+        if verdict == "genuine" and held.seen.is_page:
+            self._remember(held.seen)
+        held.history.append((verdict, held.seen.sign))
+        if not held.verdict.done():
+            held.verdict.set_result(verdict)
+
+    def _remember(self, seen: Sighting) -> None:
+        """Keep a page as a landmark; not one that looks like another host's: it would prove nothing."""
+        if seen.sign == self._portal_sign or any(sign == seen.sign for _, sign in self._landmarks.values()):
+            return
+        self._landmarks[seen.host] = seen.url, seen.sign
+        self._landmarks.move_to_end(seen.host)
+        if len(self._landmarks) > _N_LANDMARKS:
+            self._landmarks.popitem(last=False)
+
+    def _shared_signs(self) -> set[str]:
+        hosts: dict[str, set[str]] = {}
+        for held in self._held:
+            hosts.setdefault(held.seen.sign, set()).add(held.seen.host)
+        return {sign for sign, of in hosts.items() if sign and len(of) > 1}
+
+    def _doubtful(self) -> list[_Held]:
+        shared = self._shared_signs() | {""}
+        return [held for held in self._held if held.seen.sign in shared]
+
+    def _look_for_a_stall(self) -> None:
+        """Decide where no further answer can come: every visit waits, and no other can begin."""
+        is_full = self._is_fed or self._n_begun >= self._room
+        if self._n_active or self.is_paused or not self._held or not is_full:
+            return
+        doubtful = self._doubtful()
+        if len(doubtful) < len(self._held):
+            self._let_go([held for held in self._held if held not in doubtful])
+        elif self._landmarks or _shows_much(doubtful):
+            self._suspect()
+        else:
+            self._let_go(doubtful)
+
+    def _let_go(self, genuine: list[_Held]) -> None:
+        self._held = [held for held in self._held if held not in genuine]
+        for held in genuine:
+            self._release(held, "genuine")
+
+    # ---- the pause
+
+    def _suspect(self) -> None:
+        if not self._doubtful():
+            self._run_hosts.clear()  # only answers that wait for no verdict
+            return
+        self._open.clear()
+        shared = self._shared_signs()
+        self._portal_sign = self._run_sign if self._run_sign in shared else next(iter(sorted(shared)), "")
+        self._spawn(self._wait_out())
+
+    async def _wait_out(self) -> None:
+        """Probe until the network answers. Raises OutageError when that takes too long."""
+        began, wait_s, was_away, is_announced = self.monotonic(), FIRST_WAIT_S, False, False
+        while not await self._is_up():
+            was_away = True
+            waited_s = self.monotonic() - began
+            left_s = self._give_up_after_s - waited_s
+            if not is_announced and waited_s >= ANNOUNCED_AFTER_S:
+                is_announced = True
+                self._announce()
+            if left_s <= 0:
+                raise self._given_up()
+            await self._sleep(min(wait_s, left_s))
+            wait_s = min(2 * wait_s, MAX_WAIT_S)
+        doubtful = self._doubtful()
+        if is_announced:
+            seconds = self.monotonic() - began
+            note("outage_over", seconds=round(seconds, 1), urls=len(doubtful))
+            say(f"fetch: the network is back after {seconds:,.0f} s; {len(doubtful):,} URLs are fetched again")
+        self._go_on(doubtful, was_away)
+
+    def _cause(self) -> str:
+        doubtful = self._doubtful()
+        n_hosts = len({held.seen.host for held in doubtful})
+        hosts = f"{n_hosts:,} hosts" if n_hosts > 1 else doubtful[0].seen.host
+        if self._portal_sign:
+            return f"{hosts} gave one and the same answer, as a network does that wants a login"
+        details = Counter(held.seen.detail for held in doubtful if held.seen.detail)
+        reason = f", mostly: {details.most_common(1)[0][0]}" if details else ""
+        return f"{hosts} gave no answer{reason}"
+
+    def _announce(self) -> None:
+        cause = self._cause()
+        note("outage", cause=cause, urls=len(self._held))
+        say(f"fetch: the network is away ({cause}); the crawl waits for up to {self._give_up_after_s:,.0f} s")
+
+    def _given_up(self) -> OutageError:
+        what = f"the network was away for {self._give_up_after_s:,.0f} s ({self._cause()})"
+        return OutageError("fetch", what, "check this machine's network, then run the same command to resume")
+
+    def _targets(self) -> list[str]:
+        """The pages of the next round of probes, others than in the last one."""
+        doubtful = self._doubtful()
+        answered = [held.seen.url for held in self._held if held not in doubtful and held.seen.is_page]
+        known = answered[-_N_PROBES:] + [url for url, _ in reversed(self._landmarks.values())]
+        failed = list({held.seen.host: held.seen.url for held in doubtful}.values())
+        start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
+        turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]
+        return list(dict.fromkeys(turned[0] + turned[1]))
+
+    async def _is_up(self) -> bool:
+        probes = [asyncio.ensure_future(self._probe(url)) for url in self._targets()]
+        answers: dict[str, set[str]] = {}
+        try:
+            for probe in asyncio.as_completed(probes):
+                seen = await probe
+                if not seen.sign or seen.sign == self._portal_sign:
+                    continue
+                if self._portal_sign or seen.sign == self._landmarks.get(seen.host, ("", ""))[1]:
+                    return True
+                answers.setdefault(seen.sign, set()).add(seen.host)
+        finally:
+            for probe in probes:
+                probe.cancel()
+            await asyncio.gather(*probes, return_exceptions=True)
+        return any(len(hosts) == 1 for hosts in answers.values())
+
+    def _go_on(self, doubtful: list[_Held], was_away: bool) -> None:
+        held_back, self._held = self._held, []
+        self._recover(min((held.seen.started for held in doubtful), default=self._opened_at))
+        self._run_sign, self._run_hosts = "", set()
+        self._opened_at = self.monotonic()
+        self._open.set()
+        for held in held_back:
+            self._release(held, _verdict_after(held, was_away) if held in doubtful else "genuine")
+
+
+def _verdict_after(held: _Held, was_away: bool) -> Verdict:
+    """After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage."""
+    if was_away and held.may_come_again():
+        return "again"
+    return "genuine" if ("once_more", held.seen.sign) in held.history else "once_more"
+
+
+def _shows_much(doubtful: list[_Held]) -> bool:
+    """Whether results in doubt alone, with no page that was ever kept, are enough to wait for the network."""
+    return len({held.seen.host for held in doubtful}) >= FEW_HOSTS or all(held.seen.is_local for held in doubtful)

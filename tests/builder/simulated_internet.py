@@ -1,0 +1,336 @@
+"""An internet inside this machine: a name server and web servers at public addresses, driven by a script of events.
+
+`within` runs commands in a network namespace of their own, whose loopback device has all of 11.0.0.0/8. So the product
+runs unchanged: real name resolution, real sockets to ports 80 and 443, and the guard of addresses as it is. The script
+is a JSON file:
+
+    hosts   by name: {"name": "live", "unknown", "fails", "silent", "late", "inside" or "moves",
+                      "web": "live", "dead" or "slow", "pages": n, "delay_s": s}
+    events  [{"after_pages": n, "what": "away", "silent", "names_down", "portal", "portal_redirect" or "dead",
+              "seconds": s or null, "host": for "dead"}]
+    runs    the commands, one after the other, each a list of words
+
+An event begins when so many pages have been served, and ends after its seconds, or with the command. `away`: the device
+has no address, so that all dials fail at once. `silent`: packets get lost. A `moves` name has a public address when it
+is first asked for, and an inside one from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import math
+import random
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
+
+RESOLVER, PORTAL, LOGIN_HOST = "11.0.0.53", "11.0.0.80", "login.hotel-lan.com"
+LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this network.</p></body></html>"
+_DEVICE, _WHOLE = "lo:1", "11.0.0.1"
+_SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
+_LATE_S, _SLOW_S = 2.5, 30.0
+_TEXT = (
+    "the cell stores energy and water moves through every membrane of a plant while light heats rock in the sun and"
+    " forces act on atoms that form metal waves carry sound across the earth because matter is made of particles"
+)
+_WORDS = _TEXT.split()
+
+
+def can_run() -> bool:
+    """Whether this machine lets us have a network namespace."""
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False).returncode == 0
+
+
+_UNSHARE = ["unshare", "--user", "--map-root-user", "--net", "--kill-child", "--"]
+
+
+def page_of(host: str, path: str) -> bytes:
+    """A page of English words, another one for every address."""
+    rng = random.Random(f"{host}{path}")
+    text = "".join(f"<p>{' '.join(rng.choices(_WORDS, k=40)).capitalize()}.</p>\n" for _ in range(12))
+    return f"<html><head><title>{host}{path}</title></head><body>\n{text}</body></html>".encode()
+
+
+def _interface(name: str, address: str) -> None:
+    """Give a device an address; 0.0.0.0 takes it away."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door:
+        place = struct.pack("16sH2s4s8s", name.encode(), socket.AF_INET, b"", socket.inet_aton(address), b"")
+        fcntl.ioctl(door, _SIOCSIFADDR, place)
+        if address != "0.0.0.0":
+            mask = struct.pack("16sH2s4s8s", name.encode(), socket.AF_INET, b"", socket.inet_aton("255.0.0.0"), b"")
+            fcntl.ioctl(door, _SIOCSIFNETMASK, mask)
+            fcntl.ioctl(door, _SIOCSIFFLAGS, struct.pack("16sH", name.encode(), 0x41))  # up and running
+
+
+@dataclass
+class World:
+    """The hosts and the events of a script, and what was asked."""
+
+    hosts: Mapping[str, Mapping[str, Any]]
+    events: list[dict[str, Any]]
+    n_pages: int = 0
+    n_inside: int = 0
+    asked: Counter[str] = field(default_factory=Counter)
+    names_asked: Counter[str] = field(default_factory=Counter)
+    running: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    served_at: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.address_of = {
+            name: f"11.{1 + place // 62_500}.{1 + place // 250 % 250}.{1 + place % 250}"
+            for place, name in enumerate(self.hosts)
+        }
+
+    def now(self) -> set[str]:
+        """What is going on: events that are due begin, and those whose time is over end."""
+        while self.events and self._is_due(self.events[0]):
+            event = self.events.pop(0)
+            self.running.append((math.inf if event["seconds"] is None else time.monotonic() + event["seconds"], event))
+            self.log.append(f"{event['what']} after {self.n_pages} pages")
+            if event["what"] == "away":
+                _interface(_DEVICE, "0.0.0.0")
+        for until, event in list(self.running):
+            if until <= time.monotonic():
+                self.running.remove((until, event))
+                self.log.append(f"end of {event['what']} after {self.n_pages} pages")
+                if event["what"] == "away":
+                    _interface(_DEVICE, _WHOLE)
+        return self.kinds()
+
+    def _is_due(self, event: Mapping[str, Any]) -> bool:
+        # The seconds of an event at the very beginning count from the first question to the name server.
+        has_begun = event["seconds"] is None or event["after_pages"] > 0 or bool(self.names_asked)
+        return has_begun and self.n_pages >= event["after_pages"] and not self.running
+
+    def end_of_run(self) -> None:
+        """End the events without an end: the next command finds the network as it should be."""
+        self.running = [(0.0 if until == math.inf else until, event) for until, event in self.running]
+
+    def kinds(self) -> set[str]:
+        """The events that are going on."""
+        return {event["what"] + (f" {event['host']}" if "host" in event else "") for _, event in self.running}
+
+
+class _Names(asyncio.DatagramProtocol):
+    """The name server: authoritative for everything."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
+        question = DNSRecord.parse(data)
+        name = str(question.q.qname).rstrip(".").lower()
+        self._world.names_asked[name] += 1
+        answer, delay_s = self._answer(question, name)
+        if answer is not None and not {"silent", "names_down", "away"} & self._world.now():
+            packet = answer.pack()
+            asyncio.get_running_loop().call_later(delay_s, self._transport.sendto, packet, sender)
+
+    def _answer(self, question: DNSRecord, name: str) -> tuple[DNSRecord | None, float]:
+        host = self._world.hosts.get(name)
+        how = host.get("name", "live") if host is not None else "live" if name == LOGIN_HOST else "unknown"
+        answer = question.reply()
+        if how == "silent":
+            return None, 0.0
+        if how == "unknown":
+            answer.header.rcode = RCODE.NXDOMAIN
+        elif how == "fails":
+            answer.header.rcode = RCODE.SERVFAIL
+        elif question.q.qtype == QTYPE.A:
+            address = PORTAL if name == LOGIN_HOST else self._world.address_of[name]
+            if how == "inside" or (how == "moves" and self._world.names_asked[name] > 2):
+                address = "127.0.0.1"
+            answer.add_answer(RR(question.q.qname, QTYPE.A, rdata=A(address), ttl=60))
+        elif question.q.qtype == QTYPE.AAAA and how == "inside":
+            answer.add_answer(RR(question.q.qname, QTYPE.AAAA, rdata=AAAA("::1"), ttl=60))
+        return answer, _LATE_S if how == "late" else 0.0
+
+
+class _Web:
+    """The web servers of all hosts, behind one socket for all addresses."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def serve(self, reads: asyncio.StreamReader, writes: asyncio.StreamWriter) -> None:
+        try:
+            if str(writes.get_extra_info("sockname")[0]).startswith("127."):
+                self._world.n_inside += 1
+            while head := await reads.readuntil(b"\r\n\r\n"):
+                answer = await self._answer(*_request(head))
+                if answer is None:
+                    break
+                writes.write(answer)
+                await writes.drain()
+        except (asyncio.IncompleteReadError, ConnectionError, OSError):
+            pass  # the client has gone
+        finally:
+            writes.close()
+
+    async def _answer(self, host: str, path: str) -> bytes | None:
+        world = self._world
+        world.asked[f"{host}{path}"] += 1
+        known = world.hosts.get(host, {})
+        if known.get("web") == "slow":
+            await asyncio.sleep(_SLOW_S)
+        await asyncio.sleep(known.get("delay_s", 0.02))
+        now = world.now()
+        if {"silent", "away"} & now:  # also what was on its way gets lost
+            while {"silent", "away"} & world.now():
+                await asyncio.sleep(0.05)
+            return None
+        if known.get("web") == "dead" or f"dead {host}" in now:
+            return None
+        if host == LOGIN_HOST or "portal" in now:
+            return _message(200, LOGIN)
+        if "portal_redirect" in now:
+            return _message(302, b"", f"Location: http://{LOGIN_HOST}/\r\n")
+        if path == "/robots.txt" or host not in world.hosts:
+            return _message(404, b"")
+        world.n_pages += 1
+        if world.asked[f"{host}{path}"] == 1:
+            world.served_at.append(time.monotonic())
+        return _message(200, page_of(host, path))
+
+
+def _request(head: bytes) -> tuple[str, str]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    return headers.get("host", ""), first.split(" ")[1]
+
+
+def _message(status: int, body: bytes, more: str = "") -> bytes:
+    head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+    return head.encode() + body
+
+
+async def _keep(world: World, ready: threading.Event, ended: threading.Event) -> None:
+    loop = asyncio.get_running_loop()
+    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    names.setsockopt(socket.SOL_IP, _IP_FREEBIND, 1)
+    names.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    names.bind((RESOLVER, 53))
+    await loop.create_datagram_endpoint(lambda: _Names(world), sock=names)
+    await asyncio.start_server(_Web(world).serve, "0.0.0.0", 80, backlog=1024)
+    ready.set()
+    while not ended.is_set():
+        world.now()
+        await asyncio.sleep(0.05)
+
+
+def main(script: Path) -> None:
+    """Inside of the namespace: serve, run the commands, and print what happened as JSON."""
+    values = json.loads(script.read_text(encoding="utf-8"))
+    _interface("lo", "127.0.0.1")
+    _interface(_DEVICE, _WHOLE)
+    world = World(values["hosts"], sorted(values["events"], key=lambda event: event["after_pages"]))
+    ready, ended = threading.Event(), threading.Event()
+    server = threading.Thread(target=lambda: asyncio.run(_keep(world, ready, ended)), daemon=True)
+    server.start()
+    if not ready.wait(30):
+        raise SystemExit("the servers did not start")
+    runs = []
+    for words in values["runs"]:
+        started = time.monotonic()
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        world.end_of_run()
+        runs.append({"code": done.returncode, "err": done.stderr, "seconds": time.monotonic() - started})
+    ended.set()
+    server.join()
+    sys.stdout.write(json.dumps({
+        "runs": runs,
+        "asked": world.asked,
+        "names_asked": world.names_asked,
+        "n_inside": world.n_inside,
+        "log": world.log,
+        "served_s": [at - world.served_at[0] for at in world.served_at],
+    }))  # fmt: skip
+
+
+def within(
+    folder: Path, hosts: Mapping[str, Any], events: Sequence[Mapping[str, Any]], runs: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Run commands in a simulated internet; what happened, as `main` prints it."""
+    script = folder / "internet.json"
+    script.write_text(json.dumps({"hosts": hosts, "events": list(events), "runs": list(runs)}), encoding="utf-8")
+    done = subprocess.run(
+        [*_UNSHARE, sys.executable, __file__, str(script)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the simulated internet broke: {done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def write_questions(folder: Path, urls: Sequence[str], **fetch: object) -> list[str]:
+    """Questions whose recorded search results are these URLs, ten each; the words of a build from them."""
+    lots = [urls[place : place + 10] for place in range(0, len(urls), 10)]
+    questions = [
+        {"id": f"Q{n}", "split": "test", "type": "Free Text", "question": f"What is thing {n}?", "answer": ["x"]}
+        for n in range(len(lots))
+    ]
+    recorded = [{"query": f"What is thing {n}?", "urls": lot} for n, lot in enumerate(lots)]
+    for name, lines in (("questions.jsonl", questions), ("recorded.jsonl", recorded)):
+        (folder / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    settings = "".join(f"{name} = {json.dumps(value)}\n" for name, value in fetch.items())
+    text = (
+        '[search]\nengine = "recorded"\n[search.recorded]\nfile = "recorded.jsonl"\n[fetch]\ncontact = "a@b.example"\n'
+    )
+    (folder / "build.toml").write_text(f"{text}{settings}[filter]\nnear_duplicate = 0.0\n", encoding="utf-8")
+    words = [sys.executable, "-m", "edu_rag", "build", str(folder / "build.toml"), "--resolver", RESOLVER]
+    return [*words, "--questions", str(folder / "questions.jsonl"), "--out", str(folder / "ds"), "--workers", "1"]
+
+
+def crawl_only(folder: Path) -> int:
+    """The crawl of a build without what comes after it: searches and fetches into the store."""
+    from builder.config import read_config
+    from builder.crawl import crawl
+    from builder.question_sets.question_files import read_questions
+    from builder.search.combine import open_chain
+    from builder.store.crawl_store import CrawlStore
+    from edu_rag.errors import EduRagError
+    from edu_rag.progress import say
+
+    config = read_config(folder / "build.toml", {"fetch": {"resolver": RESOLVER}})
+    questions, _ = read_questions([folder / "questions.jsonl"], None)
+    chain = open_chain(config.search)
+    assert chain is not None
+    try:
+        with CrawlStore(folder / "ds.crawl", create=True) as store:
+            crawl(questions, store, chain, config, lambda: datetime.now(UTC))
+    except EduRagError as error:
+        say(str(error))
+        return 1
+    return 0
+
+
+def crawling(folder: Path) -> list[str]:
+    """The words of a command for `within` that crawls without building."""
+    return [sys.executable, __file__, "--crawl", str(folder)]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--crawl":
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+        sys.exit(crawl_only(Path(sys.argv[2])))
+    main(Path(sys.argv[1]))

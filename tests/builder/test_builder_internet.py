@@ -1,0 +1,106 @@
+"""The product, unchanged, in an internet of its own: real names, real sockets, ports 80, and the guard as it is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulated_internet import can_run, crawling, within, write_questions
+
+from builder.store.index import Fetch
+from builder.store.reader import StoreReader
+
+pytestmark = [pytest.mark.process, pytest.mark.sandbox, pytest.mark.slow]
+ODD = {"unknown": "dns", "fails": "dns", "silent": "dns", "inside": "refused_address", "late": "kept"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _namespaces() -> None:
+    if not can_run():
+        pytest.skip("NOT RUN: no network namespace can be made here (unshare of util-linux, user namespaces)")
+
+
+def live_hosts(n: int) -> dict[str, dict[str, Any]]:
+    return {f"www.site{i}.com": {} for i in range(n)}
+
+
+def urls_of(hosts: dict[str, dict[str, Any]], n: int) -> list[str]:
+    return [f"http://{host}/page-{i}" for host in hosts for i in range(n)]
+
+
+def crawled(
+    folder: Path,
+    hosts: dict[str, Any],
+    events: list[dict[str, Any]],
+    n_pages: int = 2,
+    n_runs: int = 1,
+    **fetch: object,
+) -> tuple[dict[str, Any], dict[str, Fetch]]:
+    write_questions(folder, urls_of(hosts, n_pages), **fetch)
+    happened = within(folder, hosts, events, [crawling(folder)] * n_runs)
+    with closing(StoreReader(folder / "ds.crawl")) as store:
+        rows = {row.url: row for row in store.iter_fetches()}
+        assert not any(b"Log in" in store.response(row)[0] for row in rows.values() if row.outcome == "kept")
+    return happened, rows
+
+
+def test_every_kind_of_name_gets_its_own_fate_and_the_inside_is_never_reached(tmp_path: Path) -> None:
+    odd = {f"www.{kind}{i}.com": {"name": kind} for kind in ODD for i in range(2)}
+    dead = {"www.dead.com": {"web": "dead"}}
+    happened, rows = crawled(tmp_path, live_hosts(12) | odd | dead, [], name_timeout_s=5.0)
+    assert happened["runs"][0]["code"] == 0
+    fates = {(re.sub(r"^www\.|\d*\.com", "", url.split("/")[2]), row.outcome) for url, row in rows.items()}
+    assert fates == {("site", "kept"), ("dead", "connection"), *ODD.items()}
+    assert happened["n_inside"] == 0
+    assert {row.attempts for row in rows.values() if row.outcome == "kept"} == {1}
+    assert "the network is" not in happened["runs"][0]["err"]
+
+
+OUTAGES = {"names_down": 0, "away": 30, "silent": 60, "portal": 90, "portal_redirect": 120}
+
+
+def test_nothing_is_lost_to_one_outage_after_the_other_and_no_login_page_is_kept(tmp_path: Path) -> None:
+    kinds = ("names_down", "away", "portal_redirect")
+    events = [{"after_pages": OUTAGES[what] // 2, "what": what, "seconds": 3.0} for what in kinds]
+    happened, rows = crawled(tmp_path, live_hosts(50), events)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    begun = [line.split(" after")[0] for line in happened["log"] if not line.startswith("end of ")]
+    assert begun == list(kinds)
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 100}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("what", OUTAGES)
+def test_nothing_is_lost_to_a_long_outage_of_any_kind(tmp_path: Path, what: str) -> None:
+    events = [{"after_pages": OUTAGES[what], "what": what, "seconds": 12.0}]
+    happened, rows = crawled(tmp_path, live_hosts(60), events, n_pages=3)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 180}
+
+
+def test_a_crawl_without_a_network_stops_and_the_same_command_completes_it(tmp_path: Path) -> None:
+    events = [{"after_pages": 0, "what": "away", "seconds": None}]
+    happened, rows = crawled(tmp_path, live_hosts(20), events, n_pages=1, n_runs=2, give_up_after_s=1.0)
+    _stopped(happened["runs"][0])
+    assert "kept" not in happened["runs"][0]["err"]
+    assert happened["runs"][1]["code"] == 0
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 20}
+
+
+@pytest.mark.nightly
+def test_a_crawl_that_the_network_leaves_for_good_stops_and_the_same_command_completes_it(tmp_path: Path) -> None:
+    events = [{"after_pages": 30, "what": "silent", "seconds": None}]
+    happened, rows = crawled(tmp_path, live_hosts(40), events, n_runs=2, give_up_after_s=1.0)
+    _stopped(happened["runs"][0])
+    assert happened["runs"][1]["code"] == 0
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 80}
+
+
+def _stopped(run: dict[str, Any]) -> None:
+    assert run["code"] == 1
+    assert "fetch: the network was away for 1 s" in run["err"]
+    assert run["err"].endswith("run the same command to resume\n")

@@ -1,0 +1,139 @@
+"""A dataset that lost its pages to the network never passes as valid."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from builder_dataset import hit, tables, write
+
+from builder.build import build, replay, store_folder
+from builder.config import to_config
+from builder.dataset.check_dataset import check_folder
+from builder.fetch import Fetched
+from builder.lost_hits import LOST_OUTCOMES, losses_of
+from builder.search_results import SearchResult
+from builder.store.crawl_store import CrawlStore
+from edu_rag.__main__ import main
+from edu_rag.errors import DataError
+from edu_rag.files.dataset import Dataset
+from edu_rag.files.manifest import Manifest
+from edu_rag.records import HIT_OUTCOMES
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+HTML = "<html><head><title>Moon</title></head><body><article>{}</article></body></html>"
+SENTENCE = "<p>The moon orbits the earth once in about a month, and its phases follow from its orbit.</p>"
+
+
+def build_of(folder: Path, *, max_lost: float | None = None, allow_partial: bool = False) -> Manifest:
+    values = {
+        "name": "tiny",
+        "search": {"engine": "recorded", "recorded": {"file": str(folder / "recording.jsonl")}},
+        "build": {} if max_lost is None else {"max_lost": max_lost},
+    }
+    return build(
+        [folder / "questions.jsonl"], folder / "ds", to_config(values, "test"), allow_partial=allow_partial, workers=1
+    )
+
+
+def crawled(folder: Path, outcomes: list[str]) -> Path:
+    """A folder with the crawl store of one question whose hits had these outcomes; nothing is left to be fetched."""
+    query, urls = "What does the moon orbit?", [f"http://h{n}.invalid/p.html" for n in range(len(outcomes))]
+    values = {"id": "Q1", "split": "val", "type": "Multiple Choice", "question": query, "answer": "b"}
+    line = json.dumps(values | {"choices": {"a": "the sun", "b": "the earth"}})
+    (folder / "questions.jsonl").write_text(f"{line}\n")
+    (folder / "recording.jsonl").write_text(json.dumps({"query": query, "urls": []}) + "\n")
+    with pytest.raises(DataError, match=r"ds: is not written: it has no page, although a search engine was asked"):
+        build_of(folder)
+    with CrawlStore(store_folder(folder / "ds")) as store:
+        store.add_search("Q1", "recorded", query, SearchResult(state="hits", urls=tuple(urls)), AT)
+        for number, (url, outcome) in enumerate(zip(urls, outcomes, strict=True)):
+            kept = outcome == "kept"
+            # Every page is longer than the one before: none is a near duplicate.
+            body = HTML.format(f"<h1>Moon {number}</h1>" + SENTENCE * 8).encode() if kept else b""
+            got = Fetched(
+                url=url, final_url=url, outcome=outcome, fetched_at=AT, status=200 if kept else None, body=body
+            )
+            for _ in range(3):
+                store.add_fetch(got)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("counts", "fault"),
+    [
+        ({"kept": 95, "connection": 5}, ""),
+        ({"kept": 94, "connection": 4, "timeout": 2}, "lost 6.0% of its search results"),
+        ({"kept": 90, "dns": 6, "robots_unreachable": 4}, "(dns 6, robots_unreachable 4)"),
+        ({"kept": 1, "robots": 50, "http_error": 40, "short": 9}, ""),
+        ({"http_error": 3}, "has no page, although a search engine was asked"),
+        ({}, "has no page"),
+        ({"taken_down": 2}, ""),
+        ({"taken_down": 1, "connection": 1}, "lost 50.0%"),
+    ],
+)
+def test_a_twentieth_of_the_hits_may_be_lost_to_the_network_and_some_page_must_be_kept(
+    counts: dict[str, int], fault: str
+) -> None:
+    losses = losses_of(counts)
+    found = losses.fault(0.05)
+    assert fault in found if fault else not found
+    assert losses.n_hits == sum(counts.values())
+
+
+def test_only_failures_of_the_network_count_as_lost() -> None:
+    assert "kept" not in LOST_OUTCOMES
+    assert {"timeout", "connection"} <= set(LOST_OUTCOMES) & set(HIT_OUTCOMES)
+    assert not {"robots", "http_error", "short", "blocked_host", "taken_down"} & set(LOST_OUTCOMES)
+
+
+def test_a_dataset_without_an_engine_needs_no_page(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text(
+        '{"id": "Q1", "split": "val", "type": "True or False", "question": "Is ice cold?",'
+        ' "choices": {"a": "true", "b": "false"}, "answer": "a"}\n'
+    )
+    config = to_config({"name": "tiny", "clock": "2026-01-02T00:00:00Z", "search": {"engine": "none"}}, "test")
+    build([tmp_path / "q.jsonl"], tmp_path / "ds", config)
+    assert not check_folder(tmp_path / "ds").faults
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_build_that_lost_its_pages_writes_nothing_unless_allowed_and_then_card_check_and_push_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = crawled(tmp_path, ["kept", "connection", "http_error"]), tmp_path / "ds"
+    with pytest.raises(DataError, match=r"ds: is not written: it lost 33\.3% .*kept 1, .*\(connection 1\).*good 1"):
+        build_of(folder)
+    assert not out.exists()
+    with pytest.raises(DataError, match=r"again: is not written: it lost 33\.3% "):
+        replay(store_folder(out), tmp_path / "again", workers=1)
+    assert build_of(folder, allow_partial=True) == Dataset(out).manifest
+    assert "warning: " in capsys.readouterr().err
+    assert "**Not complete.** This dataset lost 33.3%" in (out / "README.md").read_text(encoding="utf-8")
+    assert [str(error) for error in check_folder(out).faults.told()] == [
+        f"{out}: lost 33.3% of its search results to the network, and 5.0% may be lost: of 3 search results kept 1,"
+        " lost to the network 1 (connection 1), dropped for good 1: run the same `edu-rag build` again where the"
+        " network works, with --refresh where it fetches nothing more"
+    ]
+    with pytest.raises(SystemExit) as stopped:
+        main(["dataset", "push", str(out), "my-org/tiny", "--dry-run"])
+    assert stopped.value.code == 1
+    assert "lost 33.3%" in capsys.readouterr().err
+    # A higher limit is a decision of the maintainer's: it is on record, and the dataset passes.
+    manifest = build_of(folder, max_lost=0.5)
+    assert manifest.sources["max_lost"] == 0.5
+    assert not check_folder(out).faults
+    assert "Not complete" not in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_check_counts_the_rows_and_not_what_the_manifest_says(tmp_path: Path) -> None:
+    rows = tables()
+    lost = [hit("q1", rank, f"http://lost.example/{rank}", outcome="timeout") for rank in range(10, 14)]
+    before = [item for item in rows["hits"]["val"] if item.question_id == "q1"]
+    moved = [hit("q1", len(before) + place, item.url, outcome="timeout") for place, item in enumerate(lost, 1)]
+    rows["hits"]["val"] = [*before, *moved, *(item for item in rows["hits"]["val"] if item.question_id != "q1")]
+    folder = write(tmp_path / "ds", rows, sources={"engine": "folder", "hits_by_outcome": {"kept": 9}})
+    assert any("to the network" in str(error) for error in check_folder(folder).faults.told())

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
+
+from builder.fetch.name_lookup import NameFaultError, NameServers, hosts_file
+from builder.fetch.settings import FetchConfig, server_of
+from edu_rag.errors import RecordError
+
+Reply = Callable[[DNSRecord], list[bytes]]
+Server = tuple[str, int]
+
+
+@contextmanager
+def name_server(reply: Reply) -> Iterator[Server]:
+    """A name server on loopback, over datagrams and over TCP."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door,
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream,
+    ):
+        door.bind(("127.0.0.1", 0))
+        stream.bind(door.getsockname())
+        stream.listen()
+
+        def serve() -> None:
+            while (got := door.recvfrom(4_096))[0] != b"end":
+                for packet in reply(DNSRecord.parse(got[0])):
+                    door.sendto(packet, got[1])
+
+        def serve_streams() -> None:
+            while True:
+                client, _ = stream.accept()
+                with client:
+                    size = int.from_bytes(client.recv(2), "big")
+                    if not size:
+                        return
+                    full = DNSRecord.parse(client.recv(size)).reply()
+                    full.add_answer(RR(full.q.qname, full.q.qtype, rdata=_address(full)))
+                    packet = full.pack()
+                    client.sendall(len(packet).to_bytes(2, "big") + packet)
+
+        threads = [Thread(target=serve), Thread(target=serve_streams)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield door.getsockname()
+        finally:
+            door.sendto(b"end", door.getsockname())
+            socket.create_connection(stream.getsockname()).close()
+            for thread in threads:
+                thread.join()
+
+
+def _address(record: DNSRecord) -> A | AAAA:
+    return A("93.184.216.34") if record.q.qtype == QTYPE.A else AAAA("2606:2800:220:1::1")
+
+
+def good(record: DNSRecord) -> list[bytes]:
+    answer = record.reply()
+    answer.add_answer(RR(record.q.qname, record.q.qtype, rdata=_address(record)))
+    return [answer.pack()]
+
+
+def with_code(code: int) -> Reply:
+    def reply(record: DNSRecord) -> list[bytes]:
+        answer = record.reply()
+        answer.header.rcode = code
+        return [answer.pack()]
+
+    return reply
+
+
+def looked_up(servers: list[Server], *names: str, wait_s: float = 10.0) -> list[list[str] | BaseException]:
+    async def run() -> list[list[str] | BaseException]:
+        lookup = NameServers(servers, wait_s, known={})
+        return await asyncio.gather(*(lookup(name) for name in names), return_exceptions=True)
+
+    return asyncio.run(run())
+
+
+BOTH = ["93.184.216.34", "2606:2800:220:1::1"]
+
+
+def test_a_name_has_its_addresses_of_both_kinds() -> None:
+    with name_server(good) as server:
+        assert looked_up([server], "one.example", "ONE.example.", "bücher.example") == [BOTH, BOTH, BOTH]
+
+
+@pytest.mark.parametrize(
+    ("reply", "detail"),
+    [
+        (with_code(RCODE.NXDOMAIN), "no such name"),
+        (with_code(RCODE.NOERROR), "no such name"),
+        (with_code(RCODE.SERVFAIL), "the name server cannot find out"),
+        (with_code(RCODE.REFUSED), "the name server cannot find out"),
+    ],
+)
+def test_a_name_without_an_address_says_whether_the_name_service_knows_that(reply: Reply, detail: str) -> None:
+    with name_server(reply) as server:
+        (fault,) = looked_up([server], "none.example")
+    assert isinstance(fault, NameFaultError)
+    assert str(fault) == detail
+
+
+def test_a_name_server_that_is_silent_or_has_no_route_is_named_so() -> None:
+    with name_server(lambda _: []) as server:
+        (silent,) = looked_up([server], "none.example", wait_s=0.2)
+    (away,) = looked_up([("255.255.255.255", 53)], "none.example", wait_s=0.2)  # broadcast: the kernel refuses
+    assert str(silent) == "the name server gave no answer in 0.2 s"
+    assert str(away).startswith("the name server cannot be reached")
+
+
+def test_silent_names_hold_up_no_other_name() -> None:
+    def reply(record: DNSRecord) -> list[bytes]:
+        return [] if "silent" in str(record.q.qname) else good(record)
+
+    found: list[float] = []
+
+    async def run(server: Server) -> list[list[str] | BaseException]:
+        lookup = NameServers([server], 3.0, known={})
+
+        async def one(name: str) -> list[str]:
+            addresses = await lookup(name)
+            found.append(time.monotonic())
+            return addresses
+
+        names = [f"silent{i}.example" for i in range(100)] + [f"live{i}.example" for i in range(50)]
+        return await asyncio.gather(*map(one, names), return_exceptions=True)
+
+    with name_server(reply) as server:
+        answers = asyncio.run(run(server))
+    ended = time.monotonic()
+    assert answers[100:] == [BOTH] * 50
+    assert all(isinstance(answer, NameFaultError) for answer in answers[:100])
+    assert max(found) < ended
+
+
+def test_a_datagram_that_was_lost_is_sent_again() -> None:
+    asked: Counter[int] = Counter()
+
+    def losing(record: DNSRecord) -> list[bytes]:
+        asked[record.q.qtype] += 1
+        return good(record) if asked[record.q.qtype] == 2 else []
+
+    with name_server(losing) as server:
+        assert looked_up([server], "lost.example", wait_s=4.0) == [BOTH]
+
+
+def test_a_name_server_that_fails_is_followed_by_the_next() -> None:
+    with name_server(with_code(RCODE.SERVFAIL)) as broken, name_server(good) as server:
+        assert looked_up([broken, server], "one.example") == [BOTH]
+
+
+def test_an_answer_that_is_cut_is_asked_for_again_over_tcp() -> None:
+    def cut(record: DNSRecord) -> list[bytes]:
+        answer = record.reply()
+        answer.header.tc = 1
+        return [answer.pack()]
+
+    with name_server(cut) as server:
+        assert looked_up([server], "long.example") == [BOTH]
+
+
+def test_a_forged_answer_does_not_count() -> None:
+    def forged(record: DNSRecord) -> list[bytes]:
+        number, name = DNSRecord.parse(record.pack()), DNSRecord.question("other.example").reply()
+        number.header.id = (record.header.id + 1) % 65_536
+        name.header.id = record.header.id
+        name.add_answer(RR("other.example", QTYPE.A, rdata=A("10.0.0.1")))
+        return [number.reply().pack(), name.pack(), b"\0", record.pack(), *good(record)]
+
+    with name_server(forged) as server:
+        assert looked_up([server], "one.example") == [BOTH]
+
+
+@pytest.mark.parametrize("name", ["", ".", "a..b", f"{'a' * 64}.example", f"{'a.' * 130}example", "a\udcff.example"])
+def test_what_cannot_be_a_host_name_is_no_such_name(name: str) -> None:
+    (fault,) = looked_up([("127.0.0.1", 9)], name)
+    assert str(fault).startswith("no such name")
+
+
+def test_answers_that_are_no_messages_do_not_count() -> None:
+    def rubbish(record: DNSRecord) -> list[bytes]:
+        (packet,) = good(record)
+        return [b"", packet[:5], packet[:-3], b"\xff" * 600, packet]
+
+    with name_server(rubbish) as server:
+        assert looked_up([server], "one.example") == [BOTH]
+
+
+def test_the_file_of_hosts_is_read_with_its_faults(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("10.0.0.7 inside.example Inside2.example\nnonsense x\n::1\n")
+    known = hosts_file(tmp_path / "hosts")
+    assert (known["inside.example"], known["inside2.example"]) == (["10.0.0.7"], ["10.0.0.7"])
+    assert known["localhost"] == ["127.0.0.1", "::1"]
+
+
+def test_a_name_server_is_named_by_its_address_with_or_without_a_port() -> None:
+    assert server_of("9.9.9.9") == ("9.9.9.9", 53)
+    assert server_of("127.0.0.1:5353") == ("127.0.0.1", 5353)
+    assert server_of("2620:fe::fe") == ("2620:fe::fe", 53)
+    assert server_of("[::1]:5353") == ("::1", 5353)
+    for bad in ("dns.example", "9.9.9.9:0", "9.9.9.9:x", "[::1", "9.9.9.9:99999", "9.9.9"):
+        with pytest.raises(RecordError, match="name server"):
+            FetchConfig(resolver=bad)

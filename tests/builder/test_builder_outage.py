@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from builder.fetch import Fetched, fetch_all
+from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
+from builder.fetch.settings import FetchConfig
+from edu_rag.errors import OutageError
+
+
+class Net:
+    """A network of hosts on a clock of its own: each fetch takes a second, and a sleep passes at once."""
+
+    def __init__(self, sign: Callable[[str, float], str]) -> None:
+        self.sign = sign
+        self.time = 0.0
+        self.n_asked: Counter[str] = Counter()
+        self.slept: list[float] = []
+        self.kept: dict[str, str] = {}
+        self.verdicts: Counter[Verdict] = Counter()
+
+    async def fetch(self, url: str) -> Sighting:
+        started = self.time
+        self.n_asked[url] += 1
+        await asyncio.sleep(0)
+        sign = self.sign(url, self.time)
+        self.time += 1 / 16
+        return Sighting(
+            url=url, host=url.partition("/")[0], started=started, ended=self.time, sign=sign, is_page=bool(sign)
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+        await asyncio.sleep(0)
+
+    async def visit(self, watch: OutageWatch, url: str, room: asyncio.Semaphore) -> None:
+        try:
+            history: History = []
+            for _ in range(100):
+                await watch.fair_weather()
+                seen = await self.fetch(url)
+                verdict = await watch.verdict(seen, history)
+                self.verdicts[verdict] += 1
+                if verdict == "genuine":
+                    self.kept[url] = seen.sign
+                    break
+        finally:
+            watch.end()
+            room.release()
+
+    async def crawl(self, urls: Sequence[str], give_up_after_s: float, landmarks: Sequence[str]) -> None:
+        room = asyncio.Semaphore(20)
+        async with asyncio.TaskGroup() as group:
+            watch = OutageWatch(
+                give_up_after_s=give_up_after_s,
+                room=20,
+                probe=self.fetch,
+                recover=lambda _: None,
+                spawn=group.create_task,
+                landmarks=[(url, url) for url in landmarks],
+                monotonic=lambda: self.time,
+                sleep=self.sleep,
+            )
+            for url in urls:
+                await room.acquire()
+                watch.begin()
+                group.create_task(self.visit(watch, url, room))
+            watch.all_begun()
+
+
+def crawled(
+    sign: Callable[[str, float], str], urls: Sequence[str], give_up_after_s: float = 600, landmarks: Sequence[str] = ()
+) -> Net:
+    net = Net(sign)
+    asyncio.run(net.crawl(urls, give_up_after_s, landmarks))
+    return net
+
+
+URLS = [f"h{i}.com/page" for i in range(200)]
+PAGES = {url: f"page of {url}" for url in URLS}
+
+
+def _during(begin: float, end: float, sign: str) -> Callable[[str, float], str]:
+    return lambda url, now: sign if begin <= now < end else PAGES.get(url, f"page of {url}")
+
+
+@pytest.mark.parametrize("sign", ["", "the login page"])
+@pytest.mark.parametrize("seconds", [2.0, 60.0])
+def test_what_fails_or_shows_one_page_for_all_while_the_network_is_away_is_fetched_again(
+    sign: str, seconds: float
+) -> None:
+    net = crawled(_during(5.0, 5.0 + seconds, sign), URLS)
+    assert net.kept == PAGES
+    assert net.verdicts["again"] + net.verdicts["once_more"] > MANY_HOSTS
+
+
+def test_the_crawl_says_when_the_network_goes_and_comes_back_and_asks_little_meanwhile(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    net = crawled(_during(5.0, 305.0, ""), URLS)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(" (")[0].partition(" after")[0] for line in lines] == [
+        "fetch: the network is away",
+        "fetch: the network is back",
+    ]
+    assert net.slept == sorted(net.slept)
+    assert max(net.slept) <= 30
+    assert net.n_asked.total() < len(URLS) + 150
+
+
+@pytest.mark.parametrize("sign", ["", "the login page"])
+def test_a_network_that_stays_away_ends_the_crawl_and_costs_nothing(sign: str) -> None:
+    net = Net(_during(0.0, 1e9, sign))
+    with pytest.raises(ExceptionGroup) as caught:
+        asyncio.run(net.crawl(URLS, 100.0, ()))
+    (error,) = caught.value.exceptions
+    assert isinstance(error, OutageError)
+    assert "run the same command to resume" in str(error)
+    assert net.kept == {}
+    assert 100 <= net.time < 120
+
+
+def test_one_outage_after_the_other_and_portals_of_two_kinds_leave_nothing_behind() -> None:
+    def sign(url: str, now: float) -> str:
+        phase = int(now / 4)
+        return ["", "login", "another login"][phase // 2 % 3] if phase % 2 and phase < 16 else PAGES[url]
+
+    assert crawled(sign, URLS).kept == PAGES
+
+
+def test_hosts_that_are_dead_get_their_fate_although_they_come_last_and_nothing_succeeds_after_them() -> None:
+    dead = [f"dead{i}.com/page" for i in range(40)]
+    net = crawled(lambda url, _: "" if url in dead else PAGES[url], URLS + dead)
+    assert net.kept == PAGES | dict.fromkeys(dead, "")
+    assert all(net.n_asked[url] <= 6 for url in dead)
+    assert net.slept == []
+
+
+def test_dead_hosts_alone_are_told_from_an_outage_by_a_page_that_was_there_before() -> None:
+    dead = [f"dead{i}.com/page" for i in range(40)]
+    net = crawled(lambda url, _: "" if url in dead else PAGES[url], dead, landmarks=URLS[:1])
+    assert net.kept == dict.fromkeys(dead, "")
+    with pytest.raises(ExceptionGroup):
+        crawled(lambda *_: "", dead, landmarks=URLS[:1])
+
+
+def test_so_few_dead_hosts_that_they_say_nothing_end_no_crawl() -> None:
+    dead = [f"dead{i}.com/page" for i in range(FEW_HOSTS - 1)]
+    assert crawled(lambda *_: "", dead).kept == dict.fromkeys(dead, "")
+
+
+def test_pages_that_are_alike_on_many_hosts_are_kept_where_the_network_is_up() -> None:
+    parked = [f"parked{i}.com/page" for i in range(40)]
+    net = crawled(lambda url, _: "for sale" if url in parked else PAGES[url], URLS + parked)
+    assert net.kept == PAGES | dict.fromkeys(parked, "for sale")
+
+
+def test_a_network_that_comes_and_goes_keeps_no_crawl_for_ever() -> None:
+    net = crawled(lambda url, now: "" if url in URLS[50:90] or int(now / 20) % 2 else PAGES[url], URLS)
+    assert [url for url in URLS if not net.kept[url]] == URLS[50:90]
+
+
+def test_without_a_network_no_result_is_handed_over_and_the_error_says_how_to_go_on() -> None:
+    clock, got = [0.0], list[Fetched]()
+
+    async def nothing(_: str) -> list[str]:
+        raise OSError("the name server cannot be reached: Network is unreachable")
+
+    async def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    urls = [f"http://h{i}.com/" for i in range(5)]
+    settings = FetchConfig(contact="a@b.example", give_up_after_s=50)
+    for wanted in (urls, urls[:1]):
+        with pytest.raises(OutageError, match=r"fetch: the network was away for 50 s .* resume"):
+            fetch_all(
+                wanted,
+                settings,
+                {},
+                lambda: datetime(2026, 1, 1, tzinfo=UTC),
+                got.append,
+                lookup=nothing,
+                monotonic=lambda: clock[0],
+                sleep=sleep,
+            )
+    assert got == []
