@@ -328,7 +328,7 @@ def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
 
 _FETCH_AGAIN = (
     "see that this machine is online and run the same `edu-rag build` again (with --refresh where it fetches nothing"
-    " more), or add --allow-partial"
+    " more), or add --allow-partial; `edu-rag crawl status` shows hosts and causes"
 )
 
 

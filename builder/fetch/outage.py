@@ -286,7 +286,12 @@ class OutageWatch:
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]
         return list(dict.fromkeys(turned[0] + turned[1]))
 
+    def _forget(self, doubtful: list[_Held]) -> None:
+        self._recover(min((held.seen.started for held in doubtful), default=self._opened_at))
+
     async def _is_up(self) -> bool:
+        # A probe that met a remembered failure would never see that the network is back.
+        self._forget(self._doubtful())
         probes = [asyncio.ensure_future(self._probe(url)) for url in self._targets()]
         answers: dict[str, set[str]] = {}
         try:
@@ -305,7 +310,7 @@ class OutageWatch:
 
     def _go_on(self, doubtful: list[_Held], was_away: bool) -> None:
         held_back, self._held = self._held, []
-        self._recover(min((held.seen.started for held in doubtful), default=self._opened_at))
+        self._forget(doubtful)
         self._run_sign, self._run_hosts = "", set()
         self._opened_at = self.monotonic()
         self._open.set()

@@ -42,7 +42,7 @@ def test_a_terminal_shows_a_bar_with_rate_estimated_end_and_errors_by_kind() -> 
 
 
 def test_the_log_holds_rate_and_seconds_and_events_of_before_it_was_opened(tmp_path: Path) -> None:
-    times = iter([10.0, 14.0])
+    times = iter([10.0, 12.0, 14.0])
     with logging_to(BuildLog(now=lambda: AT)) as log:
         note("hello", n=1)
         log.open(tmp_path / "build.log.jsonl")

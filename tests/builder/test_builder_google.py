@@ -341,7 +341,7 @@ def test_a_wait_that_is_too_long_is_not_made(tmp_path: Path) -> None:
         serving({"/search": (429, {"Retry-After": "86400"}, b"")}) as web,
         pytest.raises(EngineError, match="3 of 3"),
     ):
-        build([_questions(tmp_path)], tmp_path / "ds", _config(web), sleep=waits.append, allow_partial=True)
+        build([_questions(tmp_path)], tmp_path / "ds", _config(web), sleep=waits.append)
     assert waits == []
 
 

@@ -23,12 +23,15 @@ class Net:
         self.slept: list[float] = []
         self.kept: dict[str, str] = {}
         self.verdicts: Counter[Verdict] = Counter()
+        self.failed: set[str] = set()  # remembered, as the crawl remembers names and robots.txt files
 
     async def fetch(self, url: str) -> Sighting:
         started = self.time
         self.n_asked[url] += 1
         await asyncio.sleep(0)
-        sign = self.sign(url, self.time)
+        sign = "" if url in self.failed else self.sign(url, self.time)
+        if not sign:
+            self.failed.add(url)
         self.time += 1 / 16
         return Sighting(
             url=url, host=url.partition("/")[0], started=started, ended=self.time, sign=sign, is_page=bool(sign)
@@ -61,7 +64,7 @@ class Net:
                 give_up_after_s=give_up_after_s,
                 room=20,
                 probe=self.fetch,
-                recover=lambda _: None,
+                recover=lambda _: self.failed.clear(),
                 spawn=group.create_task,
                 landmarks=[(url, url) for url in landmarks],
                 monotonic=lambda: self.time,
@@ -98,6 +101,13 @@ def test_what_fails_or_shows_one_page_for_all_while_the_network_is_away_is_fetch
     net = crawled(_during(5.0, 5.0 + seconds, sign), URLS)
     assert net.kept == PAGES
     assert net.verdicts["again"] + net.verdicts["once_more"] > MANY_HOSTS
+
+
+@pytest.mark.parametrize("sign", ["", "the login page"])
+def test_an_outage_at_the_very_start_ends_when_the_network_comes_although_no_page_was_ever_kept(sign: str) -> None:
+    net = crawled(_during(0.0, 40.0, sign), URLS)
+    assert net.kept == PAGES
+    assert net.time < 120
 
 
 def test_the_crawl_says_when_the_network_goes_and_comes_back_and_asks_little_meanwhile(

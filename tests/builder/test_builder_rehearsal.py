@@ -113,7 +113,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing_and_knows_what_is_answered(web
     done = run(*command, "--dry-run", "--json")
     assert (web.asked, sorted(tmp_path.rglob("*"))) == ([], before)
     assert json.loads(done.stdout)["engines"][0]["queries"] == 5
-    run(*command, "--sample", 5)
+    run(*command, "--sample", 5, "--allow-partial")
     n_asked = len(web.asked)
     done = run(*command, "--dry-run", "--json")
     assert (json.loads(done.stdout)["answered"], json.loads(done.stdout)["urls"]) == (5, 0)
@@ -129,14 +129,14 @@ def test_a_sample_is_a_dataset_of_its_questions_and_the_manifest_names_the_draw(
     questions = questions_in(tmp_path, 12)
     search = {"wikipedia": {"base_url": f"http://127.0.0.1:{web.port}{WIKIPEDIA}", "pause_s": 0}}
     config = to_config({"clock": "2026-01-02T00:00:00Z", "search": {"engine": "wikipedia", **search}}, "test")
-    manifest = build(questions, tmp_path / "ds", config, sample=Sample(4, 7))
+    manifest = build(questions, tmp_path / "ds", config, sample=Sample(4, 7), allow_partial=True)
     read, _ = read_questions(questions, None)
     chosen = {question.question_id for question in choose(read, Sample(4, 7), by_split=True)}
     dataset = Dataset(tmp_path / "ds")
     assert {question.question_id for question in dataset.questions("val")} == chosen
     assert manifest.sources["search"]["sample"] == {"name": "stratified-4-seed-7", "of": 12}
     assert len(web.asked) == 4
-    build(questions, tmp_path / "ds", config, sample=Sample(4, 7))
+    build(questions, tmp_path / "ds", config, sample=Sample(4, 7), allow_partial=True)
     assert len(web.asked) == 4
     with pytest.raises(DataError, match=r"another 'sample"):
         build(questions, tmp_path / "ds", config, sample=Sample(4, 8))
