@@ -16,7 +16,7 @@ from edu_rag.progress import say
 if TYPE_CHECKING:
     from builder.fetch.addresses import Lookup
     from builder.fetch.outage import Monotonic, Pause
-    from builder.fetch.settings import FetchConfig, server_of
+    from builder.fetch.settings import FetchConfig
     from builder.sites.site_folders import HostMap
 
 __all__ = ["Fetched", "Validators", "fetch_all", "is_transient", "reserves_rights", "validators_of", "was_given_up"]
@@ -58,6 +58,7 @@ def fetch_all(
     """
     from builder.fetch.client import crawl
     from builder.fetch.name_lookup import NameServers
+    from builder.fetch.settings import server_of
 
     live = _with_warning(urls, settings, hosts)
 

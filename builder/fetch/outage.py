@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -23,11 +23,13 @@ MANY_HOSTS = 8
 FEW_HOSTS = 3
 """Fewer hosts than this say nothing about the network, unless this machine itself reports that it is away."""
 FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
+BURST_S = 1.0
+"""Results of one kind from FEW_HOSTS hosts within this time look like a short outage: each is fetched once more."""
 ANNOUNCED_AFTER_S = 5.0
 """A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
 MAX_AGAIN = 5
 """How often a URL is fetched again at most: a network that comes and goes must not keep a crawl for ever."""
-_N_LANDMARKS, _N_PROBES = 16, 3
+_N_LANDMARKS, _N_PROBES, _N_RECENT = 16, 3, 512
 
 Monotonic = Callable[[], float]
 Pause = Callable[[float], Awaitable[None]]
@@ -91,6 +93,7 @@ class OutageWatch:
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._held: list[_Held] = []
+        self._recent: deque[Sighting] = deque(maxlen=_N_RECENT)
         self._run_sign, self._run_hosts = "", set[str]()
         self._portal_sign = ""
         self._n_active = self._n_begun = 0
@@ -138,6 +141,7 @@ class OutageWatch:
         """
         held = _Held(seen, history, asyncio.get_running_loop().create_future())
         self._n_active -= 1
+        self._recent.append(seen)
         if self.is_paused:
             self._held.append(held)
         elif self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign) and held.may_come_again():
@@ -178,7 +182,18 @@ class OutageWatch:
                 # One answer to a failure may be the first of a captive portal.
                 if held.seen.sign or len(held.witnesses) > 1:
                     self._held.remove(held)
-                    self._release(held, "genuine")
+                    if self._is_of_a_burst(held):
+                        self._forget([held])
+                        self._release(held, "once_more")
+                    else:
+                        self._release(held, "genuine")
+
+    def _is_of_a_burst(self, held: _Held) -> bool:
+        """Whether several hosts gave the same at the same time, and the URL was not fetched once more for that."""
+        if ("once_more", held.seen.sign) in held.history:
+            return False
+        alike = (one for one in self._recent if one.sign == held.seen.sign)
+        return len({one.host for one in alike if abs(one.ended - held.seen.ended) <= BURST_S}) >= FEW_HOSTS
 
     def _release(self, held: _Held, verdict: Verdict) -> None:
         self._n_active += 1

@@ -255,12 +255,8 @@ def test_without_an_engine_there_are_questions_and_gold_and_no_pages(web: Path, 
     done = build_command(web, tmp_path / "ds", "--engine", "none", "--name", "closed", "--version", "2.0.0", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["id"].startswith("closed@2.0.0#")
-    assert set(check_folder(tmp_path / "ds").rows) == {
-        "questions/test",
-        "questions/val",
-        "gold/test",
-        "gold/val",
-    }
+    rows = check_folder(tmp_path / "ds").rows
+    assert {table for table, n in rows.items() if n} == {"questions/test", "questions/val", "gold/test", "gold/val"}
     replay(store_folder(tmp_path / "ds"), tmp_path / "again")
     assert tree(tmp_path / "again") == tree(tmp_path / "ds")
 
@@ -311,7 +307,9 @@ def test_a_full_disk_is_told_in_one_line_and_the_next_build_resumes(made: Path, 
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert full.returncode == 1
-    assert re.search(re.escape(str(tmp_path / "ds")) + r".*: cannot be written: .*resume", full.stderr.splitlines()[-1])
+    assert re.search(
+        re.escape(str(tmp_path / "ds")) + r".*: cannot be (read or )?written: .*resume", full.stderr.splitlines()[-1]
+    )
     assert "Traceback" not in full.stderr
     built(web, tmp_path / "ds")
     assert tree(tmp_path / "ds") == tree(made / "ds")

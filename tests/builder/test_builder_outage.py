@@ -136,6 +136,13 @@ def test_a_network_that_stays_away_ends_the_crawl_and_costs_nothing(sign: str) -
     assert 100 <= net.time < 120
 
 
+@pytest.mark.parametrize("sign", ["", "the login page"])
+def test_an_outage_that_only_few_hosts_meet_costs_them_nothing(sign: str) -> None:
+    net = crawled(_during(5.0, 5.3, sign), URLS)
+    assert net.kept == PAGES
+    assert FEW_HOSTS <= net.verdicts["once_more"] + net.verdicts["again"] < MANY_HOSTS
+
+
 def test_one_outage_after_the_other_and_portals_of_two_kinds_leave_nothing_behind() -> None:
     def sign(url: str, now: float) -> str:
         phase = int(now / 4)

@@ -327,12 +327,15 @@ def test_a_recipe_of_a_question_file_and_sites_masks_the_questions_on_its_pages(
 
 
 def test_leaking_pages_can_be_dropped(tmp_path: Path) -> None:
+    (tmp_path / "data" / "rivers").mkdir(parents=True)
+    other = PAGE.format(asked="Rocks weather to sand.").replace("Rivers", "Streams and rivers")
+    (tmp_path / "data" / "rivers" / "other.html").write_text(other)
     data = site_recipe(tmp_path)
     path = tmp_path / "rocks.toml"
     path.write_text(path.read_text().replace('leaks = "mask"', 'leaks = "drop"'))
     code, said = make(tmp_path, "--sources", data, "--out", tmp_path / "d", "--any-content")
     assert code == 0, said
-    assert [hit.outcome for hit in Dataset(tmp_path / "d").hits("val")["Q1"]] == ["leak"]
+    assert sorted(hit.outcome for hit in Dataset(tmp_path / "d").hits("val")["Q1"]) == ["kept", "leak"]
 
 
 def test_masking_needs_the_labels_of_leaks() -> None:

@@ -140,7 +140,8 @@ def test_a_sample_is_a_dataset_of_its_questions_and_the_manifest_names_the_draw(
     assert len(web.asked) == 4
     with pytest.raises(DataError, match=r"another 'sample"):
         build(questions, tmp_path / "ds", config, sample=Sample(4, 8))
-    assert replay(store_folder(tmp_path / "ds"), tmp_path / "again").content_sha256 == manifest.content_sha256
+    again = replay(store_folder(tmp_path / "ds"), tmp_path / "again", allow_partial=True)
+    assert again.content_sha256 == manifest.content_sha256
 
 
 @given(

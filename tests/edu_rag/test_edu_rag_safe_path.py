@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "build": ("--questions", QUESTIONS, "--out", "{out}", "--workers", "2", SETTINGS),
     "replay": ("{data}/dataset.crawl", "--out", "{out}", "--workers", "2"),
     "crawl rebuild-index": ("{data}/dataset.crawl",),
+    "crawl status": ("{data}/dataset.crawl",),
     "dataset audit": ("{data}/dataset", "--store", "{data}/dataset.crawl"),
     "dataset card": ("{data}/dataset",),
     "dataset check": ("{data}/dataset",),
