@@ -42,7 +42,7 @@ RESOLVER, PORTAL, LOGIN_HOST = "11.0.0.53", "11.0.0.80", "login.hotel-lan.com"
 LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this network.</p></body></html>"
 _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
-_LATE_S, _SLOW_S = 2.5, 30.0
+_LATE_S, _SLOW_S = 1.5, 30.0
 _TEXT = (
     "the cell stores energy and water moves through every membrane of a plant while light heats rock in the sun and"
     " forces act on atoms that form metal waves carry sound across the earth because matter is made of particles"

@@ -51,7 +51,7 @@ def crawled(
 def test_every_kind_of_name_gets_its_own_fate_and_the_inside_is_never_reached(tmp_path: Path) -> None:
     odd = {f"www.{kind}{i}.com": {"name": kind} for kind in ODD for i in range(2)}
     dead = {"www.dead.com": {"web": "dead"}}
-    happened, rows = crawled(tmp_path, live_hosts(12) | odd | dead, [], name_timeout_s=5.0)
+    happened, rows = crawled(tmp_path, live_hosts(12) | odd | dead, [], name_timeout_s=8.0)
     assert happened["runs"][0]["code"] == 0
     fates = {(re.sub(r"^www\.|\d*\.com", "", url.split("/")[2]), row.outcome) for url, row in rows.items()}
     assert fates == {("site", "kept"), ("dead", "connection"), *ODD.items()}
