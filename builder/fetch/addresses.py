@@ -124,7 +124,7 @@ class GuardedResolver(AbstractResolver):
         self._lookup = lookup
         self._running: dict[str, asyncio.Task[list[str] | OSError]] = {}
         self._cache: OrderedDict[str, tuple[float, list[str] | OSError]] = OrderedDict()
-        self._n_forgotten = 0
+        self._outdated: set[str] = set()  # names whose running lookup may fail because of an outage
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -149,14 +149,15 @@ class GuardedResolver(AbstractResolver):
         return found
 
     async def _learn(self, host: str) -> list[str] | OSError:
-        before = self._n_forgotten
         try:
             found: list[str] | OSError = await self._checked(host)
         except OSError as error:
             found = error
         finally:
             del self._running[host]
-        if isinstance(found, OSError) and before != self._n_forgotten:
+        is_outdated = host in self._outdated
+        self._outdated.discard(host)
+        if isinstance(found, OSError) and is_outdated:
             return found
         self._cache[host] = (time.monotonic() + (_FAILED_S if isinstance(found, OSError) else _CACHED_S), found)
         self._cache.move_to_end(host)
@@ -178,11 +179,12 @@ class GuardedResolver(AbstractResolver):
                 raise RefusedAddressError(f"{host} is {address}, {NOT_PUBLIC}")
         return found
 
-    def forget_failures(self) -> None:
-        """Ask again for the names without an address: the name service was not there."""
-        self._n_forgotten += 1
+    def forget_failures(self, concerns: Callable[[str], bool]) -> None:
+        """Ask again for those of the names that have no address: the name service may not have been there."""
+        self._outdated.update(filter(concerns, self._running))
         for host in [host for host, (_, found) in self._cache.items() if isinstance(found, OSError)]:
-            del self._cache[host]
+            if concerns(host):
+                del self._cache[host]
 
     async def close(self) -> None:
         """Nothing to let go of: the lookup belongs to its maker."""

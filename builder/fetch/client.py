@@ -263,8 +263,8 @@ class Writer:
 
 
 ACCEPT = "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"
-_WINDOW = 512
-"""URLs that wait for their host or a lane: far more than lanes, so that one slow host does not fill them."""
+_WINDOW = 1_024
+"""URLs that wait for a name, their host or a lane: far more than lanes, so that slow hosts do not fill them."""
 _LONG_FILE = 16_384
 _RETRIED_STATUSES = (429, 503)
 _MAX_FIELD_BYTES = 16_380
@@ -398,12 +398,17 @@ class Crawl:
             share.give_back()
         return seen or Sighting(url=url, host=politeness_key(url), started=0, ended=0)
 
-    def recover(self, began: float) -> None:
-        """Forget what was learned of hosts since then: it was the network's fault."""
-        self._names.forget_failures()
-        self._breakers.forget()
+    def recover(self, began: float, registered: frozenset[str] | None = None) -> None:
+        """Forget the failures of hosts since then, of these registered ones or of all: the network may be the cause."""
+
+        def concerns(host: str) -> bool:
+            return registered is None or registered_host(host) in registered
+
+        self._names.forget_failures(concerns)
+        self._breakers.forget(concerns)
         for origin in [origin for origin, robots in self._robots.items() if robots.read_at >= began]:
-            del self._robots[origin]
+            if concerns(host_of(origin)):
+                del self._robots[origin]
 
     def _walk(self, url: str, share: Share, *, page: bool, probe: bool) -> _Walk:
         got = Fetched(url=url, final_url=url, outcome="connection", fetched_at=self._now())
@@ -600,7 +605,7 @@ async def crawl(
     sleep: Pause = asyncio.sleep,
 ) -> None:
     """Fetch all the URLs. Raises an exception group of the sink's errors, or of the watch's."""
-    room = max(settings.workers, min(_WINDOW, 4 * settings.workers))
+    room = max(settings.workers, min(_WINDOW, 8 * settings.workers))
     window = asyncio.Semaphore(room)
     names = GuardedResolver(hosts, lookup)
     async with _session(settings, hosts, names) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:

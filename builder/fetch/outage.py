@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -21,15 +21,17 @@ from edu_rag.progress import note, say
 MANY_HOSTS = 8
 """So many registered hosts in a row without an answer, or with one and the same, are hardly chance."""
 FEW_HOSTS = 3
-"""Fewer hosts than this say nothing about the network, unless this machine itself reports that it is away."""
+"""Fewer hosts than this say nothing about the network, unless this machine itself reports that it is away. So many in a
+row may have met a short outage: each of their results is fetched once more.
+"""
+QUIET_S = 0.5
+"""How long a run of hosts must have lasted: those that began to fail at one moment end at one moment too."""
 FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
-BURST_S = 1.0
-"""Results of one kind from FEW_HOSTS hosts within this time look like a short outage: each is fetched once more."""
 ANNOUNCED_AFTER_S = 5.0
 """A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
 MAX_AGAIN = 5
 """How often a URL is fetched again at most: a network that comes and goes must not keep a crawl for ever."""
-_N_LANDMARKS, _N_PROBES, _N_RECENT = 16, 3, 512
+_N_LANDMARKS, _N_PROBES = 16, 3
 
 Monotonic = Callable[[], float]
 Pause = Callable[[float], Awaitable[None]]
@@ -57,12 +59,13 @@ class Sighting:
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """A result that waits for its verdict."""
+    """A result that waits for its verdict. `run` are the hosts of the run that it is part of, later ones too."""
 
     seen: Sighting
     history: History
     verdict: asyncio.Future[Verdict]
     witnesses: set[str] = field(default_factory=set)
+    run: set[str] = field(default_factory=set)
 
     def may_come_again(self) -> bool:
         """Whether an outage may still send the URL back."""
@@ -73,7 +76,8 @@ class OutageWatch:
     """Decides which results are genuine, and holds the crawl while the network is away.
 
     The crawl reports the beginning and the end of each visit and asks `verdict` for each result. `probe` fetches a URL
-    and says how that ended; `recover` forgets what was learned since a time. `room` is how many visits there can be.
+    and says how that ended; `recover` forgets failures that were learned since a time, of all registered hosts or of
+    some. `room` is how many visits there can be.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class OutageWatch:
         give_up_after_s: float,
         room: int,
         probe: Callable[[str], Awaitable[Sighting]],
-        recover: Callable[[float], None],
+        recover: Callable[[float, frozenset[str] | None], None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         landmarks: Iterable[tuple[str, str]] = (),
         monotonic: Monotonic = time.monotonic,
@@ -93,8 +97,8 @@ class OutageWatch:
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._held: list[_Held] = []
-        self._recent: deque[Sighting] = deque(maxlen=_N_RECENT)
-        self._run_sign, self._run_hosts = "", set[str]()
+        self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
+        self._retried: set[tuple[str, str]] = set()
         self._portal_sign = ""
         self._n_active = self._n_begun = 0
         self._is_fed = False
@@ -141,7 +145,6 @@ class OutageWatch:
         """
         held = _Held(seen, history, asyncio.get_running_loop().create_future())
         self._n_active -= 1
-        self._recent.append(seen)
         if self.is_paused:
             self._held.append(held)
         elif self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign) and held.may_come_again():
@@ -163,7 +166,8 @@ class OutageWatch:
             self._clear(held.seen)
         self._held.append(held)
         self._count(held.seen)
-        if len(self._run_hosts) >= MANY_HOSTS:
+        held.run = self._run_hosts
+        if len(self._run_hosts) >= MANY_HOSTS and self.monotonic() - self._run_began >= QUIET_S:
             self._suspect()
         else:
             self._look_for_a_stall()
@@ -171,8 +175,13 @@ class OutageWatch:
     def _count(self, seen: Sighting) -> None:
         """The run of hosts without an answer, or with one and the same."""
         if seen.sign and seen.sign != self._run_sign:
-            self._run_sign, self._run_hosts = seen.sign, set()
+            self._begin_run(seen.sign)
+        if seen.sign:
+            self._retried.discard((seen.host, ""))
         self._run_hosts.add(seen.host)
+
+    def _begin_run(self, sign: str = "") -> None:
+        self._run_sign, self._run_hosts, self._run_began = sign, set(), self.monotonic()
 
     def _clear(self, seen: Sighting) -> None:
         """Release the results that this answer shows to be genuine: its request began after their end."""
@@ -182,18 +191,21 @@ class OutageWatch:
                 # One answer to a failure may be the first of a captive portal.
                 if held.seen.sign or len(held.witnesses) > 1:
                     self._held.remove(held)
-                    if self._is_of_a_burst(held):
-                        self._forget([held])
-                        self._release(held, "once_more")
-                    else:
+                    is_of_a_run = _is_of_a_run(held) and not self._was_retried(held)
+                    self._fetch_once_more([held] if is_of_a_run else [])
+                    if not is_of_a_run:
                         self._release(held, "genuine")
 
-    def _is_of_a_burst(self, held: _Held) -> bool:
-        """Whether several hosts gave the same at the same time, and the URL was not fetched once more for that."""
-        if ("once_more", held.seen.sign) in held.history:
-            return False
-        alike = (one for one in self._recent if one.sign == held.seen.sign)
-        return len({one.host for one in alike if abs(one.ended - held.seen.ended) <= BURST_S}) >= FEW_HOSTS
+    def _was_retried(self, held: _Held) -> bool:
+        """Whether the URL, or another one of its host, was fetched once more after it had ended in the same way."""
+        return ("once_more", held.seen.sign) in held.history or (held.seen.host, held.seen.sign) in self._retried
+
+    def _fetch_once_more(self, doubtful: list[_Held]) -> None:
+        if doubtful:
+            self._forget(doubtful)
+        self._retried.update((held.seen.host, held.seen.sign) for held in doubtful)
+        for held in doubtful:
+            self._release(held, "once_more")
 
     def _release(self, held: _Held, verdict: Verdict) -> None:
         self._n_active += 1
@@ -244,7 +256,7 @@ class OutageWatch:
 
     def _suspect(self) -> None:
         if not self._doubtful():
-            self._run_hosts.clear()  # only answers that wait for no verdict
+            self._begin_run()  # only answers that wait for no verdict
             return
         self._open.clear()
         shared = self._shared_signs()
@@ -301,8 +313,10 @@ class OutageWatch:
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]
         return list(dict.fromkeys(turned[0] + turned[1]))
 
-    def _forget(self, doubtful: list[_Held]) -> None:
-        self._recover(min((held.seen.started for held in doubtful), default=self._opened_at))
+    def _forget(self, doubtful: list[_Held], *, all_hosts: bool = False) -> None:
+        """Forget the failures that results may have met; of all hosts, if the network was away."""
+        began = min((held.seen.started for held in doubtful), default=self._opened_at)
+        self._recover(began, None if all_hosts else frozenset(held.seen.host for held in doubtful))
 
     async def _is_up(self) -> bool:
         # A probe that met a remembered failure would never see that the network is back.
@@ -325,19 +339,25 @@ class OutageWatch:
 
     def _go_on(self, doubtful: list[_Held], was_away: bool) -> None:
         held_back, self._held = self._held, []
-        self._forget(doubtful)
-        self._run_sign, self._run_hosts = "", set()
+        if was_away:
+            self._forget(doubtful, all_hosts=True)
+            self._retried.clear()
+        self._begin_run()
         self._opened_at = self.monotonic()
         self._open.set()
+        # After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage.
+        again = [held for held in doubtful if was_away and held.may_come_again()]
+        once_more = [held for held in doubtful if held not in again and not self._was_retried(held)]
+        self._fetch_once_more(once_more)
         for held in held_back:
-            self._release(held, _verdict_after(held, was_away) if held in doubtful else "genuine")
+            if held not in once_more:
+                self._release(held, "again" if held in again else "genuine")
 
 
-def _verdict_after(held: _Held, was_away: bool) -> Verdict:
-    """After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage."""
-    if was_away and held.may_come_again():
-        return "again"
-    return "genuine" if ("once_more", held.seen.sign) in held.history else "once_more"
+def _is_of_a_run(held: _Held) -> bool:
+    """Whether the result is one of so many in a row that a short outage may have been the cause."""
+    n_hosts = len(held.run) - (not held.seen.sign)  # a run of failures holds the host of the last answer too
+    return n_hosts >= FEW_HOSTS
 
 
 def _shows_much(doubtful: list[_Held]) -> bool:

@@ -122,9 +122,10 @@ class Breakers:
         else:
             self._failures[host] = self._failures.get(host, 0) + 1
 
-    def forget(self) -> None:
-        """Ask every host again: the failures may not have been theirs."""
-        self._failures.clear()
+    def forget(self, concerns: Callable[[str], bool]) -> None:
+        """Ask hosts again: the failures may not have been theirs."""
+        for host in list(filter(concerns, self._failures)):
+            del self._failures[host]
 
 
 MAX_WAIT_S = 31 * 86_400.0

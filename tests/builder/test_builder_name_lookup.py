@@ -20,15 +20,27 @@ Reply = Callable[[DNSRecord], list[bytes]]
 Server = tuple[str, int]
 
 
+def _sockets_on_one_port() -> tuple[socket.socket, socket.socket]:
+    """A datagram and a stream socket on the same port, which another program may have for one of them."""
+    for _ in range(100):
+        door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        door.bind(("127.0.0.1", 0))
+        try:
+            stream.bind(door.getsockname())
+        except OSError:
+            door.close()
+            stream.close()
+        else:
+            return door, stream
+    raise RuntimeError("no port is free for both kinds of sockets")
+
+
 @contextmanager
 def name_server(reply: Reply) -> Iterator[Server]:
     """A name server on loopback, over datagrams and over TCP."""
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as door,
-        socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stream,
-    ):
-        door.bind(("127.0.0.1", 0))
-        stream.bind(door.getsockname())
+    door, stream = _sockets_on_one_port()
+    with door, stream:
         stream.listen()
 
         def serve() -> None:

@@ -42,6 +42,9 @@ class Net:
         self.time += seconds
         await asyncio.sleep(0)
 
+    def recover(self, _: float, hosts: frozenset[str] | None) -> None:
+        self.failed = {url for url in self.failed if hosts is not None and url.partition("/")[0] not in hosts}
+
     async def visit(self, watch: OutageWatch, url: str, room: asyncio.Semaphore) -> None:
         try:
             history: History = []
@@ -64,7 +67,7 @@ class Net:
                 give_up_after_s=give_up_after_s,
                 room=20,
                 probe=self.fetch,
-                recover=lambda _: self.failed.clear(),
+                recover=self.recover,
                 spawn=group.create_task,
                 landmarks=[(url, url) for url in landmarks],
                 monotonic=lambda: self.time,
