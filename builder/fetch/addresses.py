@@ -113,14 +113,18 @@ def system_lookup(host: str) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
+Doors = set[tuple[str, int]]
+"""Addresses and names, each with a port, that may be dialled although they are not public: those of proxies."""
+
+
 class GuardedResolver(AbstractResolver):
     """Resolves names to addresses that may be dialled. Exactly these addresses are dialled, which prevents rebinding.
 
     A name is looked up once for all who wait for it; one without an address is not asked for again for some minutes.
     """
 
-    def __init__(self, hosts: HostMap, lookup: Lookup) -> None:
-        self._hosts = hosts
+    def __init__(self, hosts: HostMap, lookup: Lookup, proxies: Doors) -> None:
+        self._hosts, self._proxies = hosts, proxies
         self._lookup = lookup
         self._running: dict[str, asyncio.Task[list[str] | OSError]] = {}
         self._cache: OrderedDict[str, tuple[float, list[str] | OSError]] = OrderedDict()
@@ -133,6 +137,10 @@ class GuardedResolver(AbstractResolver):
         if host in self._hosts:
             address, mapped = self._hosts[host]
             return [_result(host, address, mapped)]
+        if (host, port) in self._proxies:
+            found = await self._lookup(host)
+            self._proxies.update((address, port) for address in found)
+            return [_result(host, address, port) for address in found]
         return [_result(host, address, port) for address in await self.addresses(host)]
 
     async def addresses(self, host: str) -> list[str]:
@@ -195,17 +203,20 @@ def _result(host: str, address: str, port: int) -> ResolveResult:
     return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
 
 
-def guarded_sockets(hosts: HostMap) -> Callable[[Any], socket.socket]:
+def guarded_sockets(hosts: HostMap, proxies: Doors) -> Callable[[Any], socket.socket]:
     """A socket factory for aiohttp that checks the address to be dialled, whichever way it was found.
 
-    It raises RefusedAddressError for an address that is neither public, on port 80 or 443, nor served by the engine.
+    It raises RefusedAddressError for an address that is neither public, on port 80 or 443, nor served by the engine,
+    nor a proxy's.
     """
     served = frozenset((address, port) for address, port in hosts.values())
 
     def open_socket(info: Any) -> socket.socket:
         family, kind, protocol, _, address = info
         host, port = str(address[0]).split("%")[0], int(address[1])
-        if (host, port) not in served and not (is_public(ipaddress.ip_address(host)) and port in PORTS.values()):
+        if (host, port) in served or (host, port) in proxies:
+            return socket.socket(family=family, type=kind, proto=protocol)
+        if not (is_public(ipaddress.ip_address(host)) and port in PORTS.values()):
             raise RefusedAddressError(f"{host} port {port} is not to be dialled")
         return socket.socket(family=family, type=kind, proto=protocol)
 

@@ -21,6 +21,7 @@ from yarl import URL
 from builder.clock import Clock
 from builder.fetch.addresses import (
     NOT_PUBLIC,
+    Doors,
     GuardedResolver,
     Lookup,
     RefusedAddressError,
@@ -42,6 +43,7 @@ from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, STATUS, Fetched, Valid
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
+from builder.fetch.proxies import proxy_doors, proxy_for
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
 from builder.sites.site_folders import SCHEME_HEADER
@@ -127,7 +129,8 @@ class Hopper:
         if got.final_url.startswith("https:") and host_of(got.final_url) in self._hosts:
             # Served by the engine, on loopback: no other host is ever asked without its TLS.
             headers = {**headers, SCHEME_HEADER: "https"}
-        request = _Request(self._session, self._settings, got, headers, grow, page)
+        is_served = host_of(got.final_url) in self._hosts
+        request = _Request(self._session, self._settings, got, headers, grow, page, is_served)
         try:
             return await request.answer(left_s)
         except TimeoutError:
@@ -161,9 +164,10 @@ class _Request:
         headers: Mapping[str, str],
         grow: Grow,
         page: bool,
+        is_served: bool,
     ) -> None:
         self._session, self._settings, self.got, self._headers = session, settings, got, headers
-        self._grow, self._page = grow, page
+        self._grow, self._page, self._is_served = grow, page, is_served
         self.status: int | None = None
 
     async def answer(self, left_s: float) -> HopResponse:
@@ -171,10 +175,11 @@ class _Request:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + max(left_s, 0.001)
         url = _dialled(self.got.final_url)
+        proxy = None if self._is_served else proxy_for(self.got.final_url, self._settings.proxy)
         if SCHEME_HEADER in self._headers:
             url = url.with_scheme("http")
         async with asyncio.timeout_at(min(deadline, loop.time() + self._settings.first_byte_s)) as clock:
-            async with self._session.get(url, allow_redirects=False, headers=self._headers) as response:
+            async with self._session.get(url, allow_redirects=False, headers=self._headers, proxy=proxy) as response:
                 self.status = response.status
                 clock.reschedule(deadline)
                 return await self._read(response, clock)
@@ -270,10 +275,9 @@ _RETRIED_STATUSES = (429, 503)
 _MAX_FIELD_BYTES = 16_380
 
 
-def _session(settings: FetchConfig, hosts: HostMap, names: GuardedResolver) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(
-        resolver=names, socket_factory=guarded_sockets(hosts), limit=0, use_dns_cache=False
-    )
+def _session(settings: FetchConfig, hosts: HostMap, names: GuardedResolver, proxies: Doors) -> aiohttp.ClientSession:
+    sockets = guarded_sockets(hosts, proxies)
+    connector = aiohttp.TCPConnector(resolver=names, socket_factory=sockets, limit=0, use_dns_cache=False)
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -519,7 +523,7 @@ class Crawl:
     async def _find_name(self, walk: _Walk) -> HopResponse | None:
         """Wait for the host's address, outside of the page's time and of all limits; the failure, if there is none."""
         host = _dialled(walk.got.final_url).raw_host or ""
-        if host in self._hosts:
+        if host in self._hosts or proxy_for(walk.got.final_url, self._settings.proxy) is not None:
             return None
         started = self.watch.monotonic()
         try:
@@ -607,8 +611,13 @@ async def crawl(
     """Fetch all the URLs. Raises an exception group of the sink's errors, or of the watch's."""
     room = max(settings.workers, min(_WINDOW, 8 * settings.workers))
     window = asyncio.Semaphore(room)
-    names = GuardedResolver(hosts, lookup)
-    async with _session(settings, hosts, names) as session, Writer(sink) as writer, asyncio.TaskGroup() as group:
+    proxies = proxy_doors(settings.proxy)
+    names = GuardedResolver(hosts, lookup, proxies)
+    async with (
+        _session(settings, hosts, names, proxies) as session,
+        Writer(sink) as writer,
+        asyncio.TaskGroup() as group,
+    ):
         visits = Crawl(session, settings, now, writer, validators, hosts, names)
         visits.watch = watch = OutageWatch(
             give_up_after_s=settings.give_up_after_s,

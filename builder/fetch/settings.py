@@ -9,6 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from builder.fetch.proxies import NO_PROXY, check_proxy
 from edu_rag import __version__
 from edu_rag.errors import RecordError
 
@@ -28,6 +29,7 @@ MANNERS = (
     "breaker_failures",
     "give_up_after_s",
     "resolver",
+    "proxy",
     "name_timeout_s",
 )
 """Settings of how, not of what: a store that was begun with others may be gone on with."""
@@ -60,7 +62,8 @@ class FetchConfig:
     `contact` is an e-mail address or a URL by which a site's owner reaches you: it goes into the user agent.
     `breaker_failures` is how many failures in a row end the asking of a host; 0 means never. `give_up_after_s` is how
     long the crawl waits for a network that is away. `resolver` is the name server's address, empty for the system's;
-    `name_timeout_s` is how long a host's name may take, before and outside of the page's own time.
+    `name_timeout_s` is how long a host's name may take, before and outside of the page's own time. `proxy` is a proxy's
+    URL, `none`, or empty for the environment's.
     """
 
     timeout_s: Deadline = 5.0
@@ -76,6 +79,7 @@ class FetchConfig:
     breaker_failures: Annotated[int, Meta(ge=0, le=1_000)] = 8
     give_up_after_s: Annotated[float, Meta(ge=0, le=604_800)] = 600.0
     resolver: Annotated[str, Meta(max_length=100)] = ""
+    proxy: Annotated[str, Meta(max_length=300)] = ""
     name_timeout_s: Deadline = 10.0
 
     def __post_init__(self) -> None:
@@ -83,11 +87,21 @@ class FetchConfig:
             raise RecordError("user_agent", "must be printable ASCII: it is sent as a header")
         if self.contact and not (self.contact.isascii() and _CONTACT.fullmatch(self.contact)):
             raise RecordError("contact", "must be an e-mail address or an http(s) URL")
+        if self.proxy not in ("", NO_PROXY):
+            self._check_proxy()
         if self.resolver:
             try:
                 server_of(self.resolver)
             except ValueError as error:
                 raise RecordError("resolver", f"is not the address of a name server ({error})") from None
+
+    def _check_proxy(self) -> None:
+        if "@" in self.proxy:
+            raise RecordError("proxy", "must not hold a password, since settings are stored", "use HTTPS_PROXY for it")
+        try:
+            check_proxy(self.proxy)
+        except ValueError as error:
+            raise RecordError("proxy", f"is no proxy: {error}") from None
 
     @property
     def agent_header(self) -> str:

@@ -40,72 +40,72 @@ ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
 """The pure half of an engine: its stored responses to one query -> the best n URLs, or the reason for having none."""
 
 
-def _folder(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _folder(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.folder_engine import FolderEngine
 
     return FolderEngine.open(config.folder)
 
 
-def _zim(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _zim(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.zim_engine import ZimEngine
 
     return ZimEngine.open(config.zim)
 
 
-def _google(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _google(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.google import GoogleEngine
 
-    return GoogleEngine(config.google, sleep)
+    return GoogleEngine(config.google, sleep, proxy=proxy)
 
 
-def _searxng(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _searxng(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.searxng import Searxng
 
-    return ApiEngine(Searxng(config.searxng), config.searxng, user_agent, sleep)
+    return ApiEngine(Searxng(config.searxng), config.searxng, user_agent, sleep, proxy=proxy)
 
 
-def _brave(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _brave(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.brave import Brave
 
-    return ApiEngine(Brave.with_key_from(os.environ, config.brave), config.brave, user_agent, sleep)
+    return ApiEngine(Brave.with_key_from(os.environ, config.brave), config.brave, user_agent, sleep, proxy=proxy)
 
 
-def _serper(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _serper(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.serper import Serper
 
     api = Serper.with_key_from(os.environ, config.serper)
-    return ApiEngine(api, config.serper, user_agent, sleep)
+    return ApiEngine(api, config.serper, user_agent, sleep, proxy=proxy)
 
 
-def _ddgs(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _ddgs(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.ddgs_engine import DdgsEngine
 
-    return DdgsEngine.open(config.ddgs, sleep)
+    return DdgsEngine.open(config.ddgs, sleep, proxy=proxy)
 
 
-def _wikipedia(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _wikipedia(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.api import ApiEngine
     from builder.search.wikipedia import Wikipedia
 
-    return ApiEngine(Wikipedia(config.wikipedia), config.wikipedia, user_agent, sleep)
+    return ApiEngine(Wikipedia(config.wikipedia), config.wikipedia, user_agent, sleep, proxy=proxy)
 
 
-def _recorded(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _recorded(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.recorded_engine import RecordedEngine
 
     return RecordedEngine.open(config.recorded, config.top)
 
 
-def _crag(config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _crag(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     from builder.search.crag_engine import CragEngine
 
     return CragEngine.open(config.crag)
 
 
-ENGINES: Mapping[str, Callable[[SearchConfig, str, Sleep], SearchEngine]] = {
+ENGINES: Mapping[str, Callable[[SearchConfig, str, Sleep, str], SearchEngine]] = {
     "folder": _folder,
     "zim": _zim,
     "google": _google,
@@ -144,10 +144,15 @@ def reader_of(engine: str) -> ReadPages | None:
     return added_reader(engine)
 
 
-def open_engines(config: SearchConfig, user_agent: str, sleep: Sleep = time.sleep) -> tuple[SearchEngine, ...]:
-    """The engines of the settings' chain, in order; none for `none`. Raises ConfigError for an unknown one."""
+def open_engines(
+    config: SearchConfig, user_agent: str, sleep: Sleep = time.sleep, *, proxy: str = ""
+) -> tuple[SearchEngine, ...]:
+    """The engines of the settings' chain, in order; none for `none`. Raises ConfigError for an unknown one.
+
+    `proxy` is the setting of [fetch] (see builder.fetch.proxies).
+    """
     check_names(config)
-    return tuple(_open(name, config, user_agent, sleep) for name in config.chain)
+    return tuple(_open(name, config, user_agent, sleep, proxy) for name in config.chain)
 
 
 def check_names(config: SearchConfig) -> None:
@@ -167,9 +172,9 @@ def check_names(config: SearchConfig) -> None:
             raise ConfigError(f"search.adapters.{name[:100]}", what, "install its package, or remove the section")
 
 
-def _open(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def _open(name: str, config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
     if name in ENGINES:
-        return ENGINES[name](config, user_agent, sleep)
+        return ENGINES[name](config, user_agent, sleep, proxy)
     from builder.search.adapters import open_added
 
-    return open_added(name, config, user_agent, sleep)
+    return open_added(name, config, user_agent, sleep, proxy)

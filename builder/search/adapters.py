@@ -148,7 +148,7 @@ def reader(read: ReadPage) -> ReadPage:
     return read_safely
 
 
-def open_added(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -> SearchEngine:
+def open_added(name: str, config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str = "") -> SearchEngine:
     """The engine that a package brings under this name, opened. Raises ConfigError."""
     adapter = adapter_of(name)
     if adapter is None:
@@ -163,7 +163,8 @@ def open_added(name: str, config: SearchConfig, user_agent: str, sleep: Sleep) -
         raise ConfigError(f"engine {name}", f"cannot be opened: {type(error).__name__}: {str(error)[:200]}") from error
     confined = _Confined(name, api, adapter.read, base_url)
     # An inside address is dialled only if base_url itself is one.
-    return ApiEngine(confined, settings, user_agent, sleep, guarded=not names_inside_address(base_url))
+    guarded = not names_inside_address(base_url)
+    return ApiEngine(confined, settings, user_agent, sleep, guarded=guarded, proxy=proxy)
 
 
 def added_reader(name: str) -> ReadPages | None:

@@ -113,9 +113,10 @@ class ApiEngine:
         sleep: Sleep = time.sleep,
         *,
         guarded: bool = False,
+        proxy: str = "",
     ) -> None:
         self._api = api
-        self._asker = Asker(timeout_s=config.timeout_s, user_agent=user_agent, guarded=guarded)
+        self._asker = Asker(timeout_s=config.timeout_s, user_agent=user_agent, guarded=guarded, proxy=proxy)
         self._pace = Pace(config.pause_s, sleep)
 
     @property

@@ -153,7 +153,9 @@ class Chain:
         return {"sources": {engine.name: dict(engine.source()) for engine in self.engines}}
 
 
-def open_chain(config: SearchConfig, user_agent: str = USER_AGENT, sleep: Sleep = time.sleep) -> Chain | None:
+def open_chain(
+    config: SearchConfig, user_agent: str = USER_AGENT, sleep: Sleep = time.sleep, *, proxy: str = ""
+) -> Chain | None:
     """The chain that the settings name; None for `none`. Raises ConfigError if an engine cannot be opened."""
-    engines = open_engines(config, user_agent, sleep)
+    engines = open_engines(config, user_agent, sleep, proxy=proxy)
     return Chain(engines) if engines else None

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from builder.fetch.proxies import proxy_for
 from builder.search.api import web_urls
 from builder.search.failure_causes import ONLINE
 from builder.search.pace import Pace, Sleep
@@ -28,6 +29,8 @@ NAME = "ddgs"
 MAX_PAGES = 3
 LIMITED = "no result, and none for the control query either: its back ends limit or block this machine"
 _OK, _LIMITED, _TIMEOUT, _FAILED = 200, 429, 504, 502
+_ANY_URL = "https://duckduckgo.com/"
+"""Stands for the addresses of all back ends where a proxy is looked for."""
 _NOTHING = "No results found."
 _OFFLINE = ("dns error", "failed to lookup", "network is unreachable", "no route to host")
 _REFUSED = ("connection refused",)
@@ -117,7 +120,7 @@ class DdgsEngine:
         self._pace = Pace(config.pause_s, sleep)
 
     @classmethod
-    def open(cls, config: DdgsConfig, sleep: Sleep = time.sleep) -> DdgsEngine:
+    def open(cls, config: DdgsConfig, sleep: Sleep = time.sleep, *, proxy: str = "") -> DdgsEngine:
         """Raises MissingExtraError without the library, ConfigError for a back end that it does not know."""
         try:
             from ddgs import DDGS
@@ -130,7 +133,8 @@ class DdgsEngine:
                 what = f"ddgs has no back end {name!r} for text"
                 raise ConfigError("search.ddgs.backends", what, f"known are {', '.join(known)}")
         timeout_s = max(1, round(config.timeout_s))
-        return cls(lambda: DDGS(timeout=timeout_s), config, sleep)
+        through = proxy_for(_ANY_URL, proxy)
+        return cls(lambda: DDGS(proxy=through, timeout=timeout_s), config, sleep)
 
     def _call(self, query: str, n: int, page: int) -> list[dict[str, Any]]:
         return self._library().text(

@@ -206,13 +206,14 @@ class GoogleEngine:
 
     name = NAME
 
-    def __init__(self, config: GoogleConfig, sleep: Sleep = time.sleep) -> None:
-        self._config = config
+    def __init__(self, config: GoogleConfig, sleep: Sleep = time.sleep, *, proxy: str = "") -> None:
+        self._config, self._proxy = config, proxy
         self._pace = Pace(config.pause_s, sleep)
 
     def _ask(self, url: str, options: Mapping[str, Any]) -> RawResponse:
         headers = dict(options["headers"])
-        asker = Asker(timeout_s=self._config.timeout_s, user_agent=headers.pop("User-Agent", "googlesearch"))
+        agent = headers.pop("User-Agent", "googlesearch")
+        asker = Asker(timeout_s=self._config.timeout_s, user_agent=agent, proxy=self._proxy)
         params = {name: str(value) for name, value in options["params"].items() if value is not None}
         params["num"] = str(PAGE_SIZE + 2)  # the library's own for ten results; its pages start ten apart
         place = f"{self._config.base_url.rstrip('/')}{urlsplit(url).path}"

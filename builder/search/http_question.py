@@ -15,6 +15,7 @@ import requests
 
 from builder.clock import Clock
 from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
+from builder.fetch.proxies import proxy_for
 from builder.search.failure_causes import failure_cause, host_in
 from builder.search.guarded_connection import GuardedAdapter
 from builder.search_results import RawResponse
@@ -76,9 +77,10 @@ def _without(body: bytes, secrets: tuple[str, ...]) -> bytes:
 
 
 class Asker:
-    """Asks over HTTP: no proxy or password file of the environment, no cookies kept, no redirect to another origin.
+    """Asks over HTTP: no password file of the environment, no cookies kept, no redirect to another origin.
 
-    `guarded`: a host whose name leads to an inside address is not dialled.
+    `guarded`: a host whose name leads to an inside address is not dialled; behind a proxy that is the proxy's to see.
+    `proxy` is the setting of [fetch] (see builder.fetch.proxies).
     """
 
     def __init__(
@@ -89,8 +91,9 @@ class Asker:
         max_bytes: int = MAX_BYTES,
         now: Clock = _utc_now,
         guarded: bool = False,
+        proxy: str = "",
     ) -> None:
-        self._guarded = guarded
+        self._guarded, self._proxy = guarded, proxy
         self._timeout_s = timeout_s
         self._user_agent = user_agent
         self._max_bytes = max_bytes
@@ -129,7 +132,10 @@ class Asker:
         url, params = request.url, dict(request.params)
         with requests.Session() as session:
             session.trust_env = False
-            if self._guarded:
+            proxy = proxy_for(url, self._proxy)
+            if proxy is not None:
+                session.proxies = {"http": proxy, "https": proxy}
+            elif self._guarded:
                 session.mount("https://", GuardedAdapter())
                 session.mount("http://", GuardedAdapter())
             for _ in range(MAX_REDIRECTS + 1):

@@ -188,7 +188,7 @@ def test_a_name_that_changes_its_address_is_dialled_only_where_it_was_checked(di
 
 
 def test_the_last_door_refuses_a_socket_to_the_inside_however_it_was_come_by() -> None:
-    open_socket = guarded_sockets({"site.example": ("127.0.0.1", 8_000)})
+    open_socket = guarded_sockets({"site.example": ("127.0.0.1", 8_000)}, {("10.1.2.3", 3128)})
     info = (socket.AF_INET, socket.SOCK_STREAM, 0, "")
     open_socket((*info, ("127.0.0.1", 8_000))).close()
     open_socket((*info, ("93.184.216.34", 443))).close()
