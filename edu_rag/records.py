@@ -51,6 +51,32 @@ HIT_OUTCOMES = (
     "leak",
 )
 """The fate of a hit: `kept`, or the reason why its page is not in the dataset."""
+HTTP_DETAILS = ("400", "401", "403", "404", "406", "410", "429", "451", "500", "502", "503", "504", "3xx", "4xx", "5xx")
+HIT_DETAILS = (
+    "",
+    *HTTP_DETAILS,
+    "host_given_up",
+    "no_such_name",
+    "name_server_failed",
+    "name_server_silent",
+    "no_network",
+    "refused",
+    "tls",
+    "proxy",
+    "closed",
+    "cut",
+    "no_answer",
+    "too_slow",
+    "inside",
+    "port",
+    "scheme",
+    "too_long",
+    "user_name",
+    "comes_back",
+    "too_many",
+    "other",
+)
+"""The cause of a hit's outcome, where the outcome leaves it open."""
 
 LEAK_KINDS = ("leak_question", "leak_key")
 HOME_PAGE = "home-page-v1"
@@ -140,7 +166,8 @@ class Question:
 class SearchHit:
     """One result that an engine returned for a question, with its fate.
 
-    Invariants: rank >= 1; outcome is one of HIT_OUTCOMES; there is a page_id exactly when the hit was kept.
+    Invariants: rank >= 1; outcome is one of HIT_OUTCOMES, detail one of HIT_DETAILS; there is a page_id exactly when
+    the hit was kept.
     """
 
     question_id: str
@@ -151,12 +178,14 @@ class SearchHit:
     query: str
     searched_at: datetime
     outcome: str
+    detail: str = ""
 
     def __post_init__(self) -> None:
         _require_id(self.question_id)
         _require(self.rank >= 1, "rank", "{} is below 1", self.rank)
         _require(bool(self.url), "url", "is empty")
         _require(self.outcome in HIT_OUTCOMES, "outcome", "unknown outcome {!r}", self.outcome)
+        _require(self.detail in HIT_DETAILS, "detail", "unknown detail {!r}", self.detail)
         _require((self.page_id is not None) == (self.outcome == "kept"), "page_id", "belongs to kept hits only")
         _require_utc(self.searched_at, "searched_at")
 

@@ -14,7 +14,7 @@ from edu_rag.errors import DataError, RecordError
 from edu_rag.files import manifest as manifests
 from edu_rag.files.identity import row_faults
 from edu_rag.files.manifest import Manifest
-from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, reading_parquet, schema
+from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, has_columns_of, reading_parquet, schema
 from edu_rag.files.typed import first_line
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
@@ -121,7 +121,7 @@ class Tables:
         except DataError as error:
             self.faults.add("no Parquet", error.where, error.what, error.remedy)
             return False
-        if not found.equals(schema(config)):
+        if not has_columns_of(found, config):
             what = f"its columns are not those of this table: {_columns(found, config)}"
             self.faults.add("schema", path, what, REBUILD)
             return False

@@ -26,6 +26,7 @@ from builder.documents.dataset_documents import dataset_documents
 from builder.evidence import label_evidence
 from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
+from builder.fetch.hit_detail import detail_of
 from builder.fetch.machine_use_signals import reserves_rights
 from builder.lost_hits import MAX_LOST, fault_in_sources
 from builder.search.combine import Combined
@@ -200,7 +201,8 @@ def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dateti
             times = [max([*times, fetch.fetched_at])]
             outcome = fates.of_fetch(fetch)
             page_url = (canonical_or_none(fetch.final_url) or fetch.final_url) if outcome == "kept" else None
-            tables.add_url(url, outcome, page_url, fetch.n_redirects)
+            detail = detail_of(outcome, fetch.status, fetch.detail)
+            tables.add_url(url, outcome, page_url, fetch.n_redirects, detail)
     if n_missing:
         what = f"the crawl is not finished: {n_missing:,} URLs are not fetched"
         raise DataError(store.folder, what, "run the same `edu-rag build` again to resume")
@@ -268,6 +270,9 @@ def _say_pages(known: KnownPages, counts: _Counts) -> None:
         say(f"extract: {tool} raised on {n:,} pages: their text is from another tool")
 
 
+_NO_ADDRESS = ("refused_address", "other", None)
+
+
 def _hits(question: Question, search: Combined, tables: WorkTables, config: BuildConfig) -> Iterator[SearchHit]:
     """A question's hits with their fates; a page that repeats a better-ranked one of the same question is dropped."""
     if search.searched_at is None:
@@ -275,7 +280,7 @@ def _hits(question: Question, search: Combined, tables: WorkTables, config: Buil
     seen = SeenPages()
     for rank, (url, engine) in enumerate(search.hits, start=1):
         canonical = canonical_or_none(url)
-        outcome, page_id = tables.fate(canonical) if canonical is not None else ("refused_address", None)
+        outcome, detail, page_id = tables.fate(canonical) if canonical is not None else _NO_ADDRESS
         if page_id is not None and config.filter.duplicates:
             text = tables.page(page_id).text
             repeated = seen.verdict(text, tables.signature(page_id), config.filter.near_duplicate)
@@ -289,6 +294,7 @@ def _hits(question: Question, search: Combined, tables: WorkTables, config: Buil
             query=search.query,
             searched_at=search.searched_at,
             outcome=outcome,
+            detail=detail,
         )
 
 

@@ -23,7 +23,7 @@ from edu_rag.records import Evidence, Leak, SearchHit, WebPage
 _SCHEMA = """
 CREATE TABLE wanted (url TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE urls (
-  url TEXT PRIMARY KEY, outcome TEXT NOT NULL, page_url TEXT, n_redirects INTEGER NOT NULL
+  url TEXT PRIMARY KEY, outcome TEXT NOT NULL, page_url TEXT, n_redirects INTEGER NOT NULL, detail TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE pages (
   page_url TEXT PRIMARY KEY, fetch_url TEXT NOT NULL, outcome TEXT, page_id TEXT, n_chars INTEGER, tool TEXT,
@@ -70,9 +70,10 @@ class WorkTables:
         self._base.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def add_url(self, url: str, outcome: str, page_url: str | None, n_redirects: int) -> None:
+    def add_url(self, url: str, outcome: str, page_url: str | None, n_redirects: int, detail: str = "") -> None:
         """A canonical URL of a hit with the fate of its fetch; `page_url` is the page it ended at, if kept."""
-        self._base.execute("INSERT OR IGNORE INTO urls VALUES (?, ?, ?, ?)", (url, outcome, page_url, n_redirects))
+        row = url, outcome, page_url, n_redirects, detail
+        self._base.execute("INSERT OR IGNORE INTO urls VALUES (?, ?, ?, ?, ?)", row)
         if page_url is not None:
             # Of several URLs that end at one page, the first in order represents it: they come sorted.
             self._base.execute("INSERT OR IGNORE INTO pages (page_url, fetch_url) VALUES (?, ?)", (page_url, url))
@@ -127,14 +128,15 @@ class WorkTables:
         for statement in _INDEXES:
             self._base.execute(statement)
 
-    def fate(self, url: str) -> tuple[str, str | None]:
-        """Outcome and page id of a hit's canonical URL."""
+    def fate(self, url: str) -> tuple[str, str, str | None]:
+        """Outcome, its detail, and page id of a hit's canonical URL."""
         row = self._base.execute(
-            "SELECT urls.outcome, pages.outcome, page_id FROM urls LEFT JOIN pages USING (page_url) WHERE url = ?",
+            "SELECT urls.outcome, detail, pages.outcome, page_id FROM urls LEFT JOIN pages USING (page_url)"
+            " WHERE url = ?",
             (url,),
         ).fetchone()
-        fetched, extracted, page_id = row
-        return (fetched, None) if fetched != "kept" else (extracted, page_id)
+        fetched, detail, extracted, page_id = row
+        return (fetched, detail, None) if fetched != "kept" else (extracted, "", page_id)
 
     def page(self, page_id: str) -> WebPage:
         """A page by its id; the last ones asked for are kept unpacked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ REPORT_FILE = "report.html"
 _TEMPLATE = "report.html.j2"
 RUN_EVENTS = ("build", "replay")
 MAX_EVENTS = 200
+MAX_FAILING_HOSTS = 50
 
 
 @dataclass(slots=True)
@@ -65,6 +67,19 @@ def _tiles(manifest: Manifest, stats: DatasetStats, run: RunLog) -> dict[str, st
     return tiles | {"minutes": f"{seconds / 60:.1f}"}
 
 
+def _failing_hosts(stats: DatasetStats) -> list[tuple[str, int, str]]:
+    """The hosts that lost most search results, with their number and the causes."""
+    order = sorted(stats.failures.items(), key=lambda item: (-item[1].total(), item[0]))[:MAX_FAILING_HOSTS]
+    return [
+        (host, causes.total(), ", ".join(f"{cause} {n:,}" for cause, n in sorted(causes.items(), key=_most_first)))
+        for host, causes in order
+    ]
+
+
+def _most_first(counted: tuple[str, int]) -> tuple[int, str]:
+    return -counted[1], counted[0]
+
+
 def _told(event: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in event.items() if name not in ("at", "event"))
 
@@ -87,6 +102,8 @@ def report_html(manifest: Manifest, stats: DatasetStats, run: RunLog) -> str:
         manifest=manifest,
         stats=stats,
         run=run,
+        failing_hosts=_failing_hosts(stats),
+        causes=sum(stats.failures.values(), Counter()),
         tiles=_tiles(manifest, stats, run),
         plots={name: svg[svg.index("<svg") :] for name, svg in plots.items()},
         events=[(event.get("at", ""), event.get("event", ""), _told(event)) for event in run.events],

@@ -29,6 +29,8 @@ class DatasetStats:
     """Gold labels by kind and number of choices."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Hits by fate."""
+    failures: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Dropped hits by host, and there by outcome and detail."""
     by_rank: dict[int, Counter[bool]] = field(default_factory=lambda: defaultdict(Counter))
     """Hits by rank and whether they were kept."""
     pages_per_question: Counter[int] = field(default_factory=Counter)
@@ -78,8 +80,11 @@ def _of_questions(stats: DatasetStats, folder: Path, files: Sequence[str]) -> No
 def _of_hits(stats: DatasetStats, folder: Path, files: Sequence[str]) -> None:
     pages: Counter[str] = Counter()
     asked, seen = "", set[str]()  # a question's hits are adjacent; two of them may lead to one page
-    for row in _rows(folder, files, "hits", ["question_id", "page_id", "rank", "outcome"]):
+    for row in _rows(folder, files, "hits", ["question_id", "page_id", "url", "rank", "outcome", "detail"]):
         stats.outcomes[row["outcome"]] += 1
+        if row["outcome"] != "kept":
+            cause = f"{row['outcome']} {row.get('detail') or ''}".rstrip()
+            stats.failures[host_of(row["url"])][cause] += 1
         stats.by_rank[row["rank"]][row["outcome"] == "kept"] += 1
         if row["question_id"] != asked:
             asked, seen = row["question_id"], set()

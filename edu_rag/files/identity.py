@@ -17,10 +17,11 @@ import msgspec
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FILE_NAME, Manifest, check_files, manifest_sha256, read_manifest
-from edu_rag.files.table_rows import CONFIGS, REMEDY, TELLS_GOLD, stored_rows
+from edu_rag.files.table_rows import CONFIGS, LATER_COLUMNS, REMEDY, TELLS_GOLD, stored_rows
 
 NO_ROWS = hashlib.sha256().hexdigest()
 """The hash of a table without rows, which is not part of the content hash: a dataset may have its file or not."""
+_UNHASHED_IF_EMPTY = frozenset(name for names in LATER_COLUMNS.values() for name in names)
 ROWS_RULE = "rows-v1"
 """How rows are hashed: part of the cache's key, so that another rule never gets an older one's entries."""
 MAX_VERIFIED = 500
@@ -28,6 +29,9 @@ MAX_VERIFIED = 500
 
 def row_line(row: Mapping[str, Any]) -> bytes:
     """A row as the line that is hashed: compact JSON, columns in the table's order, and a newline."""
+    for name in _UNHASHED_IF_EMPTY:
+        if name in row and not row[name]:
+            row = {column: value for column, value in row.items() if column != name}
     return msgspec.json.encode(row) + b"\n"
 
 

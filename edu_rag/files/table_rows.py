@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 CONFIGS = ("questions", "hits", "pages", "evidence", "leaks", "gold")
 TELLS_GOLD = ("gold", "evidence", "leaks")
 """Tables from which a gold answer can be read: those of a hidden split are never published."""
+LATER_COLUMNS: Mapping[str, tuple[str, ...]] = {"hits": ("detail",)}
+"""Columns that older datasets lack. Where they are empty they are not hashed: a dataset with them has the old hash."""
 SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "questions": ("question_id",),
     "hits": ("question_id", "rank", "url"),
@@ -57,6 +59,7 @@ def schema(config: str) -> pa.Schema:
             ("query", text),
             ("searched_at", when),
             ("outcome", text),
+            ("detail", text),
         ],
         "pages": [
             ("page_id", text),
@@ -89,6 +92,15 @@ def schema(config: str) -> pa.Schema:
         "gold": [("question_id", text), ("answer", text), ("texts", texts), ("home_page", text)],
     }
     return pa.schema(columns[config])
+
+
+def has_columns_of(found: pa.Schema, config: str) -> bool:
+    """Whether a table has the columns of a config, or those of it that older datasets have."""
+    import pyarrow as pa
+
+    wanted, later = schema(config), LATER_COLUMNS.get(config, ())
+    older = pa.schema([column for column in wanted if column.name not in later])
+    return bool(found.equals(wanted) or found.equals(older))
 
 
 def _pairs(rows: list[Any], first: str, second: str) -> list[Any]:
@@ -212,7 +224,7 @@ def stored_rows(path: Path) -> Iterator[dict[str, Any]]:
 
     done = 0
     with reading_parquet(path), pq.ParquetFile(path) as file:
-        if not file.schema_arrow.equals(schema(path.parent.name)):
+        if not has_columns_of(file.schema_arrow, path.parent.name):
             raise DataError(path, "its columns are not those of this table", REMEDY)
         for batch in file.iter_batches(batch_size=_batch_rows(path), use_threads=False):
             yield from _decoded(batch, path, done + 1, _stored_rows)

@@ -14,7 +14,8 @@ CONFIGS: Mapping[str, str] = {
 }
 FATES: Mapping[str, str] = {
     "kept": "its page is in the dataset",
-    "robots": "the site's robots.txt forbids it, or could not be read",
+    "robots": "the site's robots.txt forbids it",
+    "robots_unreachable": "the site's robots.txt could not be read",
     "refused_address": "an address that a crawler must not ask, such as one of a private network",
     "timeout": "no whole answer in time",
     "http_error": "the server answered with an error",
@@ -22,6 +23,7 @@ FATES: Mapping[str, str] = {
     "too_large": "more bytes than are read of a page",
     "not_html": "no web page: a file of another type",
     "connection": "no connection to the server",
+    "dns": "no address was found for the host's name",
     "blocked_host": "a host that the maintainers leave out",
     "taken_down": "taken out, as its owner asked",
     "reserved_rights": "its owner reserves it against text and data mining",

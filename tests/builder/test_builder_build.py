@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from builder_crash import tree
 from builder_store import n_fetches, responses
@@ -34,7 +36,9 @@ from edu_rag.__main__ import main
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
+from edu_rag.files.identity import table_sha256
 from edu_rag.files.manifest import Manifest
+from edu_rag.files.table_rows import LATER_COLUMNS, schema, stored_rows
 from edu_rag.gold import Gold
 from edu_rag.records import Question, SearchHit, WebPage
 
@@ -353,7 +357,7 @@ def test_what_was_taken_down_stays_so_when_the_crawl_is_made_anew(ds: Path, web:
 
 
 def test_a_full_scratch_disk_is_told_in_one_line(web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("builder.build.open_chain", full)
@@ -443,3 +447,21 @@ def test_pages_on_which_a_tool_raised_are_counted_in_talk_and_log_and_change_no_
     events = [json.loads(line) for line in lines if "tool_raised" in line]
     assert [(event["tool"], event["pages"]) for event in events] == [("resiliparse", 2)]
     assert tree(tmp_path / "again") == tree(ds)
+
+
+def test_a_table_without_the_later_column_is_read_and_has_the_hash_of_one_where_it_is_empty(
+    ds: Path, tmp_path: Path
+) -> None:
+    new = next((ds / "hits").iterdir())
+    table = pq.read_table(new)
+    assert table.schema.names == schema("hits").names
+    older = tmp_path / "hits" / new.name
+    older.parent.mkdir()
+    words = table.column("detail").to_pylist()
+    assert any(words)
+    pq.write_table(table.drop_columns(list(LATER_COLUMNS["hits"])), older)
+    assert [row | {"detail": ""} for row in stored_rows(older)] == [row | {"detail": ""} for row in stored_rows(new)]
+    assert table_sha256([older]) != table_sha256([new])
+    empty = table.set_column(table.schema.get_field_index("detail"), "detail", pa.array([""] * len(words)))
+    pq.write_table(empty, new)
+    assert table_sha256([older]) == table_sha256([new])
