@@ -25,7 +25,7 @@ from edu_rag.records import Evidence, Leak, Question, SearchHit, WebPage
 
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """A labelled span of a page, to be compared with the page's text when it is read."""
+    """A labelled span of a page, to be compared with the page's text when it is read; a leak's has no method."""
 
     start: int
     end: int
@@ -210,11 +210,14 @@ WHOLE_SENTENCES = frozenset({"answer-string-v1", "answer-string-v2", "true-false
 _MAIL = re.compile(r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,24}\b")
 
 
-def _span_fault(span: PageSpan, page: WebPage, starts: set[int], ends: set[int]) -> str | None:
+def _span_fault(
+    span: PageSpan, page: WebPage, starts: set[int], ends: set[int], *, masks_leaks: bool = False
+) -> str | None:
     if span.end > len(page.text):
         return f"leaves the page's text of {len(page.text):,} characters"
-    if not page.text[span.start : span.end].strip():
-        return "holds nothing but white space"
+    is_masked = masks_leaks and span.method is None
+    if is_masked != (not page.text[span.start : span.end].strip()):
+        return "is not masked, although this dataset masks leaks" if is_masked else "holds nothing but white space"
     if span.method in WHOLE_SENTENCES and (span.start not in starts or span.end not in ends):
         return f"is not cut at sentence borders, as {span.method} does"
     return None
@@ -223,8 +226,9 @@ def _span_fault(span: PageSpan, page: WebPage, starts: set[int], ends: set[int])
 def _check_spans(tables: Tables, page: WebPage, spans: list[PageSpan]) -> None:
     starts = {start for start, _ in page.sentences}
     ends = {end for _, end in page.sentences}
+    masks_leaks = "leaks_masked" in tables.manifest.sources
     for span in spans:
-        fault = _span_fault(span, page, starts, ends)
+        fault = _span_fault(span, page, starts, ends, masks_leaks=masks_leaks)
         if fault is not None:
             tables.faults.add("span", f"{tables.folder}: {span.what}", fault, REBUILD)
 

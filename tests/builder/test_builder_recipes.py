@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from builder.config import to_config
+from builder.dataset.check_dataset import check_folder
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe, recipe_names
 from builder.recipes.make_dataset import split_of
 from builder.recipes.recipe_sources import copy_sites, folder_sha256, open_questions, open_sources
@@ -322,6 +323,7 @@ def test_a_recipe_of_a_question_file_and_sites_masks_the_questions_on_its_pages(
     assert page.text[leak.start : leak.end].strip() == ""
     assert "Which rock" not in page.text
     assert dataset.manifest.sources["leaks_masked"] == 1
+    assert not check_folder(tmp_path / "d").faults
     (found,) = dataset.evidence("val")["Q1"]
     assert page.text[found.start : found.end] == "Rivers carry sediment to the sea as sand and mud."
 
