@@ -449,6 +449,7 @@ def test_pages_on_which_a_tool_raised_are_counted_in_talk_and_log_and_change_no_
     assert tree(tmp_path / "again") == tree(ds)
 
 
+@pytest.mark.slow
 def test_a_table_without_the_later_column_is_read_and_has_the_hash_of_one_where_it_is_empty(
     ds: Path, tmp_path: Path
 ) -> None:

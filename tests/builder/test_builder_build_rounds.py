@@ -67,6 +67,7 @@ def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_
     assert new.content_sha256 == Dataset(ds).manifest.content_sha256
 
 
+@pytest.mark.slow
 def test_a_refresh_in_which_nothing_changed_keeps_the_version_and_every_byte(
     web: Path, ds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

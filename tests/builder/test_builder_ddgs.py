@@ -123,6 +123,7 @@ def test_a_further_page_is_asked_for_while_there_are_too_few(web: Web) -> None:
     assert len(web.asked) == 2
 
 
+@pytest.mark.slow
 def test_a_refused_connection_and_silence_are_failures_with_their_cause(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ def ask(config: BuildConfig, query: str = "Why?") -> SearchResult:
     return engine.search(query, 10)
 
 
+@pytest.mark.slow
 def test_an_installed_engine_builds_a_dataset_and_its_replay_does_not_need_the_package(
     web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +72,7 @@ def test_an_installed_engine_builds_a_dataset_and_its_replay_does_not_need_the_p
     assert tree(tmp_path / "again") == tree(tmp_path / "ds")
 
 
+@pytest.mark.slow
 def test_it_is_part_of_a_chain_and_its_recording_is_read_again(web: Web, tmp_path: Path) -> None:
     build(questions_in(tmp_path), tmp_path / "ds", at(web), allow_partial=True)
     n_asked = len(web.asked)

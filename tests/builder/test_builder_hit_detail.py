@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from builder_web import page, serving
 from test_builder_fetch import fetch_many
@@ -44,10 +46,12 @@ def test_what_a_fetch_recorded_becomes_one_word(outcome: str, status: int | None
 
 
 @pytest.mark.parametrize("outcome", HIT_OUTCOMES)
-@pytest.mark.parametrize("status", [None, 0, 200, 302, 404, 599, 99_999])
-@pytest.mark.parametrize("recorded", ["", "x" * 300, "status ", "robots.txt: status abc", "\n"])
-def test_every_word_is_of_the_closed_list(outcome: str, status: int | None, recorded: str) -> None:
-    assert detail_of(outcome, status, recorded) in HIT_DETAILS
+def test_every_word_is_of_the_closed_list(outcome: str) -> None:
+    statuses, recorded = (
+        (None, 0, 200, 302, 404, 599, 99_999),
+        ("", "x" * 300, "status ", "robots.txt: status abc", "\n"),
+    )
+    assert {detail_of(outcome, *given) for given in product(statuses, recorded)} <= set(HIT_DETAILS)
 
 
 def test_real_failures_have_their_words() -> None:

@@ -131,6 +131,7 @@ def test_a_name_server_that_is_silent_or_has_no_route_is_named_so() -> None:
     assert str(away).startswith("the name server cannot be reached")
 
 
+@pytest.mark.slow
 def test_silent_names_hold_up_no_other_name() -> None:
     def reply(record: DNSRecord) -> list[bytes]:
         return [] if "silent" in str(record.q.qname) else good(record)
@@ -156,6 +157,7 @@ def test_silent_names_hold_up_no_other_name() -> None:
     assert max(found) < ended
 
 
+@pytest.mark.slow
 def test_a_datagram_that_was_lost_is_sent_again() -> None:
     asked: Counter[int] = Counter()
 

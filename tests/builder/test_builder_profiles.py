@@ -107,6 +107,7 @@ def test_an_unknown_profile_and_a_faulty_file_are_errors(tmp_path: Path) -> None
         paper(path)
 
 
+@pytest.mark.slow
 def test_a_build_under_the_profile_drops_a_page_only_for_what_the_paper_drops_it_for(tmp_path: Path) -> None:
     site = tmp_path / "sites" / "one.example"
     site.mkdir(parents=True)

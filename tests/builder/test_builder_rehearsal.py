@@ -125,6 +125,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing_and_knows_what_is_answered(web
 # ---- samples
 
 
+@pytest.mark.slow
 def test_a_sample_is_a_dataset_of_its_questions_and_the_manifest_names_the_draw(web: Web, tmp_path: Path) -> None:
     questions = questions_in(tmp_path, 12)
     search = {"wikipedia": {"base_url": f"http://127.0.0.1:{web.port}{WIKIPEDIA}", "pause_s": 0}}

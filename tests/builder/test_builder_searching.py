@@ -175,6 +175,7 @@ STATES: list[State] = ["hits", "none", "rate_limited", "blocked", "failed"]
 NAMES = ("serper", "brave", "wikipedia")
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_any_run_settles_every_question_and_the_next_one_asks_only_what_is_left(data: st.DataObject) -> None:

@@ -448,6 +448,7 @@ def test_where_matplotlib_is_missing_the_numbers_stand_alone_and_the_extra_is_na
     assert len(numbers_of(page, "scores")) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_exams", [False, True])
 def test_what_a_missing_extra_takes_from_the_site_is_said_once_with_the_remedy(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], has_exams: bool
