@@ -14,7 +14,7 @@ CONFIGS: Mapping[str, str] = {
 }
 FATES: Mapping[str, str] = {
     "kept": "its page is in the dataset",
-    "robots": "the site's robots.txt forbids it, or could not be read",
+    "robots": "the site's robots.txt forbids it",
     "refused_address": "an address that a crawler must not ask, such as one of a private network",
     "timeout": "no whole answer in time",
     "http_error": "the server answered with an error",
@@ -22,6 +22,8 @@ FATES: Mapping[str, str] = {
     "too_large": "more bytes than are read of a page",
     "not_html": "no web page: a file of another type",
     "connection": "no connection to the server",
+    "dns": "the name of the server was not found, or no name server answered",
+    "robots_unreachable": "the site's robots.txt could not be read for the moment",
     "blocked_host": "a host that the maintainers leave out",
     "taken_down": "taken out, as its owner asked",
     "reserved_rights": "its owner reserves it against text and data mining",
@@ -31,6 +33,7 @@ FATES: Mapping[str, str] = {
     "consent_wall": "it speaks of cookies and consent",
     "short": "too little text",
     "language": "in a language that is not wanted",
+    "unfit": "content that is not for minors",
     "duplicate": "the same words as a better-ranked page of the same question",
     "leak": "holds a question of the dataset",
     "near_duplicate": "nearly the same words as a better-ranked page of the same question",
@@ -50,4 +53,5 @@ PAGE_FLAGS: Mapping[str, str] = {
     "pii_masked": "personal data was replaced",
     "short": "little text",
     "not_english": "told to be of another language",
+    "unfit": "content that is not for minors",
 }
