@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -38,7 +40,7 @@ MIN_DISTINCT = 2
 MIN_PER_1000 = 10.0
 """Points for each 1,000 words of the page, from which it is unfit."""
 _WORD = re.compile(r"[\w$@]+(?:[!*&]+[\w$@]+)*")
-"""The list has spellings such as "f*ck" and "a$$"; no text can be read as words in two ways, so it takes linear time."""
+"""With spellings such as "f*ck". No text can be read as words in two ways, so it takes linear time."""
 Term = tuple[str, ...]
 
 
@@ -80,9 +82,8 @@ def _single(words: Iterable[str]) -> frozenset[str]:
 def _listed_words() -> list[str]:
     """The English list of the package, none of whose code runs. Raises MissingExtraError."""
     try:
-        path = distribution(PACKAGE).locate_file(WORD_LIST)
-        with open(str(path), encoding="utf-8") as file:
-            return [str(word) for word in json.load(file)["words"]]
+        path = Path(str(distribution(PACKAGE).locate_file(WORD_LIST)))
+        return [str(word) for word in json.loads(path.read_text(encoding="utf-8"))["words"]]
     except (PackageNotFoundError, OSError, ValueError, KeyError, TypeError) as error:
         remedy = "pip install --force-reinstall 'edu-rag-bench[build]'"
         raise MissingExtraError(
@@ -127,10 +128,12 @@ def points(words: Sequence[str]) -> Iterator[Term]:
 
 def is_unfit(text: str) -> bool:
     """Whether a page's title and text are content that is not for minors. Raises MissingExtraError."""
-    words = words_of(text)
-    found = list(points(words))
+    words, known = words_of(text), terms()
     wanted = max(MIN_POINTS, MIN_PER_1000 * len(words) / 1000)
-    if len(set(found)) < MIN_DISTINCT or len(found) < wanted:
+    counts = Counter(words)
+    # Most pages end here: not even all first words of terms together would do.
+    if sum(counts[word] for word in known.by_first.keys() & counts.keys()) < wanted:
         return False
-    sober = terms().sober
-    return len(found) - SOBER_COST * sum(word in sober for word in words) >= wanted
+    found = list(points(words))
+    n_sober = sum(counts[word] for word in known.sober & counts.keys())
+    return len(set(found)) >= MIN_DISTINCT and len(found) - SOBER_COST * n_sober >= wanted
