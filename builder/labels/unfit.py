@@ -39,8 +39,8 @@ MIN_POINTS = 3.0
 MIN_DISTINCT = 2
 MIN_PER_1000 = 10.0
 """Points for each 1,000 words of the page, from which it is unfit."""
-_WORD = re.compile(r"[\w$@]+(?:[!*&]+[\w$@]+)*")
-"""With spellings such as "f*ck". No text can be read as words in two ways, so it takes linear time."""
+_WORD = re.compile(r"[a-z0-9$@]+(?:[!*&]+[a-z0-9$@]+)*")
+"""In lower case, of ASCII as the list is, with spellings such as "f*ck". No text can be read as words in two ways, so it takes linear time."""
 Term = tuple[str, ...]
 
 
@@ -68,7 +68,7 @@ class Terms(NamedTuple):
 
 def words_of(text: str) -> list[str]:
     """The words of a text, of at most MAX_CHARS characters."""
-    return _WORD.findall(text[:MAX_CHARS].lower().replace("_", " "))
+    return _WORD.findall(text[:MAX_CHARS].lower())
 
 
 def _terms(words: Iterable[str]) -> set[Term]:
