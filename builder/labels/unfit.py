@@ -40,7 +40,8 @@ MIN_DISTINCT = 2
 MIN_PER_1000 = 10.0
 """Points for each 1,000 words of the page, from which it is unfit."""
 _WORD = re.compile(r"[a-z0-9$@]+(?:[!*&]+[a-z0-9$@]+)*")
-"""In lower case, of ASCII as the list is, with spellings such as "f*ck". No text can be read as words in two ways, so it takes linear time."""
+"""Lower case and ASCII, as the list is, with spellings such as "f*ck". No text can be read as words in two ways, so it
+takes linear time."""
 Term = tuple[str, ...]
 
 
