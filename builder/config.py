@@ -52,6 +52,8 @@ class FilterConfig:
     blocked_hosts: tuple[Host, ...] = ()
     leaks: Literal["keep", "mask", "drop"] = "keep"
     """A page that holds a question of the dataset is kept, kept with blanks in place of the question, or dropped."""
+    unfit: Literal["keep", "drop"] = "drop"
+    """A page with content that is not for minors is kept, with its flag, or dropped."""
     reserved_rights: bool = False
     """Drop pages whose owner reserves text and data mining (TDMRep, noai, Content-Usage)."""
 
@@ -205,9 +207,12 @@ def crawl_settings(config: BuildConfig) -> dict[str, Any]:
 
 def config_sha256(config: BuildConfig) -> str:
     """SHA-256 over all effective settings that can change the dataset: no worker counts, pauses or paths."""
+    filters = to_plain(config.filter)
+    if config.filter.unfit == "drop":
+        del filters["unfit"]  # younger than the first datasets, which have no unfit page: their hashes stay
     return _digest(
         crawl_settings(config)
-        | {"clock": config.clock, "extract": to_plain(config.extract), "filter": to_plain(config.filter)}
+        | {"clock": config.clock, "extract": to_plain(config.extract), "filter": filters}
         | {"label": {name: value for name, value in to_plain(config.label).items() if name != "marks"}}
         | {"user_agent": config.fetch.user_agent}
     )

@@ -25,6 +25,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
             "near_duplicate": 0.0,
             "blocked_hosts": [],
             "leaks": "keep",
+            "unfit": "keep",
             "reserved_rights": False,
         },
         "label": {"mask_pii": False, "leaks": False, "evidence": []},

@@ -24,6 +24,7 @@ PAGE_FLAGS = (
     "pii_masked",
     "short",
     "not_english",
+    "unfit",
 )
 HIT_OUTCOMES = (
     "kept",
@@ -46,6 +47,7 @@ HIT_OUTCOMES = (
     "consent_wall",
     "short",
     "language",
+    "unfit",
     "duplicate",
     "near_duplicate",
     "leak",

@@ -1,4 +1,4 @@
-"""Why a page is dropped: an error page, a login or consent wall, too short, or another language.
+"""Why a page is dropped: an error page, a login or consent wall, too short, another language, or unfit for minors.
 
 The rules run in this order and the first that fires names the reason; so a 300-byte "Page not found" is an error
 page, not a short one. All look at the title and the clean text only. An article *about* errors, logins or cookies
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 
 from builder.config import FilterConfig
+from builder.labels.unfit import is_unfit
 
 SHORT_CHARS = 1_500
 """Pages of this length or more are taken as content, with any title."""
@@ -131,8 +132,8 @@ _RULES: tuple[tuple[str, str, Callable[[str, str], bool]], ...] = (
 def why_dropped(title: str, text: str, language: str | None, settings: FilterConfig) -> str | None:
     """The outcome that drops a page (one of HIT_OUTCOMES), or None if it is kept.
 
-    In this order: error_page, consent_wall, login_wall, short (bytes of UTF-8), language. A page whose language
-    cannot be detected is kept.
+    In this order: error_page, consent_wall, login_wall, short (bytes of UTF-8), language, unfit. A page whose
+    language cannot be detected passes the filter of languages.
     """
     for outcome, switch, holds in _RULES:
         if getattr(settings, switch) and holds(title, text):
@@ -141,4 +142,6 @@ def why_dropped(title: str, text: str, language: str | None, settings: FilterCon
         return "short"
     if settings.languages and language is not None and language not in settings.languages:
         return "language"
+    if settings.unfit == "drop" and is_unfit(f"{title}\n{text}"):
+        return "unfit"
     return None

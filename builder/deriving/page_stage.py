@@ -28,6 +28,8 @@ from builder.extract.extract import (
     unpacked,
 )
 from builder.labels.leaks import FoundLeak, LeakIndex, without_leaks
+from builder.labels.unfit import is_unfit
+from builder.labels.unfit import terms as unfit_terms
 from edu_rag.errors import DataError
 from edu_rag.gold import Gold
 from edu_rag.records import PAGE_FLAGS, Leak, Question, WebPage, page_id_of
@@ -101,6 +103,7 @@ class PageStage:
         Raises MissingExtraError if a tool of extraction is missing or broken; what else a library raises.
         """
         check_tools(self._settings.extract.extractor)
+        unfit_terms()
         found = extract_page(_SAMPLE_JOB.body, None, self._settings.extract.extractor)
         if isinstance(found, Extracted):
             self._kept(_SAMPLE_JOB, _masked(found)[0], masked=False)
@@ -141,6 +144,8 @@ class PageStage:
         from builder.extract.sentence_splitter import split_sentences
 
         extractor = self._settings.extract.extractor
+        # With `drop`, the filters have looked already.
+        unfit = self._settings.filter.unfit == "keep" and is_unfit(f"{found.title}\n{found.text}")
         return WebPage(
             page_id=page_id_of(job.url),
             url=job.url,
@@ -153,7 +158,7 @@ class PageStage:
             language=found.language,
             license=found.license,
             author=found.author,
-            flags=_flags(found, leaks, masked=masked),
+            flags=_flags(found, leaks, masked=masked, unfit=unfit),
         )
 
 
@@ -177,7 +182,7 @@ def _masked(found: Extracted) -> tuple[Extracted, int]:
     return told, in_text + in_title + in_author
 
 
-def _flags(found: Extracted, leaks: Sequence[Leak], *, masked: bool) -> tuple[str, ...]:
+def _flags(found: Extracted, leaks: Sequence[Leak], *, masked: bool, unfit: bool) -> tuple[str, ...]:
     """The page's flags, in the order of PAGE_FLAGS."""
     from builder.labels.hidden_text import is_hidden_text
     from builder.labels.injection import holds_injection
@@ -190,6 +195,8 @@ def _flags(found: Extracted, leaks: Sequence[Leak], *, masked: bool) -> tuple[st
         flags.add("injection")
     if masked:
         flags.add("pii_masked")
+    if unfit:
+        flags.add("unfit")
     return tuple(flag for flag in PAGE_FLAGS if flag in flags)
 
 

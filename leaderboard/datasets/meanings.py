@@ -33,6 +33,7 @@ FATES: Mapping[str, str] = {
     "consent_wall": "it speaks of cookies and consent",
     "short": "too little text",
     "language": "in a language that is not wanted",
+    "unfit": "content that is not for minors",
     "duplicate": "the same words as a better-ranked page of the same question",
     "leak": "holds a question of the dataset",
     "near_duplicate": "nearly the same words as a better-ranked page of the same question",
@@ -52,4 +53,5 @@ PAGE_FLAGS: Mapping[str, str] = {
     "pii_masked": "personal data was replaced",
     "short": "little text",
     "not_english": "told to be of another language",
+    "unfit": "content that is not for minors",
 }

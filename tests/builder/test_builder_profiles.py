@@ -35,6 +35,7 @@ NOT_IN_THE_PAPER = {
     "filter.near_duplicate": 0.0,
     "filter.blocked_hosts": (),
     "filter.leaks": "keep",
+    "filter.unfit": "keep",
     "filter.reserved_rights": False,
     "label.mask_pii": False,
     "label.leaks": False,

@@ -65,11 +65,13 @@ def test_the_hash_moves_with_what_can_change_the_dataset_and_with_nothing_else()
         {"search": {"folder": {"sites": "/x"}}},
         {"name": "other"},
         {"search": {"google": {"pause_s": 1}}},
+        {"filter": {"unfit": "drop"}},
     ):
         assert config_sha256(to_config(same, "test")) == plain, same
     for other in (
         {"fetch": {"timeout_s": 4}},
         {"filter": {"min_bytes": 1}},
+        {"filter": {"unfit": "keep"}},
         {"extract": {"extractor": "bs4-v1"}},
         {"search": {"top": 3}},
         {"search": {"engine": "none"}},
