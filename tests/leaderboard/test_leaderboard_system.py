@@ -99,7 +99,7 @@ def test_probes_stand_in_the_harness_s_order_and_what_makes_no_sense_below_them(
     [
         ({}, "--dataset DATASET --split val"),
         ({"sample": "stratified-3-seed-7"}, "--dataset DATASET --split val --sample 3 --seed 7"),
-        ({"dataset": "edu-rag-mini@2.0.0#cfeb62d1", "split": "test"}, "--dataset demo/dataset --split test"),
+        ({"dataset": "edu-rag-mini@2.0.0#520bf2f4", "split": "test"}, "--dataset demo/dataset --split test"),
     ],
 )
 def test_every_command_that_makes_a_number_again_is_one_that_the_command_line_takes(
