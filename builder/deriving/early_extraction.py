@@ -20,7 +20,7 @@ from builder.deriving import page_stage
 from builder.deriving.derive import Fates, Inputs, page_settings
 from builder.deriving.killable_workers import CPU_LIMIT_S, SHARES, WorkersOnCall, WorkFailure, deaf_to_interrupts
 from builder.deriving.known_pages import KnownPages
-from builder.deriving.page_stage import PageJob, PageResult, PageSettings
+from builder.deriving.page_stage import PageJob, PageResult, PageSettings, work
 from builder.store.page_cache import PageCache
 from builder.store.reader import StoreReader
 from builder.store.takedowns import read_takedowns
@@ -113,7 +113,7 @@ class EarlyExtraction:
             prepare = partial(_prepare, self._settings)
             with (
                 PageCache(self._store.folder, writable=True, quiet=True) as kept,
-                closing(WorkersOnCall(page_stage.work, prepare, workers=self._workers, cpu_limit_s=CPU_S)) as workers,
+                closing(WorkersOnCall(work, prepare, workers=self._workers, cpu_limit_s=CPU_S)) as workers,
             ):
                 known = KnownPages(kept, self._settings)
                 while kept.is_open and self._turn(known, workers):
