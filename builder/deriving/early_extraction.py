@@ -1,7 +1,8 @@
 """Extract pages while the crawl waits for hosts: the results go into the store's cache, where deriving finds them.
 
-Deriving alone decides what a page becomes. What fails here (a time-out, memory, a crash) is not kept, and what comes
-too fast is left out: deriving does it. So the dataset is the same without any of this, and after a kill at any moment.
+Deriving alone decides what a page becomes. A page that fails here (a time-out, memory, a crash) is not kept, and pages
+that come too fast are skipped: deriving extracts them. So the dataset is the same without this module, and after a kill
+at any moment.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _prepare(settings: PageSettings) -> None:
 
 
 class EarlyExtraction:
-    """One thread that gives pages to workers and their results to the cache, and that holds up nobody.
+    """A thread that gives pages to workers, and their results to the cache. The crawl never waits for it.
 
     `n_kept` counts the pages whose result is in the cache. After an error it ends and notes that in the build's log:
     deriving does the same work, and reports what is wrong.
@@ -76,7 +77,7 @@ class EarlyExtraction:
         self._thread: threading.Thread | None = None
 
     def offer(self, url: str) -> None:
-        """Take the URL of a page that the store has kept. Returns at once."""
+        """Take the URL of a page that the store has kept. Return at once."""
         with self._changed:
             self._n_offered += 1
             if self._n_offered == 1:
@@ -91,12 +92,14 @@ class EarlyExtraction:
     def finish(self) -> None:
         """Give the last pages a moment, then end as `stop` does."""
         self._give("finish")
-        if self._thread is not None:
-            self._thread.join(FINISH_S)
-        self.stop()
+        try:
+            if self._thread is not None:
+                self._thread.join(FINISH_S)
+        finally:  # also after Ctrl-C
+            self.stop()
 
     def stop(self) -> None:
-        """End the workers at once; what they have finished is kept."""
+        """End the workers at once. Results that are there already are kept."""
         self._give("stop")
         if self._thread is not None:
             with deaf_to_interrupts():
@@ -118,14 +121,14 @@ class EarlyExtraction:
                 known = KnownPages(kept, self._settings)
                 while kept.is_open and self._turn(known, workers):
                     pass
-        except Exception as error:  # whatever it is: deriving meets it again where it matters
+        except Exception as error:  # any kind: deriving does the same work, and raises it again if it is lasting
             _note("early_extraction_failed", error=f"{type(error).__name__}: {error}")
         finally:
             self._give("stop")
             _note("extracted_early", pages=self.n_kept)
 
     def _turn(self, known: KnownPages, workers: WorkersOnCall[PageJob, PageResult]) -> bool:
-        """Wait for results and for a page, and see to them; False if this was the last time."""
+        """Wait for a page or for results, then start or keep them; False if this was the last turn."""
         with self._changed:
             self._changed.wait_for(self._has_work)
             ended, self._ended = self._ended, deque()

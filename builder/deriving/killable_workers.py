@@ -229,7 +229,7 @@ class _Workers:
 
 
 class WorkersOnCall(Generic[J, R]):
-    """The same workers for jobs that come one by one, for one thread: without an order, and without a second attempt.
+    """The same workers for jobs that come one by one from one thread: results have no order, and no job is retried.
 
     `work`, `prepare` and the limits are those of `map_killable`.
     """
@@ -258,7 +258,7 @@ class WorkersOnCall(Generic[J, R]):
         return found
 
     def close(self) -> None:
-        """End all workers, whatever they do."""
+        """End all workers, with the jobs that they are at."""
         self._workers.close()
 
 

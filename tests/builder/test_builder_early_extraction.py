@@ -168,6 +168,25 @@ def test_an_end_waits_for_no_page_and_keeps_what_was_finished(
 
 
 @pytest.mark.usefixtures("at_once")
+def test_ctrl_c_while_the_last_pages_have_their_moment_ends_the_workers(
+    tmp_path: Path, plain: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join = threading.Thread.join
+
+    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
+        if timeout == early_module.FINISH_S:
+            raise KeyboardInterrupt
+        join(self, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    monkeypatch.setattr(early_module, "work", sleep_on_page_two)
+    with pytest.raises(KeyboardInterrupt):
+        offered(tmp_path)
+    assert multiprocessing.active_children() == []
+    assert "early-extraction" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.usefixtures("at_once")
 def test_what_comes_too_fast_and_what_was_taken_down_is_not_extracted(
     tmp_path: Path, plain: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
