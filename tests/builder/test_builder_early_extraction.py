@@ -34,7 +34,7 @@ from edu_rag.progress import BuildLog, logging_to
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 N_PAGES = 6
-LONG_S = 60.0
+LONG_S = 600.0
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def built(folder: Path, name: str = "ds") -> dict[str, bytes]:
         "search": {"folder": {"sites": str(folder / "sites")}},
         "extract": {"extractor": "bs4-v1"},
         "filter": {"near_duplicate": 0},
-        "fetch": {"timeout_s": LONG_S},
+        "fetch": {"timeout_s": 60.0},
     }
     build([folder / "questions.jsonl"], folder / name, to_config(values, "test"), workers=1)
     return tree(folder / name)
