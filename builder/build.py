@@ -19,6 +19,7 @@ from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl import Round, crawl, newer, next_minor, next_round, round_of
 from builder.deriving.derive import Inputs, derive, with_changes
+from builder.deriving.early_extraction import early_extraction
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
@@ -271,15 +272,22 @@ def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None)
 
 
 def _crawl(
-    store: CrawlStore, chain: Chain | None, inputs: Inputs, turn: Round, allow_partial: bool, sleep: Sleep
+    store: CrawlStore, chain: Chain | None, inputs: Inputs, turn: Round, workers: int, allow_partial: bool, sleep: Sleep
 ) -> Round:
     """Crawl, and return the round as it is after that."""
     n_unsearched = 0
     if chain is not None:
         now = build_clock(inputs.config.clock, is_offline=is_offline(chain.name))
-        with _writing(store.folder):
+        with _writing(store.folder), early_extraction(store, inputs, workers) as on_kept:
             n_unsearched = crawl(
-                inputs.questions, store, chain, inputs.config, now, allow_partial=allow_partial, sleep=sleep
+                inputs.questions,
+                store,
+                chain,
+                inputs.config,
+                now,
+                allow_partial=allow_partial,
+                sleep=sleep,
+                on_kept=on_kept,
             )
     done = replace(turn, is_finished=not n_unsearched)
     _write_config(store.folder, inputs, done)
@@ -404,7 +412,7 @@ def build(
             )
             earlier = _earlier(dataset_at(out), turn, stored, config.version) if version is None else None
             inputs = _begin(store, inputs, turn, stored)
-            turn = _crawl(store, chain, inputs, turn, allow_partial, sleep)
+            turn = _crawl(store, chain, inputs, turn, workers, allow_partial, sleep)
             report, path = folder / REPORT_FILE, folder / LOG_FILE
             made = _derive(store, inputs, out, workers, report, path, allow_partial=allow_partial, earlier=earlier)
             _keep_version(folder, inputs, turn, made)

@@ -137,14 +137,25 @@ def landmarks_of(store: CrawlStore, config: BuildConfig) -> list[str]:
 
 
 def fetch_missing(
-    questions: Sequence[Question], store: CrawlStore, config: BuildConfig, hosts: HostMap, now: Clock
+    questions: Sequence[Question],
+    store: CrawlStore,
+    config: BuildConfig,
+    hosts: HostMap,
+    now: Clock,
+    on_kept: Callable[[str], None] | None = None,
 ) -> None:
-    """Fetch each distinct URL of the questions' hits that the store does not hold yet, or not in this round."""
+    """Fetch each distinct URL of the questions' hits that the store does not hold yet, or not in this round.
+
+    `on_kept` gets the URL of each page that the store has kept, in the thread that writes: it must not wait.
+    """
     given_up: set[str] = set()
     with closing(plan_fetches(questions, store, config)) as plan, Stage("fetch", total=len(plan)) as stage:
 
         def keep(got: Fetched) -> None:
-            stage.add(store.add_fetch(got))
+            outcome = store.add_fetch(got)
+            stage.add(outcome)
+            if outcome == "kept" and on_kept is not None:
+                on_kept(got.url)
             host = host_of(got.final_url)
             if was_given_up(got) and host not in given_up:
                 given_up.add(host)
@@ -164,16 +175,18 @@ def crawl(
     *,
     allow_partial: bool = False,
     sleep: Sleep = time.sleep,
+    on_kept: Callable[[str], None] | None = None,
 ) -> int:
     """Crawl for the questions: searches, then fetches; return how many questions are left unsearched.
 
-    Raises EngineError if the engines give up.
+    `on_kept` gets the URL of each page as soon as it is kept, and must not wait. Raises EngineError if the engines give
+    up.
     """
     with chain.serving() as hosts:  # before the first search: a clash of host names must not wait for the last one
         left = search_all(questions, store, chain, config.search, now, sleep)
         if not allow_partial:
             stop_where_unsearched(left, len(questions), chain.name)
-        fetch_missing(questions, store, config, hosts, now)
+        fetch_missing(questions, store, config, hosts, now, on_kept)
     return left.n
 
 

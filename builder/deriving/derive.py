@@ -148,7 +148,7 @@ MIN_FAILURES = 10
 _BROKEN = "look for memory limits and for broken packages, then run the same command again"
 
 
-class _Fates:
+class Fates:
     """Why the response of a URL does not become a page, independent of its content."""
 
     def __init__(self, config: BuildConfig, takedowns: TakeDowns) -> None:
@@ -171,6 +171,10 @@ class _Fates:
             return "reserved_rights"
         return dropped or "kept"
 
+    def page_url(self, fetch: Fetch) -> str | None:
+        """The URL of the page that a fetch becomes, or None if it becomes none."""
+        return (canonical_or_none(fetch.final_url) or fetch.final_url) if self.of_fetch(fetch) == "kept" else None
+
 
 def _wanted(inputs: Inputs, store: StoreReader) -> Iterator[tuple[Combined, list[str]]]:
     """Each question's search with the canonical URLs of its hits."""
@@ -185,7 +189,7 @@ def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dateti
 
     Raises DataError if a URL was not fetched: the crawl is not finished.
     """
-    fates = _Fates(inputs.config, read_takedowns(store.folder))
+    fates = Fates(inputs.config, read_takedowns(store.folder))
     times: list[datetime] = []  # the newest so far, if any
     for search, urls in _wanted(inputs, store):
         times = [max([*times, search.searched_at])] if search.searched_at is not None else times
@@ -200,9 +204,8 @@ def _take_urls(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dateti
         else:
             times = [max([*times, fetch.fetched_at])]
             outcome = fates.of_fetch(fetch)
-            page_url = (canonical_or_none(fetch.final_url) or fetch.final_url) if outcome == "kept" else None
             detail = detail_of(outcome, fetch.status, fetch.detail)
-            tables.add_url(url, outcome, page_url, fetch.n_redirects, detail)
+            tables.add_url(url, outcome, fates.page_url(fetch), fetch.n_redirects, detail)
     if n_missing:
         what = f"the crawl is not finished: {n_missing:,} URLs are not fetched"
         raise DataError(store.folder, what, "run the same `edu-rag build` again to resume")
@@ -230,12 +233,17 @@ class _Counts:
         return bool(self.failures) and "none" not in self.failures and self.failures.total() >= MIN_FAILURES
 
 
-def _make_pages(tables: WorkTables, store: StoreReader, inputs: Inputs, workers: int) -> None:
-    """Run the page stage on every stored response that a hit leads to, if no earlier build has."""
-    config, pages = inputs.config, tables.page_fetches()
-    settings = PageSettings(
+def page_settings(inputs: Inputs) -> PageSettings:
+    """What of the inputs the page stage depends on."""
+    config = inputs.config
+    return PageSettings(
         extract=config.extract, filter=config.filter, label=config.label, questions=inputs.questions, golds=inputs.golds
     )
+
+
+def _make_pages(tables: WorkTables, store: StoreReader, inputs: Inputs, workers: int) -> None:
+    """Run the page stage on every stored response that a hit leads to, if no earlier build has."""
+    config, pages, settings = inputs.config, tables.page_fetches(), page_settings(inputs)
     with store.page_cache() as kept:
         known = KnownPages(kept, settings)
         with Stage("extract", total=tables.n_pages()) as stage:

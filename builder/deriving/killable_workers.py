@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from edu_rag.errors import EduRagError, MissingExtraError
 from edu_rag.safe_path import guard_children
@@ -169,7 +169,7 @@ def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> Proce
 
 
 @contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def deaf_to_interrupts() -> Iterator[None]:
     """While entered, threads and processes that start here never see Ctrl-C: it is the caller's to handle.
 
     Blocked, not ignored: an interrupt of the caller waits until the end instead of being lost.
@@ -198,7 +198,7 @@ class _Workers:
     def _ask(self, job: Any, attempt: int) -> Any:
         arguments = (self._work, job, self._shares[attempt])
         try:
-            with _deaf_to_interrupts():  # the first job starts the pool, whose threads start all other workers
+            with deaf_to_interrupts():  # the first job starts the pool, whose threads start all other workers
                 return self._pool.schedule(_run, args=arguments, timeout=WALL_LIMIT_S)
         except RuntimeError as error:  # pebble's, of a pool that broke
             raise BrokenProcessPool(str(error)) from None
@@ -223,9 +223,43 @@ class _Workers:
 
     def close(self) -> None:
         """End all workers. A second Ctrl-C waits until they have ended: half a second, seldom three."""
-        with _deaf_to_interrupts():
+        with deaf_to_interrupts():
             self._pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves it unannotated
             self._pool.join()
+
+
+class WorkersOnCall(Generic[J, R]):
+    """The same workers for jobs that come one by one from one thread: results have no order, and no job is retried.
+
+    `work`, `prepare` and the limits are those of `map_killable`.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[J], R],
+        prepare: Callable[[], None],
+        *,
+        workers: int,
+        cpu_limit_s: float,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self._workers = _Workers(partial(_pool, prepare, max(1, workers), memory_bytes), work, [cpu_limit_s])
+
+    def start(self, job: J, ended: Callable[[Any], None]) -> None:
+        """Start a job, or let it wait for a worker. `ended` gets its future, in another thread.
+
+        Raises BrokenProcessPool if the workers cannot start.
+        """
+        self._workers.schedule(job, 0).add_done_callback(ended)
+
+    def result(self, future: Any) -> R | WorkFailure:
+        """The result of a job that has ended. Raises what `prepare` raised, and BrokenProcessPool."""
+        found: R | WorkFailure = _result(future)
+        return found
+
+    def close(self) -> None:
+        """End all workers, with the jobs that they are at."""
+        self._workers.close()
 
 
 def _settle(future: Any, job: J, workers: _Workers, retry: Callable[..., J | None]) -> Any:

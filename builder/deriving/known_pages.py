@@ -75,23 +75,30 @@ class KnownPages:
         if first is None:  # no worker is started for nothing
             return
         for page_url, result in make(chain([first], missing)):
-            self._keep(page_url, result)
+            self.keep(page_url, result)
             add(page_url, result)
 
     def _missing(self, todo: Jobs, add: Callable[[str, PageResult], None]) -> Iterator[tuple[str, PageJob]]:
         for page_url, job in todo:
-            extraction, whole = self._keys_of(job)
-            found = self._result(whole)
-            if found is not None:
-                self.n_known += 1
-                self._cache.use(extraction)  # for another day, with other settings
+            found = self.ask(page_url, job)
+            if isinstance(found, PageResult):
                 add(page_url, found)
-                continue
-            self._keys[page_url] = extraction, whole
-            text = self._extraction(extraction)
-            self.n_labelled += bool(text)
-            self.n_extracted += not text
-            yield page_url, replace(job, extraction=text, is_packed=self._cache.is_open)
+            else:
+                yield page_url, found
+
+    def ask(self, page_url: str, job: PageJob) -> PageResult | PageJob:
+        """The result of a job if it is known; else what is left to do, whose result `keep` takes."""
+        extraction, whole = self._keys_of(job)
+        found = self._result(whole)
+        if found is not None:
+            self.n_known += 1
+            self._cache.use(extraction)  # for another day, with other settings
+            return found
+        self._keys[page_url] = extraction, whole
+        text = self._extraction(extraction)
+        self.n_labelled += bool(text)
+        self.n_extracted += not text
+        return replace(job, extraction=text, is_packed=self._cache.is_open)
 
     def _keys_of(self, job: PageJob) -> tuple[bytes, bytes]:
         charset = b"" if job.charset is None else f"charset {job.charset}".encode()
@@ -114,13 +121,15 @@ class KnownPages:
             return b""
         return value
 
-    def _keep(self, page_url: str, result: PageResult) -> None:
+    def keep(self, page_url: str, result: PageResult) -> bool:
+        """Keep the result of a job that `ask` gave, if the same programs will come to it again; whether that is so."""
         extraction, whole = self._keys.pop(page_url)
         if not result.is_lasting or result.raised:
-            return
+            return False
         if result.extraction:
             self._cache.put(extraction, result.extraction)
         self._cache.put(whole, zlib.compress(msgspec.msgpack.encode(replace(result, extraction=b"")), 1))
+        return True
 
     def end(self) -> None:
         """Forget the pages that were not asked for, if any was."""

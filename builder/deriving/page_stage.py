@@ -35,6 +35,7 @@ from edu_rag.gold import Gold
 from edu_rag.records import PAGE_FLAGS, Leak, Question, WebPage, page_id_of
 
 if TYPE_CHECKING:
+    from builder.store.index import Fetch
     from builder.store.reader import StoreReader
 
 
@@ -228,17 +229,21 @@ def retry(extractor: str, job: PageJob, failure: WorkFailure) -> PageJob | None:
     return None if skip is None else replace(job, skip=skip, extraction=b"")
 
 
+def job_of(page_url: str, fetch: Fetch, store: StoreReader) -> PageJob:
+    """The job of a page, read from the store. Raises DataError if its response is not there, or damaged."""
+    if fetch.digest is None:
+        raise DataError(store.folder, f"{fetch.url} was kept without a response", "build again with --fresh")
+    body, charset = store.response(fetch)
+    return PageJob(url=page_url, body=body, charset=charset, fetched_at=fetch.fetched_at, html_sha256=fetch.digest)
+
+
 def jobs(pages: Iterable[tuple[str, str]], store: StoreReader) -> Iterator[tuple[str, PageJob]]:
     """The jobs of (page URL, the fetched URL that stands for it), read from the store one by one."""
     for page_url, fetch_url in pages:
         fetch = store.fetch(fetch_url)
-        if fetch is None or fetch.digest is None:
-            raise DataError(store.folder, f"{fetch_url} was kept without a response", "build again with --fresh")
-        body, charset = store.response(fetch)
-        yield (
-            page_url,
-            PageJob(url=page_url, body=body, charset=charset, fetched_at=fetch.fetched_at, html_sha256=fetch.digest),
-        )
+        if fetch is None:
+            raise DataError(store.folder, f"{fetch_url} is not there any more", "build again with --fresh")
+        yield page_url, job_of(page_url, fetch, store)
 
 
 def page_results(

@@ -29,12 +29,15 @@ class PageCache:
     """Values by key in one file, for one thread. No method raises because of the file; `is_open` says if it works.
 
     A damaged file is made again, empty. A file that cannot be written (a full disk) is left as it is, and the cache is
-    closed. Without `writable` no byte of the folder changes. Use it in a `with` block, whose end commits.
+    closed. Without `writable` no byte of the folder changes. `quiet`: a cache that cannot be used is no line on stderr.
+    Use it in a `with` block, whose end commits.
     """
 
-    def __init__(self, folder: Path, *, writable: bool, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, folder: Path, *, writable: bool, quiet: bool = False, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._path = folder / CACHE_FILE
-        self._writable = writable
+        self._writable, self._quiet = writable, quiet
         self._monotonic = monotonic
         self._base: sqlite3.Connection | None = None
         self._due_at = 0.0
@@ -80,7 +83,8 @@ class PageCache:
             self._let_go()
 
     def _say(self, error: Exception) -> None:
-        say(f"{self._path}: the cache of extracted pages cannot be used ({error}): pages are extracted without it")
+        if not self._quiet:
+            say(f"{self._path}: the cache of extracted pages cannot be used ({error}): pages are extracted without it")
 
     def _let_go(self) -> None:
         if self._base is not None:
