@@ -22,7 +22,7 @@ import msgspec
 import builder
 import edu_rag
 from builder.deriving.page_stage import PageJob, PageResult, PageSettings
-from builder.extract.extract import unpacked
+from builder.extract.extract import MAX_PACKED_BYTES, unpacked
 from builder.store.page_cache import PageCache
 
 Jobs = Iterable[tuple[str, PageJob]]
@@ -109,7 +109,8 @@ class KnownPages:
     def _result(self, key: bytes) -> PageResult | None:
         value = self._cache.get(key)
         try:
-            return None if value is None else msgspec.msgpack.decode(zlib.decompress(value), type=PageResult)
+            packed = None if value is None else zlib.decompressobj().decompress(value, MAX_PACKED_BYTES)
+            return None if packed is None else msgspec.msgpack.decode(packed, type=PageResult)
         except (msgspec.MsgspecError, zlib.error, ValueError):
             return None
 

@@ -55,10 +55,14 @@ def packed(outcome: Outcome) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(kinds), 1)
 
 
+MAX_PACKED_BYTES = 64 << 20
+"""Bytes that a stored result may have when it is inflated: far more than any page has."""
+
+
 def unpacked(value: bytes) -> Outcome:
     """The inverse of `packed`. Raises zlib.error, msgspec.MsgspecError or ValueError on other bytes."""
     found, failure = msgspec.msgpack.decode(
-        zlib.decompress(value), type=tuple[Extracted | None, ExtractionFailure | None]
+        zlib.decompressobj().decompress(value, MAX_PACKED_BYTES), type=tuple[Extracted | None, ExtractionFailure | None]
     )
     outcome = found or failure
     if outcome is None:

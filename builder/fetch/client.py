@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
+_TAG = re.compile(rb"<[^<>]*>")
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
 Grow = Callable[[asyncio.Timeout], Awaitable[None]]
@@ -138,6 +140,14 @@ class Hopper:
             return self._failed(request, "timeout", limit)
         except BodyError as error:
             return self._failed(request, error.outcome, error.detail)
+        except (
+            aiohttp.ClientHttpProxyError
+        ) as error:  # its text holds the proxy's address, with a password if it has one
+            return self._failed(request, "connection", f"ProxyError: status {error.status}")
+        except aiohttp.ClientProxyConnectionError as error:
+            return self._failed(
+                request, "connection", f"ProxyError: no connection to the proxy: {told(error.os_error)}"
+            )
         except aiohttp.ClientConnectorDNSError as error:  # its address was forgotten since it was looked up
             return self._failed(request, *no_address(error.os_error))
         except aiohttp.ClientConnectorError as error:
@@ -375,6 +385,7 @@ class Crawl:
             url=url,
             host=politeness_key(url),
             started=started if walk.asked_at is None else walk.asked_at,
+            begun=started,
             ended=self.watch.monotonic(),
             sign=sign,
             detail=got.detail,
@@ -483,7 +494,7 @@ class Crawl:
             else:
                 robots = robots_of(got.status, got.body, got.outcome, got.detail)
             robots = replace(robots, took_s=walk.took_s, read_at=self.watch.monotonic())
-            if not (is_unanswered(got) and self.watch.is_tainted(started)):
+            if not self.watch.is_tainted(started):
                 self._robots[origin] = robots
             return robots
         finally:
@@ -591,8 +602,16 @@ def sign_of(got: Fetched) -> str | None:
         return f"{STATUS}{got.status}"
     if got.outcome != "kept" or got.not_modified:
         return f"{got.outcome} {got.url}"
-    body = got.body.replace(got.url.encode(), b"").replace(host.encode(), b"")
-    return hashlib.sha256(body).hexdigest()
+    return hashlib.sha256(_constant_words(got.body.replace(host.encode(), b""))).hexdigest()
+
+
+def _constant_words(body: bytes) -> bytes:
+    """The words between the tags, without those that hold a digit: a login page has tokens, times and return addresses.
+
+    The whole body if there are no such words.
+    """
+    words = _TAG.sub(b" ", body).split()
+    return b" ".join(word for word in words if len(word.translate(None, b"0123456789")) == len(word)) or body
 
 
 async def crawl(

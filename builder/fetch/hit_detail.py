@@ -10,6 +10,7 @@ from edu_rag.records import HTTP_DETAILS
 Signs = Sequence[tuple[tuple[str, ...], str]]
 _NETWORK: Signs = (
     ((BREAKER,), "host_given_up"),
+    (("ProxyError",), "proxy"),
     ((UNKNOWN_NAME,), "no_such_name"),
     (("name server cannot find out",), "name_server_failed"),
     (("name server gave no answer",), "name_server_silent"),
@@ -17,7 +18,6 @@ _NETWORK: Signs = (
     (("ConnectionRefused", "Connect call failed", "Connection refused"), "refused"),
     (("unreachable", "No route"), "no_network"),
     (("SSL", "Certificate", "certificate", "TLS"), "tls"),
-    (("ProxyError", "proxy"), "proxy"),
     (("ConnectionReset", "reset by peer", "Broken pipe", "ServerDisconnected", "Server disconnected"), "closed"),
     (("ayload", "compress", "is cut"), "cut"),
     (("no answer in time",), "no_answer"),

@@ -9,6 +9,7 @@ While that does not come the crawl pauses, and probes: pages that were kept befo
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -44,7 +45,8 @@ History = list[tuple[Verdict, str]]
 class Sighting:
     """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
 
-    `host` is the registered host of the URL; `is_local`: this machine reports that it has no network.
+    `host` is the registered host of the URL; `is_local`: this machine reports that it has no network. `begun`: when the
+    attempt began, its wait for robots.txt included; `started`: its first request.
     """
 
     url: str
@@ -55,6 +57,7 @@ class Sighting:
     detail: str = ""
     is_page: bool = False
     is_local: bool = False
+    begun: float = math.inf
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +170,8 @@ class OutageWatch:
         self._held.append(held)
         self._count(held.seen)
         held.run = self._run_hosts
-        if len(self._run_hosts) >= MANY_HOSTS and self.monotonic() - self._run_began >= QUIET_S:
+        is_long = len(self._run_hosts) >= MANY_HOSTS and self.monotonic() - self._run_began >= QUIET_S
+        if is_long or (held.seen.is_local and self._landmarks and held.may_come_again()):
             self._suspect()
         else:
             self._look_for_a_stall()
@@ -315,13 +319,14 @@ class OutageWatch:
 
     def _forget(self, doubtful: list[_Held], *, all_hosts: bool = False) -> None:
         """Forget the failures that results may have met; of all hosts, if the network was away."""
-        began = min((held.seen.started for held in doubtful), default=self._opened_at)
+        began = min((min(held.seen.begun, held.seen.started) for held in doubtful), default=self._opened_at)
         self._recover(began, None if all_hosts else frozenset(held.seen.host for held in doubtful))
 
     async def _is_up(self) -> bool:
         # A probe that met a remembered failure would never see that the network is back.
         self._forget(self._doubtful())
-        probes = [asyncio.ensure_future(self._probe(url)) for url in self._targets()]
+        targets = self._targets()
+        probes = [asyncio.ensure_future(self._probe(url)) for url in targets]
         answers: dict[str, set[str]] = {}
         try:
             for probe in asyncio.as_completed(probes):
@@ -335,7 +340,9 @@ class OutageWatch:
             for probe in probes:
                 probe.cancel()
             await asyncio.gather(*probes, return_exceptions=True)
-        return any(len(hosts) == 1 for hosts in answers.values())
+        # One answer may be a portal's that breaks all TLS; it shows the same to every host that it answers for.
+        n_known = sum(url in targets for url, _ in self._landmarks.values())
+        return sum(len(hosts) == 1 for hosts in answers.values()) >= min(2, max(1, n_known))
 
     def _go_on(self, doubtful: list[_Held], was_away: bool) -> None:
         held_back, self._held = self._held, []
@@ -346,7 +353,7 @@ class OutageWatch:
         self._opened_at = self.monotonic()
         self._open.set()
         # After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage.
-        again = [held for held in doubtful if was_away and held.may_come_again()]
+        again = [held for held in doubtful if (was_away or held.seen.is_local) and held.may_come_again()]
         once_more = [held for held in doubtful if held not in again and not self._was_retried(held)]
         self._fetch_once_more(once_more)
         for held in held_back:

@@ -9,18 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from builder.search import ReadPages, SearchEngine
-from builder.search.api import Api, ApiEngine, PageRead, ReadPage, reading
+from builder.search.api import Api, ApiEngine, PageRead, ReadPage, reading, web_urls
 from builder.search.guarded_connection import names_inside_address
 from builder.search.http_question import AskingError, SearchRequest
 from builder.search.pace import Sleep
 from builder.search.settings import SECTIONS, SearchConfig, WebEngineConfig, check_base_url
-from builder.search_results import RawResponse
+from builder.search_results import RawResponse, State
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.files.typed import faults_and_record, to_plain
 
@@ -123,6 +123,8 @@ class _Confined:
             request = self._api.request(query, n, page)
         except Exception as error:  # a stranger's code may raise anything
             raise AskingError(f"its adapter cannot make a request: {type(error).__name__}") from error
+        if not isinstance(request, SearchRequest):
+            raise AskingError(f"its adapter makes no SearchRequest but {type(request).__name__}")
         if _origin(request.url) != _origin(self._base_url):
             raise AskingError(f"its adapter asks {urlsplit(request.url).hostname}, which is not in its base_url")
         if request.secrets and not (request.url.startswith("https://") or names_inside_address(request.url)):
@@ -141,7 +143,10 @@ def reader(read: ReadPage) -> ReadPage:
             page = read(raw)
         except Exception as error:  # a stranger's code may raise anything
             return PageRead(state="failed", reason=f"a page that breaks its reader: {type(error).__name__}")
-        if not isinstance(page, PageRead) or (page.state == "hits") != bool(page.urls):
+        if not isinstance(page, PageRead) or not all(isinstance(url, str) for url in page.urls):
+            return PageRead(state="failed", reason="its adapter reads a page into something else than addresses")
+        page = replace(page, urls=web_urls(page.urls))
+        if page.state not in get_args(State) or (page.state == "hits") != bool(page.urls):
             return PageRead(state="failed", reason="its adapter reads a page in a way that makes no sense")
         return page
 

@@ -71,7 +71,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _without(body: bytes, secrets: tuple[str, ...]) -> bytes:
-    for secret in secrets:
+    for secret in filter(None, secrets):
         body = body.replace(secret.encode(), b"[key]")
     return body
 
@@ -177,7 +177,7 @@ class Asker:
         raw = RawResponse(
             url=_without(response.url.encode(), request.secrets).decode(),
             status=response.status_code,
-            body=_without(bytes(body[: self._max_bytes]), request.secrets),
+            body=_without(bytes(body), request.secrets)[: self._max_bytes],
             retry_after_s=wait_s,
         )
         if fault:

@@ -26,6 +26,8 @@ RECORDED = [
     ("connection", None, "circuit breaker: 8 failures in a row at a.example", "host_given_up"),
     ("connection", None, "ServerDisconnectedError: Server disconnected", "closed"),
     ("connection", 200, "the compressed body is cut", "cut"),
+    ("connection", None, "ProxyError: status 407", "proxy"),
+    ("connection", None, "ProxyError: no connection to the proxy: ConnectionRefusedError", "proxy"),
     ("connection", None, "something of tomorrow", "other"),
     ("timeout", None, "no answer in time", "no_answer"),
     ("timeout", 200, "not done after 5 s", "too_slow"),

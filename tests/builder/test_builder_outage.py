@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from builder.fetch import Fetched, fetch_all
+from builder.fetch.client import sign_of
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError
@@ -144,6 +145,29 @@ def test_an_outage_that_only_few_hosts_meet_costs_them_nothing(sign: str) -> Non
     net = crawled(_during(5.0, 5.3, sign), URLS)
     assert net.kept == PAGES
     assert FEW_HOSTS <= net.verdicts["once_more"] + net.verdicts["again"] < MANY_HOSTS
+
+
+def test_a_portal_that_breaks_all_https_is_no_network_although_it_answers_for_the_other_hosts() -> None:
+    def sign(url: str, now: float) -> str:
+        if not 5.0 <= now < 45.0:
+            return PAGES[url]
+        return "the login page" if int(url[1:].partition(".")[0]) % 10 == 0 else ""
+
+    net = crawled(sign, URLS)
+    assert net.kept == PAGES
+
+
+def test_login_pages_that_differ_in_tokens_and_addresses_look_the_same() -> None:
+    signs = set()
+    for n in range(20):
+        url = f"http://www.h{n}.com/page?{n}"
+        link = f'<a href="/login?next={n:x}&t={n * 7919:x}">Log in</a>'
+        text = f"{link} to the hotel, 10:{n:02}, token a{n}b for www.h{n}.com"
+        got = Fetched(
+            url=url, final_url=url, outcome="kept", fetched_at=datetime(2026, 1, 2, tzinfo=UTC), body=text.encode()
+        )
+        signs.add(sign_of(got))
+    assert len(signs) == 1
 
 
 def test_one_outage_after_the_other_and_portals_of_two_kinds_leave_nothing_behind() -> None:

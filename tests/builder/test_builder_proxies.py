@@ -104,7 +104,7 @@ def test_without_a_setting_the_environments_proxy_is_used_and_its_exceptions_hol
     assert got["http://water.com/page"].outcome == "refused_address"
 
 
-def test_https_goes_through_a_tunnel_to_the_name() -> None:
+def test_https_goes_through_a_tunnel_to_the_name_and_a_password_stays_with_us(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as door:
 
@@ -116,7 +116,10 @@ def test_https_goes_through_a_tunnel_to_the_name() -> None:
                     client.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
         Thread(target=refuse, daemon=True).start()
-        got, names = crawled("https://water.com/page", proxy=f"http://127.0.0.1:{door.getsockname()[1]}")
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:S3CRET@127.0.0.1:{door.getsockname()[1]}")
+        got, names = crawled("https://water.com/page")
+    assert not any(b"S3CRET" in head for head in heard)
+    assert "S3CRET" not in repr(got)
     assert {head.split(b"\r\n")[0] for head in heard} == {b"CONNECT water.com:443 HTTP/1.1"}
     assert got["https://water.com/page"].outcome in ("connection", "robots_unreachable")
     assert names == []
