@@ -11,6 +11,7 @@ from typing import Any
 
 from builder.build import read_inputs, read_round, store_folder
 from builder.fetch.fetched import is_transient
+from builder.fetch.hit_detail import detail_of
 from builder.search.searching import answer_to
 from builder.store.crawl_store import is_due
 from builder.store.index import Fetch
@@ -75,7 +76,7 @@ def _ordered(counts: Counter[str]) -> dict[str, int]:
 
 
 def _cause(row: Fetch) -> str:
-    return f"{row.outcome} {row.status}" if row.outcome == "http_error" and row.status else row.outcome
+    return f"{row.outcome} {detail_of(row.outcome, row.status, row.detail)}".rstrip()
 
 
 def state_of(row: Fetch | None, crawl_round: int) -> tuple[str, str]:

@@ -48,13 +48,13 @@ def _of_status(status: int | None) -> str:
 
 
 def detail_of(outcome: str, status: int | None, detail: str) -> str:
-    """The word for what a fetch recorded; empty where the outcome says everything, `other` for what has no word."""
+    """The word for what a fetch recorded; empty where there is no more to say, `other` for what has no word."""
     if outcome == "http_error":
         return _of_status(status)
     signs = _SIGNS.get(outcome)
-    if signs is None:
-        return ""
     rest = detail.removeprefix(ROBOTS_UNREAD)
+    if signs is None or not rest:
+        return ""
     if rest.startswith(STATUS):
         number = rest.removeprefix(STATUS)[:3]
         return _of_status(int(number) if number.isdigit() else None)

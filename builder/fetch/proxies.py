@@ -23,7 +23,8 @@ def check_proxy(proxy: str) -> None:
     """Raise ValueError if this is not an HTTP proxy's address, with its reason."""
     parts = urlsplit(proxy)
     if parts.scheme not in ("http", "https"):
-        raise ValueError(f"its scheme is {parts.scheme or 'missing'!r}, and only http and https proxies can be used")
+        what = "has no scheme" if "://" not in proxy else f"has the scheme {parts.scheme!r}"
+        raise ValueError(f"it {what}, and only http and https proxies can be used, as http://proxy.example:3128")
     if not parts.hostname or not parts.port:
         raise ValueError("it needs a host and a port, as http://proxy.example:3128 has")
 
