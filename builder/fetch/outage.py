@@ -195,9 +195,12 @@ class OutageWatch:
                 # One answer to a failure may be the first of a captive portal.
                 if held.seen.sign or len(held.witnesses) > 1:
                     self._held.remove(held)
-                    is_of_a_run = _is_of_a_run(held) and not self._was_retried(held)
-                    self._fetch_once_more([held] if is_of_a_run else [])
-                    if not is_of_a_run:
+                    if held.seen.is_local and held.may_come_again():
+                        self._forget([held])
+                        self._release(held, "again")
+                    elif _is_of_a_run(held) and not self._was_retried(held):
+                        self._fetch_once_more([held])
+                    else:
                         self._release(held, "genuine")
 
     def _was_retried(self, held: _Held) -> bool:
