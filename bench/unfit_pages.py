@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--datasets", type=Path, nargs="*", default=[])
     parser.add_argument("--extractor", default="resiliparse-v1")
-    told = parser.parse_args()
+    given = parser.parse_args()
     terms()  # the lists are read once, before the clock runs
     unfit, fit = made_pages("unfit_pages.jsonl"), made_pages("fit_pages.jsonl")
     print("| pages | n | flagged | share | thousand characters a page | ms a page |\n|---|---|---|---|---|---|")
@@ -70,8 +70,8 @@ def main() -> None:
     print(row("unfit, hand-made, second half", unfit[1::2]))
     print(row("fit, hand-made, first half (tuned on)", fit[::2]))
     print(row("fit, hand-made, second half", fit[1::2]))
-    print(row(f"school science, {told.extractor}", list(web_pages(told.data / "web", told.extractor))))
-    for folder in told.datasets:
+    print(row(f"school science, {given.extractor}", list(web_pages(given.data / "web", given.extractor))))
+    for folder in given.datasets:
         print(row(f"dataset {folder.name}", list(dataset_pages(folder))))
 
 

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import aiohttp
-from yarl import URL
 
 from builder.clock import Clock
 from builder.fetch.addresses import (
-    NOT_PUBLIC,
     Doors,
     GuardedResolver,
     Lookup,
@@ -29,199 +26,23 @@ from builder.fetch.addresses import (
     check_url,
     guarded_sockets,
 )
+from builder.fetch.answer_sign import sign_of
 from builder.fetch.body import (
     SMALL_BYTES,
-    BodyError,
     Share,
     Shares,
-    check_headers,
-    check_length,
-    check_start,
-    check_type,
-    read_body,
 )
-from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, STATUS, Fetched, Validators, is_unanswered
-from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
+from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_unanswered
+from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
 from builder.fetch.proxies import proxy_doors, proxy_for
-from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from builder.fetch.robots import Robots, robots_of
-from builder.sites.site_folders import SCHEME_HEADER
-from builder.urls import host_of, literal_address
+from builder.urls import host_of
 
 if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
     from builder.sites.site_folders import HostMap
-
-
-_TAG = re.compile(rb"<[^<>]*>")
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
-Grow = Callable[[asyncio.Timeout], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class HopResponse:
-    """The result of a hop: the fetch so far, the redirect's target, the host's requests, whether it answered."""
-
-    got: Fetched
-    target: str | None = None
-    retry_after: str = ""
-    answered: bool = True
-
-
-def _well_formed(text: str) -> str:
-    # Bytes that are not UTF-8 arrive as lone surrogates, which neither WARC nor SQLite can take.
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def headers_of(response: aiohttp.ClientResponse) -> dict[str, str]:
-    """The headers in title case, repeated ones joined: servers spell their names as they like."""
-    found: dict[str, str] = {}
-    for spelled, raw in response.headers.items():
-        name, value = spelled.title(), _well_formed(raw)
-        mark = "\n" if name == "X-Robots-Tag" else ", "  # each of these may name its own agent
-        found[name] = found[name] + mark + value if name in found and name != "Content-Type" else value
-    return found
-
-
-def target_of(here: str, location: str) -> str:
-    """The target of a Location header: absolute, without fragment, percent-encoded as browsers do it.
-
-    Raises ValueError if no URL can be made of it.
-    """
-    parts = urlsplit(urljoin(here, location.strip()))
-    path, query = (quote(part, safe=_URL_MARKS, errors="surrogateescape") for part in (parts.path, parts.query))
-    return urlunsplit((parts.scheme, _well_formed(parts.netloc).lower(), path, query, ""))
-
-
-def _dialled(url: str) -> URL:
-    """The URL for the request; an address in an odd spelling is written plainly, as browsers do it."""
-    asked = URL(url, encoded=True)
-    literal = literal_address(host_of(url))
-    return asked if literal is None else asked.with_host(str(literal))
-
-
-def told(error: BaseException) -> str:
-    """An error in a few words, without addresses of objects or whole tracebacks."""
-    text = " ".join(str(error).split())[:200]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def no_address(error: OSError) -> tuple[str, str]:
-    """Outcome and detail for a host that has no address, or one that must not be dialled."""
-    if isinstance(error, RefusedAddressError):
-        return "refused_address", told(error)
-    return "dns", str(error)[:200] or type(error).__name__
-
-
-class Hopper:
-    """Makes single requests in a session, within the bounds of the settings."""
-
-    def __init__(self, session: aiohttp.ClientSession, settings: FetchConfig, hosts: HostMap) -> None:
-        self._session = session
-        self._settings = settings
-        self._hosts = hosts
-
-    async def hop(
-        self, got: Fetched, left_s: float, headers: Mapping[str, str], grow: Grow, *, page: bool
-    ) -> HopResponse:
-        """Request `got.final_url`, in at most `left_s` seconds. Never raises because of the server's behaviour."""
-        if got.final_url.startswith("https:") and host_of(got.final_url) in self._hosts:
-            # Served by the engine, on loopback: no other host is ever asked without its TLS.
-            headers = {**headers, SCHEME_HEADER: "https"}
-        is_served = host_of(got.final_url) in self._hosts
-        request = _Request(self._session, self._settings, got, headers, grow, page, is_served)
-        try:
-            return await request.answer(left_s)
-        except TimeoutError:
-            limit = f"not done after {self._settings.timeout_s:g} s" if request.status else "no answer in time"
-            return self._failed(request, "timeout", limit)
-        except BodyError as error:
-            return self._failed(request, error.outcome, error.detail)
-        except (
-            aiohttp.ClientHttpProxyError
-        ) as error:  # its text holds the proxy's address, with a password if it has one
-            return self._failed(request, "connection", f"ProxyError: status {error.status}")
-        except aiohttp.ClientProxyConnectionError as error:
-            return self._failed(
-                request, "connection", f"ProxyError: no connection to the proxy: {told(error.os_error)}"
-            )
-        except aiohttp.ClientConnectorDNSError as error:  # its address was forgotten since it was looked up
-            return self._failed(request, *no_address(error.os_error))
-        except aiohttp.ClientConnectorError as error:
-            refused = isinstance(error.os_error, RefusedAddressError)
-            outcome = "refused_address" if refused else "connection"
-            return replace(self._failed(request, outcome, told(error.os_error)), answered=refused)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return self._failed(request, "connection", told(error))
-
-    @staticmethod
-    def _failed(request: _Request, outcome: str, detail: str) -> HopResponse:
-        got = replace(request.got, status=request.status, outcome=outcome, detail=detail)
-        return HopResponse(got, answered=request.status is not None)
-
-
-class _Request:
-    """One request under way. `status` shows how far it came: None until the headers have arrived."""
-
-    def __init__(
-        self,
-        session: aiohttp.ClientSession,
-        settings: FetchConfig,
-        got: Fetched,
-        headers: Mapping[str, str],
-        grow: Grow,
-        page: bool,
-        is_served: bool,
-    ) -> None:
-        self._session, self._settings, self.got, self._headers = session, settings, got, headers
-        self._grow, self._page, self._is_served = grow, page, is_served
-        self.status: int | None = None
-
-    async def answer(self, left_s: float) -> HopResponse:
-        """The answer. Raises TimeoutError, BodyError, aiohttp.ClientError, OSError, ValueError."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + max(left_s, 0.001)
-        url = _dialled(self.got.final_url)
-        proxy = None if self._is_served else proxy_for(self.got.final_url, self._settings.proxy)
-        if SCHEME_HEADER in self._headers:
-            url = url.with_scheme("http")
-        async with asyncio.timeout_at(min(deadline, loop.time() + self._settings.first_byte_s)) as clock:
-            async with self._session.get(url, allow_redirects=False, headers=self._headers, proxy=proxy) as response:
-                self.status = response.status
-                clock.reschedule(deadline)
-                return await self._read(response, clock)
-
-    async def _read(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> HopResponse:
-        got = replace(self.got, status=response.status)
-        location = response.headers.get("Location")
-        if response.status in REDIRECTS and location:
-            return HopResponse(got, target=target_of(got.final_url, location))
-        if response.status == 304 and any(name.startswith("If-") for name in self._headers):
-            headers = headers_of(response)
-            return HopResponse(replace(got, outcome="kept", headers=headers, not_modified=True))
-        if response.status not in (200, 203):
-            got = replace(got, outcome="http_error", detail=f"{STATUS}{response.status}")
-            answered = response.status < 500 and response.status != 429
-            return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
-        return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
-
-    async def _body(self, got: Fetched, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> Fetched:
-        headers = got.headers
-        max_bytes = self._settings.max_bytes if self._page else MAX_ROBOTS_BYTES
-        check_headers(headers)
-        if self._page:  # robots.txt comes under every media type
-            check_type(headers)
-            check_length(headers, max_bytes)
-        chunks = response.content.iter_any()
-        body = await read_body(chunks, headers, max_bytes, lambda: self._grow(clock), cut=not self._page)
-        if not self._page:
-            return replace(got, outcome="kept", body=body)
-        check_start(body, headers)
-        signals = signals_in_headers(headers) | signals_in_page(body)
-        return replace(got, outcome="kept", body=body, signals=tuple(sorted(signals)))
 
 
 Sink = Callable[[Fetched], None]
@@ -533,7 +354,7 @@ class Crawl:
 
     async def _find_name(self, walk: _Walk) -> HopResponse | None:
         """Wait for the host's address, outside of the page's time and of all limits; the failure, if there is none."""
-        host = _dialled(walk.got.final_url).raw_host or ""
+        host = dialled(walk.got.final_url).raw_host or ""
         if host in self._hosts or proxy_for(walk.got.final_url, self._settings.proxy) is not None:
             return None
         started = self.watch.monotonic()
@@ -582,36 +403,6 @@ def _with_signals(got: Fetched, signals: set[str]) -> Fetched:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.lower()}"
-
-
-def sign_of(got: Fetched) -> str | None:
-    """What an answer looked like, so that one and the same for many hosts is seen; None if nothing was asked.
-
-    A captive portal sends everyone to one host, or answers for everyone; its page may repeat the address in question.
-    """
-    host, here = host_of(got.url), host_of(got.final_url)
-    if got.outcome == "redirect_loop":
-        return None
-    if got.outcome == "refused_address":
-        return got.detail.partition(" is ")[2] if NOT_PUBLIC in got.detail else None
-    if got.outcome == "dns":
-        return None
-    if registered_host(host) != registered_host(here):
-        return f"sent to {here}"
-    if got.outcome == "http_error" and got.status not in (404, 410):
-        return f"{STATUS}{got.status}"
-    if got.outcome != "kept" or got.not_modified:
-        return f"{got.outcome} {got.url}"
-    return hashlib.sha256(_constant_words(got.body.replace(host.encode(), b""))).hexdigest()
-
-
-def _constant_words(body: bytes) -> bytes:
-    """The words between the tags, without those that hold a digit: a login page has tokens, times and return addresses.
-
-    The whole body if there are no such words.
-    """
-    words = _TAG.sub(b" ", body).split()
-    return b" ".join(word for word in words if len(word.translate(None, b"0123456789")) == len(word)) or body
 
 
 async def crawl(

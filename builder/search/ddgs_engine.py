@@ -30,7 +30,7 @@ MAX_PAGES = 3
 LIMITED = "no result, and none for the control query either: its back ends limit or block this machine"
 _OK, _LIMITED, _TIMEOUT, _FAILED = 200, 429, 504, 502
 _ANY_URL = "https://duckduckgo.com/"
-"""Stands for the addresses of all back ends where a proxy is looked for."""
+"""Decides on the proxy for all back ends."""
 _NOTHING = "No results found."
 _OFFLINE = ("dns error", "failed to lookup", "network is unreachable", "no route to host")
 _REFUSED = ("connection refused",)

@@ -37,6 +37,12 @@ def read(raw: RawResponse) -> PageRead:
         raise KeyError("a bug")
     if raw.body == b"lie":
         return PageRead(state="hits")
+    if raw.body == b"numbers":
+        return PageRead(state="hits", urls=(None, 3))
+    if raw.body == b"no pages":
+        return PageRead(state="hits", urls=("ftp://files.example/x",))
+    if raw.body == b"odd state":
+        return PageRead(state="fine", urls=("https://a.example/",))
     answer = refusal_of(raw) or decoded(raw, Answer)
     if isinstance(answer, PageRead):
         return answer
@@ -54,6 +60,8 @@ class Shelf:
     def request(self, query: str, n: int, page: int) -> SearchRequest:
         if query == "break":
             raise ZeroDivisionError
+        if query == "nothing":
+            return None
         return SearchRequest(
             url=(self.config.elsewhere or self.config.base_url) + "/find",
             params={"q": query, "n": str(n), "page": str(page), "room": self.config.room},

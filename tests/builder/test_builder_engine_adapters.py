@@ -151,7 +151,14 @@ def test_it_reaches_no_other_place_than_its_base_url_and_sends_no_key_in_the_cle
 
 def test_an_adapter_with_a_bug_gives_a_failed_answer(web: Web) -> None:
     assert "cannot make a request: ZeroDivisionError" in ask(at(web), "break").reason
-    for body, why in ((b"break", "KeyError"), (b"lie", "makes no sense")):
+    assert "makes no SearchRequest but NoneType" in ask(at(web), "nothing").reason
+    for body, why in (
+        (b"break", "KeyError"),
+        (b"lie", "makes no sense"),
+        (b"numbers", "something else than addresses"),
+        (b"no pages", "makes no sense"),
+        (b"odd state", "makes no sense"),
+    ):
         web.answers["/find"] = (200, {}, body)
         result = ask(at(web))
         assert (result.state, why in result.reason) == ("failed", True)

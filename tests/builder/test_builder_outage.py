@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.client import sign_of
+from builder.fetch.answer_sign import sign_of
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError

@@ -444,3 +444,15 @@ def test_an_answer_that_never_ends_is_cut() -> None:
         Asker(timeout_s=5, user_agent="t", max_bytes=50_000).ask(SearchRequest(url=f"http://127.0.0.1:{web.port}/x"))
     assert caught.value.raw is not None
     assert len(caught.value.raw.body) == 50_000
+
+
+def test_a_key_is_cut_out_before_the_answer_is_and_an_empty_key_changes_nothing() -> None:
+    body = b"x" * 95 + b"S3CRET-0123"
+    with serving({"/x": (200, {}, body)}) as web:
+        url = f"http://127.0.0.1:{web.port}/x"
+        with pytest.raises(AskingError) as caught:
+            Asker(timeout_s=5, user_agent="t", max_bytes=100).ask(SearchRequest(url=url, secrets=("S3CRET-0123",)))
+        whole = Asker(timeout_s=5, user_agent="t").ask(SearchRequest(url=url, secrets=("",)))
+    assert caught.value.raw is not None
+    assert b"S3" not in caught.value.raw.body
+    assert whole.body == body

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -472,3 +473,11 @@ def test_a_chain_is_offline_only_if_every_engine_needs_no_network() -> None:
 
 def test_every_engine_is_in_the_settings() -> None:
     assert set(ENGINES) == set(SearchConfig.__dataclass_fields__) - {"engine", "engines", "combine", "top", "adapters"}
+
+
+def test_engines_are_asked_with_the_contact(web: Web, tmp_path: Path) -> None:
+    config = config_at(web, ["wikipedia"])
+    config = replace(config, fetch=replace(config.fetch, contact="crawl@school.example"))
+    build(questions_in(tmp_path), tmp_path / "ds", config, allow_partial=True)
+    assert {headers["User-Agent"] for headers in web.headers} == {config.fetch.agent_header}
+    assert "crawl@school.example" in config.fetch.agent_header
