@@ -11,9 +11,9 @@ from typing import Any
 from baselines.check import check, chosen
 from baselines.edu_rag_paper import Retriever, System, closed_book
 from baselines.edu_rag_paper import assemble as answering
-from baselines.generate import LanguageModel, PromptPair, by_confidence
 from baselines.parts import Fuse, Kind, factory_of, make
 from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
+from baselines.prompts.generate import LanguageModel, PromptPair, by_confidence
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
 from baselines.verify.guard import guarded
 from edu_rag.errors import EduRagError

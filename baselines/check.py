@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines.generate import RANKINGS
 from baselines.parts import Kind, factory_of
-from baselines.prompt import load_prompt
+from baselines.prompts.generate import RANKINGS
+from baselines.prompts.prompt import load_prompt
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.safe_path import leave_out_current_folder

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from baselines.chunk.sentences import sentences_of
 from baselines.embed import Encoder
-from baselines.generate import LanguageModel, PromptPair, StyleName, answer_with
 from baselines.passages import PagePassage
+from baselines.prompts.generate import LanguageModel, PromptPair, StyleName, answer_with
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 TOP_K = 10

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from baselines.parts import Fuse, ScoredPassage
-from baselines.token_ids import SHARED, tokenise
+from baselines.retrieve.token_ids import SHARED, tokenise
 from edu_rag.errors import ConfigError
 
 EPSILON = 1e-6

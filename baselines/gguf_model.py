@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.models import device, locate
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, Likelihoods, NextToken
+from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import MissingExtraError, SubmissionError
 
 THREADS_VARIABLE = "EDU_RAG_THREADS"

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from baselines.generate import Generated, Likelihoods, NextToken
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, Likelihoods, NextToken
+from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
 
 Api = Literal["chat", "completions"]

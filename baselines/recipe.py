@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from baselines.edu_rag_paper import MAX_CHARS, TOP_K
-from baselines.generate import StyleName
+from baselines.prompts.generate import StyleName
 from edu_rag.errors import ConfigError, FaultsError, RecordError
 from edu_rag.files.typed import faults_and_record
 
@@ -49,8 +49,8 @@ def name_and_settings(where: str, choice: Choice) -> tuple[str, dict[str, Any]]:
 class ModelChoice:
     """The language model: a name of baselines.models, a file or a hub id, and the back end that runs it.
 
-    `style` is how it answers (baselines.generate.STYLES); `prompts` are a prompt without and one with context, where
-    the style's own are not meant; `abstain_below` turns answers of less confidence into "I don't know", and
+    `style` is how it answers (baselines.prompts.generate.STYLES); `prompts` are a prompt without and one with context,
+    where the style's own are not meant; `abstain_below` turns answers of less confidence into "I don't know", and
     `abstain_margin` those whose confidence is not that far ahead of the second choice's.
     """
 

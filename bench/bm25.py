@@ -26,7 +26,7 @@ from baselines.chunk.sentences import sentences_of
 from baselines.overlap import statement
 from baselines.retrieve import top
 from baselines.retrieve.bm25 import BM25
-from baselines.token_ids import TokenIds, tokenise
+from baselines.retrieve.token_ids import TokenIds, tokenise
 from edu_rag.files.dataset import Dataset
 from edu_rag.serve import SystemPage, SystemQuestion
 

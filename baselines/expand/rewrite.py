@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from baselines.generate import LanguageModel
 from baselines.parts import Expand
-from baselines.prompt import harmless, load_prompt
+from baselines.prompts.generate import LanguageModel
+from baselines.prompts.prompt import harmless, load_prompt
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baselines.parts import Expand
-from baselines.token_ids import tokenise
+from baselines.retrieve.token_ids import tokenise
 from edu_rag.errors import ConfigError, MissingExtraError
 
 FOLDER_VARIABLE = "WNSEARCHDIR"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from baselines.graph.triplets import MAX_CHARS, Entity
-from baselines.prompt import harmless
+from baselines.prompts.prompt import harmless
 from edu_rag.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from baselines.generate import LanguageModel
 from baselines.graph.english import coordinated, english, entities, entity, lemma, named, says_something
 from baselines.graph.triplets import MAX_PER_SENTENCE, Entity, Extract, Triplet, sound
-from baselines.prompt import harmless, load_prompt
+from baselines.prompts.generate import LanguageModel
+from baselines.prompts.prompt import harmless, load_prompt
 from edu_rag.serve import SystemQuestion
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from baselines.generate import Likelihoods
-from baselines.prompt import harmless, load_prompt
+from baselines.prompts.generate import Likelihoods
+from baselines.prompts.prompt import harmless, load_prompt
 from edu_rag.serve import SystemQuestion
 
 Wanted = Callable[[str], bool]

@@ -22,7 +22,7 @@ from baselines.house.asking import (
 )
 from baselines.passages import PagePassage
 from baselines.retrieve.bm25 import BM25
-from baselines.token_ids import tokenise
+from baselines.retrieve.token_ids import tokenise
 from edu_rag.serve import SystemPage, SystemQuestion
 
 if TYPE_CHECKING:

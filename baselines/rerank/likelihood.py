@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from baselines.fuse import best
-from baselines.generate import LanguageModel
 from baselines.parts import Rank, ScoredPassage
-from baselines.prompt import harmless, load_prompt
+from baselines.prompts.generate import LanguageModel
+from baselines.prompts.prompt import harmless, load_prompt
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from baselines.parts import Rank, ScoredPassage
 from baselines.retrieve import top
-from baselines.token_ids import SHARED, START, TokenIds, tokenise
+from baselines.retrieve.token_ids import SHARED, START, TokenIds, tokenise
 from edu_rag.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from baselines.fuse import rrf
-from baselines.generate import LanguageModel, shares
 from baselines.parts import Check, Relation, Verify, make
 from baselines.passages import PagePassage
 from baselines.pipeline import Numbers, Pipeline
-from baselines.prompt import FilledPrompt, load_prompt
+from baselines.prompts.generate import LanguageModel, shares
+from baselines.prompts.prompt import FilledPrompt, load_prompt
 from baselines.recipe import Choice, name_and_settings
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion

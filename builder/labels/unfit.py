@@ -57,7 +57,7 @@ class _Words(msgspec.Struct, forbid_unknown_fields=True):
     ambiguous: list[_Trade]
 
 
-class Terms(NamedTuple):
+class UnfitWords(NamedTuple):
     """The words, ready for matching: terms by their first word, longest first, each with the words of its trade."""
 
     by_first: dict[str, list[tuple[Term, frozenset[str]]]]
@@ -95,7 +95,7 @@ def _listed_words() -> list[str]:
 
 
 @cache
-def terms() -> Terms:
+def terms() -> UnfitWords:
     """The words of the rule. Raises MissingExtraError if the package with the list is not installed."""
     ours = msgspec.toml.decode((files(__package__) / "unfit_words.toml").read_bytes(), type=_Words)
     frank = (_terms(_listed_words()) - _terms(ours.ordinary)) | _terms(ours.frank)
@@ -105,10 +105,10 @@ def terms() -> Terms:
     for term in sorted(near, key=len, reverse=True):
         by_first.setdefault(term[0], []).append((term, near[term]))
     singles = frozenset(term[0] for term in near if len(term) == 1)
-    return Terms(by_first, _single(ours.sober), singles, tuple(term for term in near if len(term) > 1))
+    return UnfitWords(by_first, _single(ours.sober), singles, tuple(term for term in near if len(term) > 1))
 
 
-def _found(words: Sequence[str], start: int, known: Terms) -> Term | None:
+def _found(words: Sequence[str], start: int, known: UnfitWords) -> Term | None:
     """The term that is a point at this place."""
     for term, trade in known.by_first[words[start]]:
         end = start + len(term)
@@ -130,7 +130,7 @@ def points(words: Sequence[str]) -> Iterator[Term]:
                 yield term
 
 
-def _most_points(counts: Counter[str], known: Terms) -> int:
+def _most_points(counts: Counter[str], known: UnfitWords) -> int:
     """No text with these counts of words has more points."""
     n = sum(counts[word] for word in known.singles & counts.keys())
     return n + sum(min(counts[word] for word in term) for term in known.phrases if term[-1] in counts)

@@ -91,10 +91,10 @@ def pr(
     from harness.pulls.pull_request import review
     from harness.pulls.review_records import ReviewRequest, review_values
     from harness.pulls.review_report import report
-    from harness.pulls.sandboxed_runs import Terms
+    from harness.pulls.sandboxed_runs import RunTerms
     from harness.scoring.score import now_utc
 
-    terms = Terms(choice=choice, n_again=n_again, budget_s=budget_s, caps=caps_of(memory_gb, processes))
+    terms = RunTerms(choice=choice, n_again=n_again, budget_s=budget_s, caps=caps_of(memory_gb, processes))
     if seed is not None:
         terms = replace(terms, new_seed=lambda: seed)
     opened = tuple(open_dataset(folder) for folder in datasets)

@@ -13,7 +13,7 @@ from edu_rag.files.typed import to_plain
 from edu_rag.scorecard.card import ScoreCard, SystemFacts
 from harness.pulls.changed_files import Change
 from harness.pulls.place_on_board import ComparedWith, PlaceOnBoard
-from harness.pulls.sandboxed_runs import SandboxedRun, Terms
+from harness.pulls.sandboxed_runs import RunTerms, SandboxedRun
 from harness.pulls.scored_tables import PullTable
 
 
@@ -29,7 +29,7 @@ class ReviewRequest:
     datasets: tuple[Dataset, ...]
     scored_at: datetime
     author: str | None = None
-    terms: Terms = field(default_factory=Terms)
+    terms: RunTerms = field(default_factory=RunTerms)
     keep: Path | None = None
 
 

@@ -59,7 +59,7 @@ def _drawn() -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class RunTerms:
     """The terms on which untrusted systems are run.
 
     `choice`: run if there is a sandbox (auto), refuse the request without one (always), or do not run (never).
@@ -80,7 +80,7 @@ class Terms:
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     new_seed: Callable[[], int] = _drawn
 
-    def begun(self) -> Terms:
+    def begun(self) -> RunTerms:
         """These terms, with their time running from now."""
         return replace(self, ends_at=self.monotonic() + self.budget_s)
 
@@ -107,7 +107,7 @@ class Terms:
         )
 
 
-def ask_all(submission: Submission, table: PullTable, into: Path, terms: Terms) -> tuple[Path, SandboxedRun]:
+def ask_all(submission: Submission, table: PullTable, into: Path, terms: RunTerms) -> tuple[Path, SandboxedRun]:
     """Ask a system all of a table in the sandbox; return where its predictions are.
 
     Raises SandboxError if there is none, with nothing run; SubmissionError where nothing was answered in time.
@@ -116,7 +116,7 @@ def ask_all(submission: Submission, table: PullTable, into: Path, terms: Terms) 
 
 
 def ask_again(
-    submission: Submission, table: PullTable, exam: Exam, handed_in: Path, into: Path, terms: Terms
+    submission: Submission, table: PullTable, exam: Exam, handed_in: Path, into: Path, terms: RunTerms
 ) -> SandboxedRun:
     """Ask a sample of the questions again that were answered, and count the answers that are the same.
 
@@ -138,7 +138,7 @@ def _count_same(files: tuple[Path, Path], known: Collection[str], asked: Sequenc
 
 
 def _ask(
-    submission: Submission, table: PullTable, path: Path, terms: Terms, sample: Sample | None
+    submission: Submission, table: PullTable, path: Path, terms: RunTerms, sample: Sample | None
 ) -> tuple[Path, SandboxedRun]:
     task = task_of(table.dataset, table.split, table.sample)
     if sample is not None:

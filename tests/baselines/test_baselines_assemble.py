@@ -9,11 +9,11 @@ import pytest
 
 from baselines.assemble import assemble, system
 from baselines.fuse import rrf
-from baselines.generate import Generated, Likelihoods
 from baselines.parts import NAMES, Check, ScoredPassage, make
 from baselines.passages import PagePassage
 from baselines.pipeline import THREE_CLASSES, TWO_CLASSES, Numbers, Pipeline
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, Likelihoods
+from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import ModelChoice, read_recipe, recipe_of
 from baselines.verify.guard import guarded
 from edu_rag.errors import ConfigError, FaultsError

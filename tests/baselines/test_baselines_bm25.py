@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from baselines.parts import make
 from baselines.retrieve import top
 from baselines.retrieve.bm25 import BM25, Variant, bm25, tokenise
-from baselines.token_ids import TokenIds
+from baselines.retrieve.token_ids import TokenIds
 from edu_rag.errors import ConfigError
 
 WORDS = st.lists(st.sampled_from(["ab", "cd", "ef", "gh", "ij", "kl"]), max_size=9).map(" ".join)
@@ -118,7 +118,7 @@ def test_a_text_is_tokenised_once_and_what_is_remembered_is_bounded(monkeypatch:
         tokenised.append(text)
         return tokenise(text)
 
-    monkeypatch.setattr("baselines.token_ids.tokenise", counting)
+    monkeypatch.setattr("baselines.retrieve.token_ids.tokenise", counting)
     tokens = TokenIds(most_characters=10)
     numbers, rows = tokens.of(["b a b", "", "a"])
     # A start and the length of each text; b is number 1, twice; a is number 2, once.

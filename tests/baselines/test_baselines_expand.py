@@ -13,11 +13,11 @@ from baselines.expand import wordnet as wordnet_module
 from baselines.expand.rewrite import MOST, rewrites_in
 from baselines.expand.wordnet import synonyms, wordnet
 from baselines.fuse import weighted_rrf
-from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.parts import ScoredPassage, make
 from baselines.passages import PagePassage
 from baselines.pipeline import Numbers, Pipeline
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, Likelihoods, NextToken
+from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import name_and_settings, read_recipe
 from baselines.retrieve.bm25 import bm25
 from baselines.verify.self_check import MAX_QUERY_CHARS, with_answer

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from baselines.fuse import rrf, specificity, weighted_rrf
 from baselines.parts import ScoredPassage, make
-from baselines.token_ids import tokenise
+from baselines.retrieve.token_ids import tokenise
 from edu_rag.errors import ConfigError
 
 TEXTS = ("rain falls", "rain and snow", "the sun", "the moon")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from baselines.assemble import assemble
 from baselines.edu_rag_paper import vanilla
-from baselines.generate import (
+from baselines.prompts.generate import (
     PROMPTS,
     RANKINGS,
     STYLES,
@@ -24,7 +24,7 @@ from baselines.generate import (
     says_unknown,
     shares,
 )
-from baselines.prompt import FilledPrompt
+from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import recipe_of
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemAnswer, SystemQuestion

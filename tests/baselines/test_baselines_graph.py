@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.assemble import retriever
-from baselines.generate import Generated, LanguageModel, Likelihoods
 from baselines.graph.english import Keyword, english, keywords
 from baselines.graph.graph_part import MAX_CHARS, Remembering, SentenceReading, cited, graph_part, llm, rules
 from baselines.graph.knowledge_graph import entries, graph_of, load, nearest, save, steps_from, triplets_in
@@ -19,7 +18,8 @@ from baselines.graph.read_triplets import MAX_NEW_TOKENS, parse_reply, read_sent
 from baselines.graph.triplets import MAX_PER_SENTENCE, CitedTriplet, Entity, Triplet, sound
 from baselines.parts import make
 from baselines.passages import PagePassage
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, LanguageModel, Likelihoods
+from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import recipe_of
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.serve import SystemPage, SystemQuestion

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from baselines.generate import Likelihoods
 from baselines.house.asking import (
     MAX_CHOICE,
     MAX_NOTES,
@@ -31,6 +30,7 @@ from baselines.house.signs import N_WINDOWS, Models, can_ask, select, signs_of
 from baselines.house.system import Fitted, house_system, read_fitted
 from baselines.house.weighing import CLIP, Weights, fit, matrix, probabilities
 from baselines.llm import ServerModel
+from baselines.prompts.generate import Likelihoods
 from edu_rag.errors import ConfigError
 from edu_rag.records import Span
 from edu_rag.serve import SystemPage, SystemQuestion

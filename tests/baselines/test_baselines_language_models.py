@@ -21,11 +21,11 @@ from easy_questions import easy_questions
 
 from baselines import gguf_model, llm
 from baselines.edu_rag_paper import Context, assemble, vanilla
-from baselines.generate import answer_with
 from baselines.gguf_model import LocalModel, _parsed_once
 from baselines.llm import ServerModel
 from baselines.models import KNOWN, locate
-from baselines.prompt import FilledPrompt, load_prompt
+from baselines.prompts.generate import answer_with
+from baselines.prompts.prompt import FilledPrompt, load_prompt
 from edu_rag.errors import ConfigError, SubmissionError
 
 PREFIX = "Context: Mitochondria make ATP.\n\nQuestion: What makes ATP?\nAnswer:"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.prompt import harmless, load_prompt
+from baselines.prompts.prompt import harmless, load_prompt
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 

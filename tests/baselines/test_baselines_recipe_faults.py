@@ -16,8 +16,8 @@ import pytest
 
 from baselines.assemble import assemble
 from baselines.check import check, main
-from baselines.generate import RANKINGS, LanguageModel
 from baselines.parts import NAMES, Kind, factory_of, make
+from baselines.prompts.generate import RANKINGS, LanguageModel
 from baselines.recipe import ModelChoice, recipe_of
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from baselines.chunk.sentences import windows
 from baselines.fuse import rrf
-from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.parts import Rank, ScoredPassage, make
 from baselines.pipeline import Numbers, Pipeline
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, Likelihoods, NextToken
+from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import read_recipe
 from baselines.rerank.cross_encoder import bi_encoder, cross_encoder
 from baselines.rerank.likelihood import likelihood

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.assemble import assemble
-from baselines.generate import Generated, Likelihoods, NextToken
 from baselines.parts import Check, make
 from baselines.passages import PagePassage
-from baselines.prompt import FilledPrompt
+from baselines.prompts.generate import Generated, Likelihoods, NextToken
+from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import read_recipe
 from baselines.retrieve.bm25 import BM25
 from baselines.verify.guard import MARK, Checked, checked_of, guarded, told

@@ -14,7 +14,7 @@ from edu_rag.files.manifest import manifest_sha256
 from harness.exam import open_exam
 from harness.pulls.pull_request import review
 from harness.pulls.review_records import Review, ReviewRequest
-from harness.pulls.sandboxed_runs import Terms
+from harness.pulls.sandboxed_runs import RunTerms
 from harness.scoring.score import score_on, write_results
 from harness.submission.target import find_target
 from harness.trust.rerun_log import NOBODY
@@ -112,6 +112,6 @@ def judged(
         scored_at=WHEN,
         author=author,
         keep=keep,
-        terms=Terms(**({"choice": "never"} | terms)),
+        terms=RunTerms(**({"choice": "never"} | terms)),
     )
     return review(request)

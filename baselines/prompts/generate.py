@@ -4,10 +4,10 @@ Below a billion parameters a generated letter is noise ("A" nearly always), whil
 is far above chance; from about 1.5 billion letters work. The paper's protocol is the letter. The likeliest letter is
 the same letter where the model's first word is one of the labels at all, and comes with a confidence.
 
-Three ways, which can be combined: by instruction (the prompt allows it: style `abstain` of baselines.generate), by
-likelihood (`by_confidence` here; by the margin between the first two choices: `likeliest` of baselines.generate), by
-verification (baselines.verify.guard). A wrong answer costs what a right one earns, so that an answer pays where it is
-more likely right than wrong: where its calibrated confidence is above one half.
+A system can abstain in three ways, which can be combined: by instruction (the prompt allows it: style `abstain`), by
+likelihood (`by_confidence`, or the margin between the first two choices: `likeliest`), by verification
+(baselines.verify.guard). A wrong answer costs what a right one earns, so an answer pays where it is more likely right
+than wrong: where its calibrated confidence is above one half.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, Protocol
 
-from baselines.prompt import FilledPrompt, harmless, load_prompt
+from baselines.prompts.prompt import FilledPrompt, harmless, load_prompt
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemAnswer, SystemQuestion
 

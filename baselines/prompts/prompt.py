@@ -72,7 +72,7 @@ def harmless(text: str) -> str:
 
 def load_prompt(name: str) -> Prompt:
     """The prompt of this name. Raises ConfigError naming the ones there are."""
-    folder = resources.files("baselines").joinpath("prompts")
+    folder = resources.files(__package__ or "baselines.prompts")
     names = sorted(item.name.removesuffix(".txt") for item in folder.iterdir() if item.name.endswith(".txt"))
     if name not in names:
         raise ConfigError(f"prompt {name}", "there is no such prompt", f"known are {', '.join(names)}")

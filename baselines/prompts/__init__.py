@@ -1,0 +1,1 @@
+"""Prompts: the versioned files, how they are filled (`prompt`), and how a model's answer is read (`generate`)."""
