@@ -2,7 +2,9 @@
 
 Usage: .venv/bin/python bench/code_figures.py
 
-They describe the code and are not limits: where a figure and clarity disagree, choose clarity.
+They describe the code and are not limits: where a figure and clarity disagree, choose clarity. bench/record_walks.py
+says how the files on the way of a record are counted, and prints their names. The times of `make check`, `make test`
+and `make ci` are not here: they need a quiet machine.
 """
 
 from __future__ import annotations
@@ -10,17 +12,23 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import grimp
 from plain_english import MARKERS, files, hits, read
+from record_walks import PACKAGES, walks
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("edu_rag", "builder", "harness", "baselines", "leaderboard", "publishing")
 SHARED_NAMES = {"__init__", "__main__", "commands", "settings"}
 """Base names that may occur in several packages."""
-DOCS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
+DOCS: Mapping[str, tuple[str, ...]] = {
+    "for people": ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md"),
+    "specification": ("docs/scoring-spec.md",),
+    "papers' claims": ("docs/papers/*.md",),
+}
+"""Pages by their readers. The specification is for those who write a second scorer, so it is counted apart.
+Tables that scripts write (docs/figures) are not counted."""
 
 
 def modules() -> list[Path]:
@@ -53,11 +61,15 @@ def _circle(graph: grimp.ImportGraph, package: str) -> set[frozenset[str]]:
     return {frozenset((one, other)) for one in parts for other in reaches[one] if one in reaches[other]}
 
 
-def n_words() -> int:
-    """Words of the pages for people, without the papers' pages, the specification and tables that scripts write."""
-    paths = [path for name in DOCS for path in ([ROOT / name] if name.endswith(".md") else (ROOT / name).glob("*.md"))]
-    texts = (re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL) for path in paths)
-    return sum(len(text.split()) for text in texts)
+def n_words() -> dict[str, int]:
+    """Words of each kind of page, without code blocks."""
+    pages = {kind: {path for pattern in patterns for path in ROOT.glob(pattern)} for kind, patterns in DOCS.items()}
+    pages["for people"] -= pages["specification"]
+    return {kind: sum(map(_words, paths)) for kind, paths in pages.items()}
+
+
+def _words(path: Path) -> int:
+    return len(re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL).split())
 
 
 def n_skips() -> int:
@@ -80,18 +92,22 @@ def marker_words() -> dict[str, float]:
 def main() -> None:
     """Print the figures, one a line."""
     paths = modules()
-    loose = {package: len([path for path in paths if path.parent == ROOT / package]) for package in PACKAGES}
+    listed = [path for path in paths if path.stem != "__init__"]
+    loose = {package: len([path for path in listed if path.parent == ROOT / package]) for package in PACKAGES}
     lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     names = repeated(path.stem for path in paths if path.stem not in SHARED_NAMES)
     classes = repeated(name for path in paths for name in _classes(path))
     print(f"import circles               {circles()}")
-    print(f"modules                      {len([path for path in paths if path.stem != '__init__'])}")
+    print(f"modules                      {len(listed)}")
     print(f"loose at a package's top     {', '.join(f'{package} {n}' for package, n in loose.items())}")
     print(f"base names used twice        {len(names)} {' '.join(names)}")
     print(f"class names used twice       {len(classes)} {' '.join(classes)}")
     print(f"lines, and without blanks    {len(lines):,}; {sum(bool(line.strip()) for line in lines):,}")
     print(f"places of `fmt: skip`        {n_skips()}")
-    print(f"words of docs for people     {n_words():,}")
+    for kind, n in n_words().items():
+        print(f"words, {kind:21} {n:,}")
+    for record, found in zip(("question", "prediction"), walks(), strict=True):
+        print(f"files of a {record:10}        {found}")
     for area, rate in marker_words().items():
         print(f"marker words, {area:14} {rate:.1f} per 10,000")
 
