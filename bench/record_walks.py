@@ -7,7 +7,8 @@ on it (`edu-rag score`), with a profiler that looks at every call in the project
 gets the record as an argument or returns it, in any form: its line, a dict, a record of ours, a row, or a collection of
 these. It *carries* the record if a function returns or yields it, and else only *reads* it (a check, a hash, a metric).
 A verdict is a form of its prediction. A value is a form of a record if it contains all words that only the record has:
-a query made from a question is none. The processes that extract pages get no question, and are not looked at.
+a query made from a question does not count. The processes that extract pages are not watched: they get the questions to
+find leaks, and write none.
 """
 
 from __future__ import annotations

@@ -100,21 +100,30 @@ def test_the_page_links_the_lexicon_and_lists_the_marks_the_keys_and_the_folded_
         assert f"`{' '.join(word for word, value in TRUTHS.items() if value == truth)}`" in PAGE
 
 
+_CHOICES = r"(?!choices)(\*\w+\*|.+? / .+?)"
+"""The first cell of a row: texts of choices, or the name that the page gives to some."""
+_NAMED = dict(re.findall(r"^(\*\w+\*) stands for the choices `(.+)`\.$", PAGE, re.MULTILINE))
+
+
+def choices_of(cell: str) -> dict[str, str]:
+    return dict(zip(LABELS, _NAMED.get(cell, cell).split(" / "), strict=False))
+
+
 def test_the_examples_of_the_page_read_as_it_says() -> None:
     section = PAGE[PAGE.index("## 2. ") : PAGE.index("### 2.1")]
-    rows = re.findall(r"^\| (?!choices)(.+? / .+?) \| `(.+)` \| (\w+) \|$", section, re.MULTILINE)
+    rows = re.findall(rf"^\| {_CHOICES} \| `(.+)` \| (\w+) \|$", section, re.MULTILINE)
     assert len(rows) > 20
     for texts, answer, verdict in rows:
-        choices = dict(zip(LABELS, texts.split(" / "), strict=False))
+        choices = choices_of(texts)
         assert said(answer.replace("⏎", "\n"), choices) == verdict, answer
 
 
 def test_the_worked_list_of_the_page_reads_as_it_says() -> None:
     section = PAGE[PAGE.index("### 2.10") : PAGE.index("## 3. ")]
-    rows = re.findall(r"^\| (?!choices)(.+? / .+?) \| `(.+)` \| (\w+) \| .+ \|$", section, re.MULTILINE)
+    rows = re.findall(rf"^\| {_CHOICES} \| `(.+)` \| (\w+) \| .+ \|$", section, re.MULTILINE)
     assert len(rows) == section.count("\n| ") - 1 > 50
     for texts, answer, verdict in rows:
-        choices = dict(zip(LABELS, texts.split(" / "), strict=False))
+        choices = choices_of(texts)
         assert said(answer.replace("⏎", "\n"), choices) == verdict, answer
 
 
