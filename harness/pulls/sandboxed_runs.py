@@ -63,10 +63,9 @@ class RunTerms:
     """The terms on which untrusted systems are run.
 
     `choice`: run if there is a sandbox (auto), refuse the request without one (always), or do not run (never).
-    `n_again`:
-    questions of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together; they exceed
-    it
-    by one question at most. `ends_at` is the end of that time, by `monotonic`. `new_seed` gives each re-run's seed.
+    `n_again`: questions of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together;
+    they exceed it by one question at most. `ends_at` is the end of that time, by `monotonic`. `new_seed` gives each
+    re-run's seed.
     """
 
     choice: RunChoice = "auto"
