@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -19,7 +18,14 @@ from typing import Any, Literal
 
 from builder.deriving import page_stage
 from builder.deriving.derive import Fates, Inputs, page_settings
-from builder.deriving.killable_workers import CPU_LIMIT_S, SHARES, WorkersOnCall, WorkFailure, deaf_to_interrupts
+from builder.deriving.killable_workers import (
+    CPU_LIMIT_S,
+    SHARES,
+    WorkersOnCall,
+    WorkFailure,
+    deaf_to_interrupts,
+    load_libraries,
+)
 from builder.deriving.known_pages import KnownPages
 from builder.deriving.page_stage import PageJob, PageResult, PageSettings, work
 from builder.store.page_cache import PageCache
@@ -28,14 +34,14 @@ from builder.store.takedowns import read_takedowns
 from edu_rag.errors import DataError
 from edu_rag.progress import note
 
-MIN_PAGES, MIN_S = 50, 1.0
-"""Workers start after so many pages and seconds: loading their libraries costs as much as some fifty pages."""
+MIN_PAGES = 4
+"""Workers start after so many pages: they take as much time as one or two pages."""
 MOST_WAITING = 10_000
 """Pages that wait for a worker, about 2 MB; further ones are left to deriving."""
 PAGES_PER_WORKER = 2
 """Pages in memory: one that a worker is at, and the next one."""
-FINISH_S = 2.0
-"""Time for the last pages when the crawl is over: deriving needs as long to start workers for them."""
+FINISH_S = 1.0
+"""Time for the last pages when the crawl is over. Deriving extracts the others."""
 CPU_S = CPU_LIMIT_S * SHARES[0] / 2
 """Half of what a first attempt has in deriving: a page that comes near that limit must be judged there."""
 LOWEST_PRIORITY = 19
@@ -62,13 +68,9 @@ class EarlyExtraction:
         store: StoreReader,
         inputs: Inputs,
         workers: int,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._workers = store, max(1, workers)
         self._settings, self._fates = page_settings(inputs), Fates(inputs.config, read_takedowns(store.folder))
-        self._monotonic = monotonic
-        self._first_at = 0.0
         self._n_offered = self.n_kept = 0
         self._changed = threading.Condition()
         self._order: Order = "go on"
@@ -80,12 +82,10 @@ class EarlyExtraction:
         """Take the URL of a page that the store has kept. Return at once."""
         with self._changed:
             self._n_offered += 1
-            if self._n_offered == 1:
-                self._first_at = self._monotonic()
             if len(self._urls) < MOST_WAITING and self._order == "go on":
                 self._urls.append(url)
             self._changed.notify()
-        if self._thread is None and self._n_offered >= MIN_PAGES and self._monotonic() - self._first_at >= MIN_S:
+        if self._thread is None and self._n_offered >= MIN_PAGES:
             self._thread = threading.Thread(target=self._run, name="early-extraction")
             self._thread.start()
 
@@ -184,6 +184,7 @@ def early_extraction(store: StoreReader, inputs: Inputs, workers: int) -> Iterat
     if inputs.config.scale.executor != "none":  # its tasks keep their results themselves
         yield None
         return
+    load_libraries()  # while engines are asked
     early = EarlyExtraction(store, inputs, workers)
     try:
         yield early.offer

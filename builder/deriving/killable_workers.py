@@ -5,14 +5,16 @@ fails alone.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing.context import SpawnContext
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -138,16 +140,19 @@ def _cannot_start(why: object) -> MissingExtraError:
     return MissingExtraError("page workers", f"they cannot start ({why})", "pip install 'edu-rag-bench[build]'")
 
 
-class _LocksUntilTheEnd(SpawnContext):
-    """A way to start fresh workers whose locks exist as long as the pool.
+LIBRARIES = "builder.deriving.worker_libraries"
+"""The module that loads what page workers need. Workers are forked from a process that has imported it."""
 
-    pebble drops its locks before it ends its workers: a worker that is still loading would print that they are gone.
+
+class _LocksUntilTheEnd(ForkServerContext):
+    """A way to start workers from the fork server; their locks exist as long as the pool.
+
+    pebble drops its locks before it ends its workers: a worker that is still starting would print that they are gone.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._locks: list[RLock] = []
-        guard_children()
 
     def RLock(self) -> RLock:  # noqa: N802  # the name is multiprocessing's
         """A lock for processes, which is freed with the context."""
@@ -155,10 +160,29 @@ class _LocksUntilTheEnd(SpawnContext):
         return self._locks[-1]
 
 
+def load_libraries() -> None:
+    """Let the fork server start, if there is none, and load the libraries meanwhile. Returns at once."""
+    from multiprocessing import forkserver
+
+    guard_children()
+    forkserver.set_forkserver_preload([LIBRARIES])
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # until Python 3.13 it ignores the path that it is given
+    try:
+        with deaf_to_interrupts():
+            forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
 def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> ProcessPool:
     from pebble import ProcessPool
 
-    # Not fork: the caller may hold threads and sockets that no parser of hostile pages should inherit.
+    load_libraries()
+    # Not a fork of this process: it may hold threads and sockets that no parser of hostile pages should inherit.
     return ProcessPool(
         max_workers=workers,
         max_tasks=JOBS_PER_WORKER,

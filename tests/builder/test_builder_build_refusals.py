@@ -122,11 +122,14 @@ def test_unknown_evidence_methods_and_a_missing_slurm_are_refused_before_the_cra
 
 
 _INTERRUPTED_AT_THE_START = """
-import sys, time
+import os, sys, time
+os.environ["COMMAND"] = str(os.getpid())
 from pebble.pool.process import WorkerManager
 from builder.deriving import killable_workers as workers
 from edu_rag.__main__ import _interrupted
 from interrupting import prepare
+if sys.argv[3] == "libraries":
+    workers.LIBRARIES = "interrupting"
 close = WorkerManager.close_channels
 def close_slowly(manager):  # a worker may load the locks in this moment
     close(manager)
@@ -139,7 +142,7 @@ except KeyboardInterrupt:
 """
 _INTERRUPTING = """
 import os, signal, sys, time
-if "--multiprocessing-fork" in sys.orig_argv:  # a worker that is still loading
+if str(os.getpid()) != os.environ["COMMAND"]:  # a worker that is still loading, or the process that it is forked from
     os.killpg(0, signal.SIGINT)
     time.sleep(0.5)
 def prepare():
@@ -147,11 +150,12 @@ def prepare():
 """
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])  # each interrupts once
-def test_an_interrupt_while_the_workers_start_is_one_line(tmp_path: Path, workers: str) -> None:
+# Each worker interrupts once, or the process that they are forked from.
+@pytest.mark.parametrize(("workers", "who"), [("1", "worker"), ("2", "worker"), ("1", "libraries")])
+def test_an_interrupt_while_the_workers_start_is_one_line(tmp_path: Path, workers: str, who: str) -> None:
     (tmp_path / "interrupting.py").write_text(_INTERRUPTING)
     done = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build", workers],
+        [sys.executable, "-c", _INTERRUPTED_AT_THE_START, "build", workers, who],
         capture_output=True,
         text=True,
         timeout=60,

@@ -41,7 +41,6 @@ LONG_S = 600.0
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers start with the first page, and have all the time that they need when the crawl is over."""
     monkeypatch.setattr(early_module, "MIN_PAGES", 1)
-    monkeypatch.setattr(early_module, "MIN_S", 0.0)
     monkeypatch.setattr(early_module, "FINISH_S", LONG_S)
 
 
@@ -83,7 +82,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, and `plain`, which was built from it without early extraction; no cache is left."""
     folder = tmp_path_factory.mktemp("made")
     write_site(folder)
-    built(folder, "plain")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(early_module, "MIN_PAGES", 1_000)
+        built(folder, "plain")
     assert "extracted_early" not in {event["event"] for event in events(folder, "plain")}
     (store_folder(folder / "plain") / CACHE_FILE).unlink()
     return folder
@@ -197,7 +198,10 @@ def test_what_comes_too_fast_and_what_was_taken_down_is_not_extracted(
     assert offered(tmp_path) == 2
 
 
-def test_a_short_crawl_starts_no_workers(tmp_path: Path, plain: dict[str, bytes]) -> None:
+def test_a_short_crawl_starts_no_workers(
+    tmp_path: Path, plain: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(early_module, "MIN_PAGES", N_PAGES + 1)
     assert offered(tmp_path) == 0
     assert not (store_folder(tmp_path / "plain") / CACHE_FILE).exists()
 
@@ -274,7 +278,7 @@ sys.path[:0] = sys.argv[2:]
 import test_builder_early_extraction as tests
 from builder.deriving import early_extraction
 if __name__ == "__main__":
-    early_extraction.MIN_PAGES, early_extraction.MIN_S = 1, 0.0
+    early_extraction.MIN_PAGES = 1
     folder = Path(sys.argv[1])
     tests._stopping(folder, lambda: os.kill(os.getpid(), signal.SIGKILL), pytest.MonkeyPatch())
     tests.built(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -196,21 +197,38 @@ def test_an_extractor_whose_library_is_not_there_is_one_clear_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "newspaper.py").write_text("raise ModuleNotFoundError('not installed', name='newspaper')")
-    monkeypatch.syspath_prepend(tmp_path)  # handed on to the workers, as spawn does with sys.path
+    monkeypatch.syspath_prepend(tmp_path)  # workers get it
     told = r"extractor newspaper3k-v1: its tool newspaper3k cannot start \(not installed\): pip install"
     with pytest.raises(MissingExtraError, match=told):
         stage_results({str(i): PAGE.encode() for i in range(20)}, "newspaper3k-v1", 1)
 
 
-def test_a_broken_library_under_the_cascade_is_one_clear_line_before_any_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+_BROKEN = """
+import sys
+from builder.config import ExtractConfig, FilterConfig, LabelConfig
+from builder.deriving.killable_workers import map_killable
+from builder.deriving.page_stage import PageSettings, prepare
+from edu_rag.errors import MissingExtraError
+from functools import partial
+sys.path.insert(0, sys.argv[1])
+settings = PageSettings(extract=ExtractConfig(), filter=FilterConfig(), label=LabelConfig())
+try:
+    list(map_killable([("a", "x")], len, partial(prepare, settings), workers=1))
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_a_broken_library_under_the_cascade_is_one_clear_line_before_any_page(tmp_path: Path) -> None:
     code = "raise AttributeError('module lxml has no attribute html')"
     (tmp_path / "trafilatura.py").write_text(code)
-    monkeypatch.syspath_prepend(tmp_path)  # handed on to the workers, as spawn does with sys.path
+    # A process of its own: in this one, workers may have been started with the real library.
+    done = subprocess.run(
+        [sys.executable, "-c", _BROKEN, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
+    )
     told = r"extractor cascade-v1: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
-    with pytest.raises(MissingExtraError, match=told):
-        stage_results({"a": PAGE.encode()}, "cascade-v1", 1)
+    assert re.match(told, done.stdout), done.stdout
+    assert done.stderr == ""
 
 
 def _no_text(html: str) -> str:
