@@ -126,10 +126,10 @@ def _conditions(
     total: Callable[[Sequence[float]], float],
     wanted: Wanted,
 ) -> ModelAsked:
-    """`closed` after the first prefix, `read` after the second, if wanted."""
+    """`closed` after the first prefix, `read` after the second, if wanted. Without notes they are the same."""
     asked = {name: prefix for name, prefix in zip(("closed", "read"), prefixes, strict=True) if wanted(name)}
-    found = {name: model.likelihoods(prefix, texts) for name, prefix in asked.items()}
-    signs = {name: [total(tokens) for tokens in one.logprobs] for name, one in found.items()}
+    found = {prefix: model.likelihoods(prefix, texts) for prefix in dict.fromkeys(asked.values())}
+    signs = {name: [total(tokens) for tokens in found[prefix].logprobs] for name, prefix in asked.items()}
     return ModelAsked(signs, sum(one.n_input for one in found.values()))
 
 

@@ -181,8 +181,10 @@ def test_likelihoods_of_choices_without_and_with_a_context() -> None:
 
 
 def test_without_a_context_reading_adds_nothing() -> None:
-    asked = likely_choices(Speller(), question(choices=("iron", "oxygen")), [], every)
+    small = Speller()
+    asked = likely_choices(small, question(choices=("iron", "oxygen")), [], every)
     assert asked.signs["read"] == asked.signs["closed"]
+    assert (len(small.prefixes), asked.n_input) == (1, 10)  # the model reads it once
 
 
 def test_what_a_context_adds_to_a_statement() -> None:
