@@ -95,8 +95,15 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
     "score everything": ("score", ("--all", "{data}/submissions", *SCORED, "--out", "{out}")),
 }
 """Other ways through the same commands that start other processes."""
-NIGHTLY = ("demo", "dataset fetch", "replay by Ray")
-"""Ways that take long: two start the processes of other commands and build all questions, Ray starts a cluster."""
+_LONG = ("demo", "dataset fetch", "replay by Ray")
+_READ_ONLY = (
+    *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
+    *("judge audit", "explain", "publish"),
+)
+NIGHTLY = (*_LONG, *_READ_ONLY)
+"""Two start the processes of other commands and build all questions, Ray starts a cluster. The others start no process:
+by day, `dataset check`, `compare` and `power` represent them.
+"""
 REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "verify"}
 """Commands that refuse these arguments, having imported what they need."""
 
