@@ -34,8 +34,8 @@ from builder.store.takedowns import read_takedowns
 from edu_rag.errors import DataError
 from edu_rag.progress import note
 
-MIN_PAGES = 4
-"""Workers start after so many pages: they take as much time as one or two pages."""
+MIN_PAGES = 20
+"""Workers start after so many pages: they cost as much as one or two pages, which is not worth it for a few."""
 MOST_WAITING = 10_000
 """Pages that wait for a worker, about 2 MB; further ones are left to deriving."""
 PAGES_PER_WORKER = 2
