@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from edu_rag.comparing.tested_pairs import ALPHA, all_pairs_of
+from edu_rag.comparing.tested_pairs import all_pairs_of
 from edu_rag.look.texts import delta, percent, signed
 from edu_rag.scorecard.card import Counts, ScoreCard
-from edu_rag.statistics import holm
+from edu_rag.statistics import ALPHA, holm
 
 SILENT = "blind-abstain"
 NO_PAGES = "edu-rag-vanilla-smollm2"

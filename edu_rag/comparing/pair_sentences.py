@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from edu_rag.comparing.tested_pairs import ALPHA, TestedPair, turned
+from edu_rag.comparing.tested_pairs import TestedPair, turned
 from edu_rag.look.texts import delta, signed
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.statistics import Paired
+from edu_rag.statistics import ALPHA, Paired
 
 SAME = "{first} and {second} are the same predictions."
 NOTHING = "There is nothing to compare."

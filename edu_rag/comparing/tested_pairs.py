@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.statistics import (
+    ALPHA,
     McNemar,
     Paired,
     holm,
@@ -18,9 +19,6 @@ from edu_rag.statistics import (
     spread_all,
     strict_points_of,
 )
-
-ALPHA = 0.05
-"""A difference with a larger p is not established."""
 
 
 class AmongPairs(NamedTuple):

@@ -15,6 +15,7 @@ from edu_rag.statistics.bootstrap import (
 )
 from edu_rag.statistics.distributions import fair_sum, fair_tail, sum_distribution
 from edu_rag.statistics.paired_tests import (
+    ALPHA,
     McNemar,
     Paired,
     mcnemar,
@@ -37,6 +38,7 @@ from edu_rag.statistics.test_power import (
 )
 
 __all__ = [
+    "ALPHA",
     "EXACT_METHOD",
     "LESSON_METHOD",
     "LEVEL",

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from edu_rag.statistics.paired_tests import Differ, pair_p
+from edu_rag.statistics.paired_tests import ALPHA, Differ, pair_p
 from edu_rag.statistics.points import Lessons, Outcomes, points_of, same_length, unit_sums, units_of
 
 
@@ -49,7 +49,7 @@ def _decisive_p(systems: Sequence[Outcomes], alpha: float, lessons: Lessons | No
     return dict(zip(pairs, holm(p), strict=True))
 
 
-def rank_groups(systems: Sequence[Outcomes], alpha: float = 0.05, lessons: Lessons | None = None) -> list[int]:
+def rank_groups(systems: Sequence[Outcomes], alpha: float = ALPHA, lessons: Lessons | None = None) -> list[int]:
     """The rank of each system, in the order given; systems without an established difference share a rank.
 
     Walk down the distinct scores. The first is the leading score of group 1. A score opens a new group when every

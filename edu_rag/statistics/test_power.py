@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edu_rag.statistics.paired_tests import ALPHA
 from edu_rag.statistics.points import Ints, Lessons, Outcomes, same_length, unit_sums, units_of
 
 _NORMAL = NormalDist()
@@ -87,7 +88,7 @@ def typical_sd(systems: Sequence[Outcomes], lessons: Lessons | None = None) -> f
     return float(np.median([spread.effective_sd for spread in spreads.values()])) if spreads else None
 
 
-def smallest_detectable_difference(n: int, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
+def smallest_detectable_difference(n: int, sd: float, *, alpha: float = ALPHA, power: float = 0.8) -> float:
     """The smallest true difference of two scores that a paired test on n questions finds with this power.
 
     (z(1 - alpha/2) + z(power)) sd / sqrt(n), the usual normal approximation (Cohen 1988, section 2.4); `sd` is the
@@ -96,7 +97,7 @@ def smallest_detectable_difference(n: int, sd: float, *, alpha: float = 0.05, po
     return (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) * sd / math.sqrt(n)
 
 
-def power_of(n: int, difference: float, sd: float, *, alpha: float = 0.05) -> float:
+def power_of(n: int, difference: float, sd: float, *, alpha: float = ALPHA) -> float:
     """The probability that a two-sided paired test on n questions finds a true difference; sd > 0, effective.
 
     Normal approximation with both tails, so that no difference is "found" with probability alpha.
@@ -105,7 +106,7 @@ def power_of(n: int, difference: float, sd: float, *, alpha: float = 0.05) -> fl
     return _NORMAL.cdf(shift - z) + _NORMAL.cdf(-shift - z)
 
 
-def n_needed(difference: float, sd: float, *, alpha: float = 0.05, power: float = 0.8) -> int:
+def n_needed(difference: float, sd: float, *, alpha: float = ALPHA, power: float = 0.8) -> int:
     """The fewest questions on which a true difference is found with this power; sd is effective.
 
     The inverse of `smallest_detectable_difference`. Raises ValueError for a difference of 0, which none would find.

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from edu_rag.statistics import ALPHA
 from harness.commands.options import (
     PATH,
     dataset_option,
@@ -54,7 +55,7 @@ _UNIT, _UP_TO_2 = _Number(1 - _LEAST), _Number(2)
     help="Standard deviation of the difference per question; that of A and B by default, or 1.0.",
 )
 @click.option("--power", type=_UNIT, default=0.8, show_default=True, help="Probability of detecting the difference.")
-@click.option("--alpha", type=_UNIT, default=0.05, show_default=True, help="Significance level of the two-sided test.")
+@click.option("--alpha", type=_UNIT, default=ALPHA, show_default=True, help="Significance level of the two-sided test.")
 @dataset_option(required=False)
 @split_option
 @sample_options

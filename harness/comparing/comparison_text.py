@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from edu_rag.comparing.pair_sentences import contrary, named
-from edu_rag.comparing.tested_pairs import ALPHA
 from edu_rag.look.texts import clip
 from edu_rag.scorecard.card import ScoreCard
-from edu_rag.statistics import Paired
+from edu_rag.statistics import ALPHA, Paired
 from harness.comparing.citation_overlap import overlap_lines
 from harness.comparing.compare import Comparison, ComparisonTable
 from harness.comparing.plan_comparison import true_difference

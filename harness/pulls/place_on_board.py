@@ -11,14 +11,13 @@ from edu_rag.errors import SubmissionError
 from edu_rag.look.lookalikes import name_key
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import ResultsFolder
-from edu_rag.statistics import holm, rank_groups, shared_lessons
+from edu_rag.statistics import ALPHA, holm, rank_groups, shared_lessons
 from harness.comparing.compare import Comparison, Side, compare_sides, require_same
 
 RESULTS = Path("leaderboard") / "results"
 MAX_CARDS = 5_000
 MAX_EARLIER = 10
 """How many earlier entries of a team a new one is compared with."""
-ALPHA = 0.05
 
 
 class ComparedWith(NamedTuple):

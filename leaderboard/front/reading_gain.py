@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, TestedPair
+from edu_rag.comparing.tested_pairs import AllPairs, TestedPair
 from edu_rag.look.texts import delta
+from edu_rag.statistics import ALPHA
 from leaderboard.board.present import Row, Table
 from leaderboard.board.rank import detectable_difference
 from leaderboard.board.short_names import ShortName, short_names

@@ -18,10 +18,11 @@ import jinja2
 import msgspec
 
 from edu_rag.comparing.pair_sentences import about_answers, about_choice, about_lessons, fields_of, sentences_of
-from edu_rag.comparing.tested_pairs import ALPHA, AllPairs, TestedPair
+from edu_rag.comparing.tested_pairs import AllPairs, TestedPair
 from edu_rag.errors import ConfigError
 from edu_rag.look.texts import clip, delta, percent, plain, signed
 from edu_rag.scorecard.card import OUTCOMES, ScoreCard
+from edu_rag.statistics import ALPHA
 from leaderboard.board.present import Row, Table
 from leaderboard.board.system_kinds import role_of
 from leaderboard.edition import Edition
