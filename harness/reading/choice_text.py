@@ -111,6 +111,11 @@ def by_part(text: str, choices: Mapping[str, str], only: str | None = None) -> R
     return named(found[0], f"choice {found[0]}, completed or shortened") if found else None
 
 
+def is_own(text: str, label: str, choices: Mapping[str, str]) -> bool:
+    """Whether a text with a label before or behind it is the text of that choice, whole, completed or shortened."""
+    return bool(by_text(text, {label: choices[label]}, STRICT + LOOSE) or by_part(text, choices, label))
+
+
 def names(text: str, choices: Mapping[str, str]) -> list[str]:
     """The labels of the choices whose texts occur as whole words in the text; used to refuse, never to credit."""
     folded = f" {fold_punctuation(text)} "

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.reading.abstentions import abstains, leans, takes_back_beside, wholly_abstains
-from harness.reading.choice_text import LOOSE, STRICT, by_completion, by_part, by_text, by_truth, continued, names
+from harness.reading.choice_text import (
+    LOOSE,
+    STRICT,
+    by_completion,
+    by_part,
+    by_text,
+    by_truth,
+    continued,
+    is_own,
+    names,
+)
 from harness.reading.folding import fold_punctuation, fold_writing
 from harness.reading.patterns import (
     BECAUSE,
@@ -45,11 +55,6 @@ def by_label(text: str, choices: Mapping[str, str]) -> Reading | None:
     return named(match["label"], f"label {match['label']}") if match and match["label"] in choices else None
 
 
-def _is_own(text: str, label: str, choices: Mapping[str, str]) -> bool:
-    """Whether a text with a label before or behind it is the text of that choice, whole, completed or shortened."""
-    return bool(by_text(text, {label: choices[label]}, STRICT + LOOSE) or by_part(text, choices, label))
-
-
 def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
     """`b) mitosis`, `b) because cells divide`, `b) mitosis, where a cell splits`; nothing else may follow the mark."""
     match = LABEL_AND.fullmatch(text)
@@ -57,13 +62,13 @@ def _by_label_and_text(text: str, choices: Mapping[str, str]) -> Reading | None:
         return None
     label, rest = match["label"], match["rest"]
     own = choices[label]
-    if _is_own(rest, label, choices):
+    if is_own(rest, label, choices):
         return named(label, f"label {label} with its text")
     folded, start = fold_punctuation(rest), f"{fold_punctuation(own)} "
     if folded.startswith(start):
         return _with_remark(label, folded[len(start) :], choices, f"label {label} with its text")
     beside = BESIDE.fullmatch(rest)
-    if beside and _is_own(beside["text"], label, choices):
+    if beside and is_own(beside["text"], label, choices):
         return _with_remark(label, beside["rest"], choices, f"label {label} with its text")
     if BECAUSE.match(folded):
         return _with_remark(label, rest, choices, f"label {label}")
@@ -90,7 +95,7 @@ def _by_text_and_label(text: str, choices: Mapping[str, str]) -> Reading | None:
     match = TEXT_LABEL.fullmatch(text)
     if not match or match["label"] not in choices:
         return None
-    if not _is_own(match["text"], match["label"], choices):
+    if not is_own(match["text"], match["label"], choices):
         return None
     return named(match["label"], f"label {match['label']} with its text")
 

@@ -1,4 +1,7 @@
-"""Folding of texts for comparison: which differences of writing do not matter, in levels from strict to loose."""
+"""Folding of texts for comparison: which differences of writing do not matter, in levels from strict to loose.
+
+docs/scoring-spec.md, section 2.1, calls these levels writing, edges, plain, bare and core.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ def fold_edges(text: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def fold_punctuation(text: str) -> str:
-    """`fold_edges` without apostrophes and without punctuation that carries no meaning; signs and numbers stay."""
+    """The specification's `plain`: `fold_edges` without apostrophes and without punctuation that carries no meaning.
+
+    Signs and numbers stay.
+    """
     text = fold_edges(text)
     for _ in range(8):  # taking one mark away may lay another bare: `0*)`
         if text.isascii() and text.replace(" ", "").isalnum():
@@ -71,7 +77,10 @@ def fold_punctuation(text: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def fold_article(text: str) -> str:
-    """`fold_punctuation` without an article at the start (an `a` that is followed by a space, so never a label)."""
+    """The specification's `bare`: `fold_punctuation` without an article at the start.
+
+    An `a` is an article only if a space and another word follow, so a label never is.
+    """
     edges = fold_edges(text)
     article = ARTICLE.match(edges)
     return fold_punctuation(edges[article.end() :] if article else text)
@@ -79,7 +88,10 @@ def fold_article(text: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def fold_owner(text: str) -> str:
-    """`fold_article` without inner articles and possessives; `crust of earth` is `earth crust`."""
+    """The specification's `core`: `fold_article` without inner articles and possessives.
+
+    `crust of earth` is `earth crust`.
+    """
     words = INNER_ARTICLE.sub("", fold_article(POSSESSIVE.sub("", fold_edges(text))))
     owner = OF.fullmatch(words)
     return f"{owner['whose']} {owner['what']}" if owner else INNER_S.sub("", words)
