@@ -21,7 +21,7 @@ from leaderboard.board.present import present
 from leaderboard.commands import board as command
 from leaderboard.edition import Edition
 from leaderboard.history.errata import errata_beside
-from leaderboard.pages import board_page, feed, history_page, sitemap, system_pages
+from leaderboard.pages import board_page, feed_and_llms_txt, history_page, sitemap, system_pages
 from leaderboard.render import environment_of
 
 URL = "https://board.example.org/edu-rag/"
@@ -93,13 +93,13 @@ def test_every_entry_s_id_is_an_anchor_of_the_history_and_its_link_a_page(whole:
 
 def test_hostile_names_leave_the_feed_valid_and_the_summary_free_of_markup(tmp_path: Path) -> None:
     write_hostile(tmp_path / "results")
-    site = build_some(tmp_path / "results", tmp_path / "site", (feed,), base_url=URL)
+    site = build_some(tmp_path / "results", tmp_path / "site", (feed_and_llms_txt,), base_url=URL)
     check_feed((site / "feed.xml").read_bytes())
     assert not feedparser.parse((site / "feed.xml").read_bytes()).bozo
     text = (site / "llms.txt").read_text(encoding="utf-8")
     assert max(map(len, text.splitlines())) < 1_500
     rows = [line for line in text.splitlines() if line.startswith("- rank")]
-    assert len(rows) == feed.MAX_ROWS
+    assert len(rows) == feed_and_llms_txt.MAX_ROWS
     for line in rows:
         assert len(re.findall(r"(?<!\\)\]\(", line)) == 1, line  # one link: ours
         assert not re.search(r"(?<!\\)<", line)
@@ -107,14 +107,14 @@ def test_hostile_names_leave_the_feed_valid_and_the_summary_free_of_markup(tmp_p
 
 
 def test_xml_texts_lose_what_xml_cannot_hold() -> None:
-    assert feed.xml_text("a\x00b\ufffe\uffff\ud800 c") == "a\ufffdb\ufffd\ufffd\ufffd c"
+    assert feed_and_llms_txt.xml_text("a\x00b\ufffe\uffff\ud800 c") == "a\ufffdb\ufffd\ufffd\ufffd c"
 
 
 def test_the_summary_tells_ranks_scores_and_intervals_of_the_top_of_each_table(results: Path, whole: Path) -> None:
     text = (whole / "llms.txt").read_text(encoding="utf-8")
     assert text.startswith("# EDU-RAG board\n\n> ")
     for table in present(collect(results)).tables:
-        for row in table.rows[: feed.MAX_ROWS]:
+        for row in table.rows[: feed_and_llms_txt.MAX_ROWS]:
             (line,) = (line for line in text.splitlines() if f"({URL}{row.page})" in line)
             assert line.startswith(f"- rank {row.rank.text}: ")
             low, high = row.interval or (0, 0)
@@ -150,7 +150,7 @@ def test_a_map_of_very_many_pages_is_split(results: Path) -> None:
 
 
 def test_without_an_address_there_is_no_feed_and_one_line_says_so(results: Path, tmp_path: Path) -> None:
-    kinds = (board_page, feed, history_page)
+    kinds = (board_page, feed_and_llms_txt, history_page)
     site = build_some(results, tmp_path / "site", kinds)
     assert (site / "llms.txt").is_file()
     assert not (site / "feed.xml").exists()
@@ -159,7 +159,7 @@ def test_without_an_address_there_is_no_feed_and_one_line_says_so(results: Path,
 
 
 def test_the_line_about_the_missing_address(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    build_some(results, tmp_path / "site", (feed,))
+    build_some(results, tmp_path / "site", (feed_and_llms_txt,))
     assert [line for line in capsys.readouterr().err.splitlines() if "--url" in line] == [
         "feed.xml, sitemap.xml, robots.txt: not written, since they hold absolute addresses: give --url"
     ]
@@ -186,12 +186,12 @@ def test_every_page_leads_to_the_feed_from_where_it_stands(whole: Path) -> None:
 
 def test_the_same_results_give_the_same_bytes_and_a_new_one_changes_them(results: Path, tmp_path: Path) -> None:
     given = {"base_url": URL, "errata": errata_beside(results)}
-    one = build_some(results, tmp_path / "one", (feed, system_pages), **given)
-    two = build_some(results, tmp_path / "two", (feed, system_pages), **given)
+    one = build_some(results, tmp_path / "one", (feed_and_llms_txt, system_pages), **given)
+    two = build_some(results, tmp_path / "two", (feed_and_llms_txt, system_pages), **given)
     for name in ("feed.xml", "llms.txt"):
         assert (one / name).read_bytes() == (two / name).read_bytes()
     more = write_versions(tmp_path / "more")
     made.write_card(more, made.card_of("newcomer", "c" * 100, dataset="tqa@2.0.0#2c3d4e5f"))
-    three = build_some(more, tmp_path / "three", (feed, system_pages), **given)
+    three = build_some(more, tmp_path / "three", (feed_and_llms_txt, system_pages), **given)
     for name in ("feed.xml", "llms.txt"):
         assert (three / name).read_bytes() != (one / name).read_bytes()

@@ -16,7 +16,7 @@ from some_pages import build_some
 
 from leaderboard.board.collect import collect
 from leaderboard.board.present import present
-from leaderboard.pages import feed, history_page
+from leaderboard.pages import feed_and_llms_txt, history_page
 from leaderboard.social import HEIGHT, N_ROWS, WIDTH, _Sheet, picture_of, shown_name, shown_table
 
 image = pytest.importorskip("PIL.Image")
@@ -118,7 +118,7 @@ def test_a_long_name_is_cut_to_its_column() -> None:
 def test_pages_name_the_picture_only_where_the_site_s_address_is_known(tmp_path: Path) -> None:
     results = write_versions(tmp_path)
     for url in ("", "https://board.example.org/"):
-        site = build_some(results, tmp_path / f"site{len(url)}", (history_page, feed), base_url=url)
+        site = build_some(results, tmp_path / f"site{len(url)}", (history_page, feed_and_llms_txt), base_url=url)
         text = (site / "history.html").read_text(encoding="utf-8")
         assert (site / "social.png").is_file()
         assert ('<meta property="og:image" content="https://board.example.org/social.png">' in text) == bool(url)
