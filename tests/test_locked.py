@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, requires
@@ -119,13 +122,41 @@ def test_ci_installs_by_hash_all_but_pytorch_and_our_own_code() -> None:
     assert "make_venv; install_locked; touch .venv/.ready-dev" in environment
     body = environment[environment.index("install_locked() {") :].partition("\n}\n")[0]
     run, wheel = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "wheel"))
-    assert 'locked=("${pip[@]}" install --no-compile --require-hashes)' in wheel
     lines = [line.strip() for line in (body + "\n" + run + wheel).splitlines()]
-    installs = [line for line in lines if line.startswith(('"${pip[@]}"', '"${locked[@]}"'))]
-    assert sum("--requirement .ci/locked" in line for line in installs) == 5
-    assert [line for line in installs if not re.search(r"--require-hashes|locked\[@\]| check$", line)] == [
-        '"${pip[@]}" --constraint constraints.txt torch',
-        '"${pip[@]}" --no-build-isolation --no-deps --editable .',
-        '"${pip[@]}" install --no-deps "$scratch"/dist/*.whl',
+    installs = [line for line in lines if line.startswith(".ci/pip ") or " -m pip " in line]
+    assert sum("-r .ci/locked" in line for line in installs) == 5
+    assert [line for line in installs if "--require-hashes" not in line and not line.startswith("check=")] == [
+        ".ci/pip .venv/bin/python -c constraints.txt torch",
+        ".ci/pip .venv/bin/python --no-build-isolation --no-deps -e .",
+        '.ci/pip "$python" --no-deps "$scratch"/dist/*.whl',
     ]
     assert "pip install" not in run + wheel
+
+
+def _pip(folder: Path, *, uv_works: bool) -> list[str]:
+    """What `.ci/pip` calls, with a uv and a pip that write down their arguments and some of their variables."""
+    (folder / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "pip", folder / ".ci" / "pip")
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    pip, uv = folder / "python", folder / ".venv" / "bin" / "uv"
+    pip.write_text(
+        '#!/bin/bash\nif [[ "$*" = *"config list" ]]; then cat config; else echo "pip: $*" >> calls; fi\n',
+        encoding="utf-8",
+    )
+    says = 'echo "uv: $* $UV_DEFAULT_INDEX $UV_INDEX $UV_FIND_LINKS" >> calls'
+    uv.write_text(f"#!/bin/bash\n{says}\nexit {0 if uv_works else 1}\n", encoding="utf-8")
+    for program in (pip, uv):
+        program.chmod(0o755)
+    settings = ("global.index-url='http://files'", "global.extra-index-url='\\nfile:///a\\nfile:///b'")
+    given = (*settings, ":env:.find-links='/links'", "global.find-links='/others'")
+    (folder / "config").write_text("\n".join(given) + "\n", encoding="utf-8")
+    own = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
+    subprocess.run(["bash", ".ci/pip", "./python", "-r", "some.txt"], cwd=folder, check=True, env=own)
+    return [" ".join(line.split()) for line in (folder / "calls").read_text(encoding="utf-8").splitlines()]
+
+
+def test_uv_installs_by_pips_settings_and_pip_where_uv_fails(tmp_path: Path) -> None:
+    asked = "uv: pip install --quiet --python ./python -r some.txt http://files file:///a file:///b /links"
+    assert _pip(tmp_path / "works", uv_works=True) == [asked]
+    by_pip = "pip: -m pip --quiet --disable-pip-version-check install --no-compile -r some.txt"
+    assert _pip(tmp_path / "fails", uv_works=False) == [asked, by_pip]
