@@ -98,12 +98,12 @@ def fill(folder: Path, n_questions: int, n_pages: int, n_paragraphs: int, extrac
 
 
 def resident_mb(pid: int) -> float:
-    """The resident memory of a process; 0 where it is gone."""
+    """The resident memory of a process, and of what it shares with others its part; 0 where it is gone."""
     try:
-        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) / 1024 for line in text.splitlines() if line.startswith("VmRSS")), 0.0)
+    return next((int(line.split()[1]) / 1024 for line in text.splitlines() if line.startswith("Pss:")), 0.0)
 
 
 def children(pid: int) -> Iterator[int]:
