@@ -45,8 +45,9 @@ History = list[tuple[Verdict, str]]
 class Sighting:
     """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
 
-    `host` is the registered host of the URL; `is_local`: this machine reports that it has no network. `begun`: when the
-    attempt began, its wait for robots.txt included; `started`: its first request.
+    `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `is_local`: this machine
+    reports that it has no network. `begun`: when the attempt began, its wait for robots.txt included; `started`: its
+    first request.
     """
 
     url: str
@@ -56,6 +57,7 @@ class Sighting:
     sign: str = ""
     detail: str = ""
     is_page: bool = False
+    is_rules: bool = False
     is_local: bool = False
     begun: float = math.inf
 
@@ -67,8 +69,17 @@ class _Held:
     seen: Sighting
     history: History
     verdict: asyncio.Future[Verdict]
-    witnesses: set[str] = field(default_factory=set)
+    witnesses: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+    """The signs of the answers after it that differ from it: of pages, and of robots.txt."""
     run: set[str] = field(default_factory=set)
+
+    def has_witnesses(self) -> bool:
+        """Whether other answers show that it is genuine: one of its own kind, or two of one kind.
+
+        One answer to a failure may be the first of a captive portal, and a portal may have a robots.txt too.
+        """
+        most = max(map(len, self.witnesses))
+        return most > 1 or (bool(self.seen.sign) and len(self.witnesses[self.seen.is_rules]) > 0)
 
     def may_come_again(self) -> bool:
         """Whether an outage may still send the URL back."""
@@ -102,7 +113,7 @@ class OutageWatch:
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
         self._retried: set[tuple[str, str]] = set()
-        self._portal_sign = ""
+        self._portal_signs = frozenset[str]()
         self._n_active = self._n_begun = 0
         self._is_fed = False
         self._n_rounds = 0
@@ -150,7 +161,7 @@ class OutageWatch:
         self._n_active -= 1
         if self.is_paused:
             self._held.append(held)
-        elif self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign) and held.may_come_again():
+        elif self.is_tainted(seen.started) and seen.sign in {"", *self._portal_signs} and held.may_come_again():
             self._release(held, "again")
         else:
             self._weigh(held)
@@ -191,9 +202,8 @@ class OutageWatch:
         """Release the results that this answer shows to be genuine: its request began after their end."""
         for held in [held for held in self._held if held.seen.ended <= seen.started]:
             if held.seen.sign != seen.sign:
-                held.witnesses.add(seen.sign)
-                # One answer to a failure may be the first of a captive portal.
-                if held.seen.sign or len(held.witnesses) > 1:
+                held.witnesses[seen.is_rules].add(seen.sign)
+                if held.has_witnesses():
                     self._held.remove(held)
                     if held.seen.is_local and held.may_come_again():
                         self._forget([held])
@@ -224,7 +234,7 @@ class OutageWatch:
 
     def _remember(self, seen: Sighting) -> None:
         """Keep a page as a landmark; not one that looks like another host's: it would prove nothing."""
-        if seen.sign == self._portal_sign or any(sign == seen.sign for _, sign in self._landmarks.values()):
+        if seen.sign in self._portal_signs or any(sign == seen.sign for _, sign in self._landmarks.values()):
             return
         self._landmarks[seen.host] = seen.url, seen.sign
         self._landmarks.move_to_end(seen.host)
@@ -266,8 +276,7 @@ class OutageWatch:
             self._begin_run()  # only answers that wait for no verdict
             return
         self._open.clear()
-        shared = self._shared_signs()
-        self._portal_sign = self._run_sign if self._run_sign in shared else next(iter(sorted(shared)), "")
+        self._portal_signs = frozenset(self._shared_signs())
         self._spawn(self._wait_out())
 
     async def _wait_out(self) -> None:
@@ -295,10 +304,10 @@ class OutageWatch:
         doubtful = self._doubtful()
         n_hosts = len({held.seen.host for held in doubtful})
         hosts = f"{n_hosts:,} hosts" if n_hosts > 1 else doubtful[0].seen.host
-        if self._portal_sign:
-            return f"{hosts} gave one and the same answer, as a network does that wants a login"
         details = Counter(held.seen.detail for held in doubtful if held.seen.detail)
         reason = f", mostly: {details.most_common(1)[0][0]}" if details else ""
+        if 2 * sum(bool(held.seen.sign) for held in doubtful) > len(doubtful):
+            return f"{hosts} gave one and the same answer{reason or ', as a network does that wants a login'}"
         return f"{hosts} gave no answer{reason}"
 
     def _announce(self) -> None:
@@ -334,9 +343,10 @@ class OutageWatch:
         try:
             for probe in asyncio.as_completed(probes):
                 seen = await probe
-                if not seen.sign or seen.sign == self._portal_sign:
+                if not seen.sign or seen.sign in self._portal_signs:
                     continue
-                if self._portal_sign or seen.sign == self._landmarks.get(seen.host, ("", ""))[1]:
+                _, known = self._landmarks.get(seen.host, ("", ""))
+                if seen.sign == known or (self._portal_signs and not seen.is_rules):
                     return True
                 answers.setdefault(seen.sign, set()).add(seen.host)
         finally:
