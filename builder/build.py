@@ -338,7 +338,7 @@ def _derive(
 
 def _opened(config: BuildConfig, sleep: Sleep) -> tuple[Chain | None, dict[str, Any]]:
     """The engines, and the sources that they search."""
-    with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
+    with _writing(Path(tempfile.gettempdir())), Stage("index", 1, is_logged_only=True) as stage:
         chain = open_chain(config.search, config.fetch.agent_header, sleep, proxy=config.fetch.proxy)
         source = dict(chain.source()) if chain is not None else {}
         stage.add("done")

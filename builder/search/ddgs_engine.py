@@ -27,7 +27,8 @@ from edu_rag.errors import ConfigError, MissingExtraError
 
 NAME = "ddgs"
 MAX_PAGES = 3
-LIMITED = "no result, and none for the control query either: its back ends limit or block this machine"
+_BEHIND = "the search engines behind ddgs"
+LIMITED = f"no result, and none for the control query either: {_BEHIND} limit or block this machine"
 _OK, _LIMITED, _TIMEOUT, _FAILED = 200, 429, 504, 502
 _ANY_URL = "https://duckduckgo.com/"
 """Decides on the proxy for all back ends."""
@@ -93,17 +94,17 @@ def _failure(error: Exception, timeout_s: float) -> tuple[int, str]:
     """The status to store for an error of the library, and the reason; its text may hold the whole request."""
     kind, text = type(error).__name__, str(error)
     if kind == "RatelimitException":
-        return _LIMITED, "its back end says that the rate is too high"
+        return _LIMITED, f"{_BEHIND} say that the rate is too high"
     if kind == "TimeoutException" or "timed out" in text.lower():
-        return _TIMEOUT, f"its back ends: no answer within {timeout_s:g} s"
+        return _TIMEOUT, f"{_BEHIND} gave no answer within {timeout_s:g} s"
     if kind == "DDGSException" and text == _NOTHING:
         return _OK, ""
     low = text.lower()
     if any(mark in low for mark in _OFFLINE):
-        return _FAILED, f"its back ends: no route: {ONLINE}"
+        return _FAILED, f"{_BEHIND} cannot be reached: {ONLINE}"
     if any(mark in low for mark in _REFUSED):
-        return _FAILED, "its back ends: refuse connections"
-    return _FAILED, f"its back ends: no answer: {text.partition(':')[0][:60] or kind}"
+        return _FAILED, f"{_BEHIND} refuse connections"
+    return _FAILED, f"{_BEHIND} gave no answer: {text.partition(':')[0][:60] or kind}"
 
 
 class DdgsEngine:

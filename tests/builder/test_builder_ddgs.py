@@ -129,7 +129,7 @@ def test_a_refused_connection_and_silence_are_failures_with_their_cause(
 ) -> None:
     monkeypatch.setattr(backends["mojeek"], "search_url", "http://127.0.0.1:9/")
     refused = ask("mojeek")
-    assert (refused.state, "back ends" in refused.reason) == ("failed", True), refused.reason
+    assert (refused.state, "behind ddgs" in refused.reason) == ("failed", True), refused.reason
 
     def silent(out: BinaryIO) -> None:
         time.sleep(3)
