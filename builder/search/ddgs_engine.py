@@ -107,6 +107,22 @@ def _failure(error: Exception, timeout_s: float) -> tuple[int, str]:
     return _FAILED, f"{_BEHIND} gave no answer: {text.partition(':')[0][:60] or kind}"
 
 
+def _library(proxy: str | None, timeout_s: int) -> Library:
+    """The library with this proxy or, for None, with none: it would take one from the environment on its own."""
+    from ddgs.ddgs import DDGS  # `ddgs.DDGS` is a stand-in for this class, which cannot be derived from
+
+    class Ours(DDGS):
+        def _get_engines(self, category: str, backend: str) -> list[Any]:
+            self._proxy = proxy  # DDGS_PROXY would count where there is none
+            backends: list[Any] = super()._get_engines(category, backend)
+            for one in backends:
+                # A client that is made without a proxy reads HTTPS_PROXY; one whose proxy is taken away does not.
+                one.http_client.client.proxy = proxy
+            return backends
+
+    return Ours(proxy=proxy, timeout=timeout_s)
+
+
 class DdgsEngine:
     """The back ends of ddgs, asked in the order of the settings until there are enough results.
 
@@ -124,7 +140,7 @@ class DdgsEngine:
     def open(cls, config: DdgsConfig, sleep: Sleep = time.sleep, *, proxy: str = "") -> DdgsEngine:
         """Raises MissingExtraError without the library, ConfigError for a back end that it does not know."""
         try:
-            from ddgs import DDGS
+            import ddgs  # noqa: F401  # what an installation lacks as a whole
             from ddgs.engines import ENGINES as BACKENDS
         except ImportError:
             raise MissingExtraError("engine ddgs", "needs ddgs", "pip install 'edu-rag-bench[ddgs]'") from None
@@ -135,7 +151,7 @@ class DdgsEngine:
                 raise ConfigError("search.ddgs.backends", what, f"known are {', '.join(known)}")
         timeout_s = max(1, round(config.timeout_s))
         through = proxy_for(_ANY_URL, proxy)
-        return cls(lambda: DDGS(proxy=through, timeout=timeout_s), config, sleep)
+        return cls(lambda: _library(through, timeout_s), config, sleep)
 
     def _call(self, query: str, n: int, page: int) -> list[dict[str, Any]]:
         return self._library().text(
