@@ -250,3 +250,15 @@ def next_round(
         # A take-down or a refresh may have made a higher one: its number must not be given to other content.
         begun = replace(stored, version=newer(version, stored.version))
     return replace(begun, version=forced_version or begun.version, is_finished=False)
+
+
+def why_other_version(turn: Round, stored: Round | None, settings_version: str) -> str:
+    """Why the dataset gets another version than the settings give, and what to do about it."""
+    if stored is not None and (turn.number > stored.number or (turn.number and not stored.is_finished)):
+        goes_on = turn.number == stored.number
+        what = "the interrupted refresh goes on" if goes_on else "everything is searched and fetched again"
+        return f"refresh: {what}; if anything changed, the dataset gets version {turn.version}"
+    return (
+        f"version: the dataset gets {turn.version} and not the settings' {settings_version}, since an earlier refresh or"
+        f' take-down raised it: set version = "{turn.version}" in the settings'
+    )
