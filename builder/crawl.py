@@ -259,6 +259,6 @@ def why_other_version(turn: Round, stored: Round | None, settings_version: str) 
         what = "the interrupted refresh goes on" if goes_on else "everything is searched and fetched again"
         return f"refresh: {what}; if anything changed, the dataset gets version {turn.version}"
     return (
-        f"version: the dataset gets {turn.version} and not the settings' {settings_version}, since an earlier refresh or"
-        f' take-down raised it: set version = "{turn.version}" in the settings'
+        f"version: the dataset gets {turn.version} and not the settings' {settings_version}, since an earlier refresh"
+        f' or take-down raised it: set version = "{turn.version}" in the settings'
     )
