@@ -33,6 +33,7 @@ from builder.fetch.body import (
     Shares,
 )
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
+from builder.fetch.hit_detail import detail_of
 from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
@@ -212,6 +213,7 @@ class Crawl:
             detail=got.detail,
             is_page=got.outcome == "kept",
             is_rules=got.outcome == "robots",
+            was_there=_was_there(got),
             is_local="unreachable" in got.detail or "cannot be reached" in got.detail,
         )
         return got, seen
@@ -251,7 +253,8 @@ class Crawl:
 
         self._names.forget_failures(concerns)
         self._breakers.forget(concerns)
-        for origin in [origin for origin, robots in self._robots.items() if robots.read_at >= began]:
+        # A file that could not be read is asked for again in any case: every later page of its host has met it.
+        for origin in [origin for origin, robots in self._robots.items() if robots.closed or robots.read_at >= began]:
             if concerns(host_of(origin)):
                 del self._robots[origin]
 
@@ -402,6 +405,16 @@ class Crawl:
         if walk.page and self._gates.n_users(key) == 1:
             headers["Connection"] = "close"  # no URL waits for this host: an idle connection keeps a file open
         return headers
+
+
+def _was_there(got: Fetched) -> bool:
+    """Whether a lost connection was one to a host that was there: its robots.txt had come, or it closed the connection.
+
+    A moment without network does that to one host or two, which no run of hosts shows.
+    """
+    if got.outcome != "connection" or got.detail.startswith(BREAKER):
+        return False
+    return not got.detail.startswith(ROBOTS_UNREAD) or detail_of(got.outcome, got.status, got.detail) == "closed"
 
 
 def _with_signals(got: Fetched, signals: set[str]) -> Fetched:

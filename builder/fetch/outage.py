@@ -45,9 +45,9 @@ History = list[tuple[Verdict, str]]
 class Sighting:
     """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
 
-    `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `is_local`: this machine
-    reports that it has no network. `begun`: when the attempt began, its wait for robots.txt included; `started`: its
-    first request.
+    `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
+    before the connection failed, or closed it; `is_local`: this machine reports that it has no network. `begun`: when
+    the attempt began, its wait for robots.txt included; `started`: its first request.
     """
 
     url: str
@@ -58,6 +58,7 @@ class Sighting:
     detail: str = ""
     is_page: bool = False
     is_rules: bool = False
+    was_there: bool = False
     is_local: bool = False
     begun: float = math.inf
 
@@ -112,7 +113,7 @@ class OutageWatch:
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
-        self._retried: set[tuple[str, str]] = set()
+        self._retried: dict[tuple[str, str], float] = {}
         self._portal_signs = frozenset[str]()
         self._n_active = self._n_begun = 0
         self._is_fed = False
@@ -192,7 +193,7 @@ class OutageWatch:
         if seen.sign and seen.sign != self._run_sign:
             self._begin_run(seen.sign)
         if seen.sign:
-            self._retried.discard((seen.host, ""))
+            self._retried.pop((seen.host, ""), None)
         self._run_hosts.add(seen.host)
 
     def _begin_run(self, sign: str = "") -> None:
@@ -208,19 +209,21 @@ class OutageWatch:
                     if held.seen.is_local and held.may_come_again():
                         self._forget([held])
                         self._release(held, "again")
-                    elif _is_of_a_run(held) and not self._was_retried(held):
+                    elif (held.seen.was_there or _is_of_a_run(held)) and not self._was_retried(held):
                         self._fetch_once_more([held])
                     else:
                         self._release(held, "genuine")
 
     def _was_retried(self, held: _Held) -> bool:
-        """Whether the URL, or another one of its host, was fetched once more after it had ended in the same way."""
-        return ("once_more", held.seen.sign) in held.history or (held.seen.host, held.seen.sign) in self._retried
+        """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so."""
+        retried_at = self._retried.get((held.seen.host, held.seen.sign), math.inf)
+        return ("once_more", held.seen.sign) in held.history or retried_at < held.seen.ended
 
     def _fetch_once_more(self, doubtful: list[_Held]) -> None:
         if doubtful:
             self._forget(doubtful)
-        self._retried.update((held.seen.host, held.seen.sign) for held in doubtful)
+        for held in doubtful:
+            self._retried.setdefault((held.seen.host, held.seen.sign), self.monotonic())
         for held in doubtful:
             self._release(held, "once_more")
 
