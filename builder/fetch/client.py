@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -214,6 +215,7 @@ class Crawl:
             is_page=got.outcome == "kept",
             is_rules=got.outcome == "robots",
             was_there=_was_there(got),
+            certificate=_certificate_fault(got),
             is_local="unreachable" in got.detail or "cannot be reached" in got.detail,
         )
         return got, seen
@@ -415,6 +417,15 @@ def _was_there(got: Fetched) -> bool:
     if got.outcome != "connection" or got.detail.startswith(BREAKER):
         return False
     return not got.detail.startswith(ROBOTS_UNREAD) or detail_of(got.outcome, got.status, got.detail) == "closed"
+
+
+_BAD_CERTIFICATE = re.compile(r"certificate verify failed: ([^,(]+)")
+
+
+def _certificate_fault(got: Fetched) -> str:
+    """What OpenSSL says of a host's certificate, without the host's name; empty if that was not the failure."""
+    found = _BAD_CERTIFICATE.search(got.detail) if got.outcome == "connection" else None
+    return found[1].strip() if found else ""
 
 
 def _with_signals(got: Fetched, signals: set[str]) -> Fetched:

@@ -46,8 +46,9 @@ class Sighting:
     """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
 
     `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
-    before the connection failed, or closed it; `is_local`: this machine reports that it has no network. `begun`: when
-    the attempt began, its wait for robots.txt included; `started`: its first request.
+    before the connection failed, or closed it; `certificate`: what is wrong with the one that it showed; `is_local`:
+    this machine reports that it has no network. `begun`: when the attempt began, its wait for robots.txt included;
+    `started`: its first request.
     """
 
     url: str
@@ -59,6 +60,7 @@ class Sighting:
     is_page: bool = False
     is_rules: bool = False
     was_there: bool = False
+    certificate: str = ""
     is_local: bool = False
     begun: float = math.inf
 
@@ -275,7 +277,11 @@ class OutageWatch:
     # ---- the pause
 
     def _suspect(self) -> None:
-        if not self._doubtful():
+        doubtful = self._doubtful()
+        if not self._landmarks and _have_bad_certificates(doubtful):
+            self._let_go(doubtful)
+            doubtful = []
+        if not doubtful:
             self._begin_run()  # only answers that wait for no verdict
             return
         self._open.clear()
@@ -381,6 +387,12 @@ def _is_of_a_run(held: _Held) -> bool:
     """Whether the result is one of so many in a row that a short outage may have been the cause."""
     n_hosts = len(held.run) - (not held.seen.sign)  # a run of failures holds the host of the last answer too
     return n_hosts >= FEW_HOSTS
+
+
+def _have_bad_certificates(doubtful: list[_Held]) -> bool:
+    """Whether the hosts are there, with bad certificates of their own: a portal's has one fault for all hosts."""
+    faults = {held.seen.certificate for held in doubtful}
+    return len(faults) > 1 and all(faults)
 
 
 def _shows_much(doubtful: list[_Held]) -> bool:
