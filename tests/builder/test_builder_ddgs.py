@@ -65,6 +65,7 @@ def ask(*names: str, **more: Any) -> SearchResult:
     return engine(*names, **more).search("Why is the\n sky blue?", 10)
 
 
+@pytest.mark.slow
 def test_without_a_proxy_in_the_settings_the_library_takes_none_from_the_environment(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError
 
+pytestmark = pytest.mark.slow
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 Answer = tuple[int, bytes]
 Down = Callable[[str, str], Answer | None]

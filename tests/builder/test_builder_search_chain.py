@@ -219,6 +219,7 @@ def test_a_chain_that_is_left_without_an_engine_stops_and_resumes(web: Web, tmp_
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("allow_partial", [False, True])
 @pytest.mark.parametrize("engines", [["brave"], ["brave", "searxng"]])
 def test_the_reason_of_a_refusal_is_printed_once_and_a_missing_contact_before_the_first_question(
@@ -244,6 +245,7 @@ def test_the_reason_of_a_refusal_is_printed_once_and_a_missing_contact_before_th
     assert "index: 1 of 1" not in printed
 
 
+@pytest.mark.slow
 def test_a_given_contact_and_a_run_that_asks_nothing_cause_no_warning(
     web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_version_is_one_commit_and_one_tag_with_exactly_the_files_of_the_manif
     assert all(files[name] == (folder / name).read_bytes() for name in plan.sizes)
 
 
+@pytest.mark.slow
 def test_a_hub_without_xet_gets_the_files_by_the_older_protocol(
     hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -206,6 +207,7 @@ def test_a_dry_run_prints_the_plan_and_asks_the_hub_nothing(hub: Hub, folder: Pa
     assert hub.requests == []
 
 
+@pytest.mark.slow
 def test_a_dataset_that_lost_its_pages_is_refused_before_the_hub_is_asked(hub: Hub, tmp_path: Path) -> None:
     made = tables()
     made["hits"] = {
