@@ -1,6 +1,6 @@
 """Measures a crawl in a simulated internet: silent names, and outages of the network in mid-crawl.
 
-Usage (from a checkout, after `make test` has made the environment; needs unshare and user namespaces):
+Usage (from a checkout, after `make test` has made the environment; needs unshare, user namespaces and openssl):
 
     .venv/bin/python bench/internet.py [--hosts 1500] [--pages 7] [--seconds 60] [--only NAME …]
 
@@ -17,6 +17,7 @@ import sys
 import tempfile
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,22 @@ from simulated_internet import crawling, within, write_questions  # noqa: E402
 from builder.store.reader import StoreReader  # noqa: E402
 
 SILENT_SHARE = 0.08
+BAD_TLS = ("expired", "wrong_name", "untrusted")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One crawl: what is wrong with the network, and with how many of the names."""
+    """One crawl: what is wrong with the network, and with how many of the hosts.
+
+    `bad_tls_share` of all hosts have a bad certificate; `dying_share` are dead while the event `dead` lasts.
+    """
 
     says: str
     events: list[dict[str, Any]] = field(default_factory=list)
     silent_share: float = 0.0
+    tls_share: float = 0.0
+    bad_tls_share: float = 0.0
+    dying_share: float = 0.0
     n_runs: int = 1
     fetch: dict[str, Any] = field(default_factory=dict)
 
@@ -58,19 +66,56 @@ def cases(n_pages: int, seconds: float) -> dict[str, Case]:
         "names": Case(says=f"name service down for {half_s:g} s", events=event("names_down", 0, half_s)),
         "portal": Case(says=f"captive portal for {half_s:g} s", events=event("portal", third, half_s)),
         "redirect": Case(says=f"portal by redirect, {half_s:g} s", events=event("portal_redirect", third, half_s)),
+        "not_found": Case(says=f"portal that answers 404, {half_s:g} s", events=event("portal_404", third, half_s)),
+        "gateway": Case(says=f"502, 503, 504 for all, {half_s:g} s", events=event("gateway", third, half_s)),
+        "tls": Case(says="30 % of the hosts by https, 3 % with bad certificates", tls_share=0.3, bad_tls_share=0.03),
+        "tls_portal": Case(
+            says=f"the same, portal for {half_s:g} s",
+            events=event("portal", third, half_s),
+            tls_share=0.3,
+            bad_tls_share=0.03,
+        ),
+        "back": Case(
+            says="10 % of the hosts die in mid-crawl and are back when it is resumed",
+            events=event("dead", third, None),
+            dying_share=0.1,
+            n_runs=2,
+        ),
         "good": Case(says="network gone for good, then resumed", events=event("silent", third, None), **twice),
     }  # fmt: skip
 
 
+def hosts_of(case: Case, n_hosts: int) -> dict[str, dict[str, Any]]:
+    """The hosts of a case; each kind is drawn on its own, and none is of two kinds."""
+    order = random.Random(0).sample(range(n_hosts), n_hosts)
+    hosts: dict[str, dict[str, Any]] = {f"www.site{i}.com": {"delay_s": 0.2, "name": "live"} for i in range(n_hosts)}
+    drawn = (hosts[f"www.site{i}.com"] for i in order)
+    for host in islice(drawn, round(n_hosts * case.silent_share)):
+        host["name"] = "silent"
+    for place, host in enumerate(islice(drawn, round(n_hosts * case.bad_tls_share))):
+        host["tls"] = BAD_TLS[place % len(BAD_TLS)]
+    for host in islice(drawn, round(n_hosts * case.tls_share)):
+        host["tls"] = "live"
+    for host in islice(drawn, round(n_hosts * case.dying_share)):
+        host["dies"] = True
+    return hosts
+
+
 def measured(case: Case, n_hosts: int, n_pages: int) -> dict[str, Any]:
     """Run a case and count what its crawl store has."""
-    silent = set(random.Random(0).sample(range(n_hosts), round(n_hosts * case.silent_share)))
-    hosts = {f"www.site{i}.com": {"delay_s": 0.2, "name": "silent" if i in silent else "live"} for i in range(n_hosts)}
-    urls = {f"http://{host}/page-{i}": how["name"] == "live" for host, how in hosts.items() for i in range(n_pages)}
+    hosts = hosts_of(case, n_hosts)
+    dying = [name for name, host in hosts.items() if "dies" in host]
+    events = [event | {"hosts": dying} for event in case.events]
+    urls = {
+        f"{'https' if 'tls' in how else 'http'}://{host}/page-{i}": how["name"] == "live"
+        and how.get("tls", "live") == "live"
+        for host, how in hosts.items()
+        for i in range(n_pages)
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_questions(folder, list(urls), **case.fetch)
-        happened = within(folder, hosts, case.events, [crawling(folder)] * case.n_runs)
+        happened = within(folder, hosts, events, [crawling(folder)] * case.n_runs)
         with closing(StoreReader(folder / "ds.crawl")) as store:
             rows = list(store.iter_fetches())
             n_logins = sum(b"Log in" in store.response(row)[0] for row in rows if row.outcome == "kept")

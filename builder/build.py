@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
-from builder.crawl import Round, crawl, newer, next_minor, next_round, round_of
+from builder.crawl import Round, crawl, newer, next_minor, next_round, round_of, why_other_version
 from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.early_extraction import early_extraction
 from builder.deriving.scale import check_executor
@@ -263,7 +263,7 @@ def _begin(store: CrawlStore, inputs: Inputs, turn: Round, stored: Round | None)
         _refuse_other_settings(store.folder, inputs, is_new_round=turn.number != stored.number)
         _take_other_questions(store.folder, inputs, turn, stored)
     if turn.version != inputs.config.version:
-        say(f"version {turn.version}: the crawl store is further than the settings' {inputs.config.version}")
+        say(why_other_version(turn, stored, inputs.config.version))
     inputs = replace(inputs, config=replace(inputs.config, version=turn.version))
     store.round = turn.number
     write_inputs(store.folder, inputs, turn)
@@ -338,7 +338,7 @@ def _derive(
 
 def _opened(config: BuildConfig, sleep: Sleep) -> tuple[Chain | None, dict[str, Any]]:
     """The engines, and the sources that they search."""
-    with _writing(Path(tempfile.gettempdir())), Stage("index", total=1) as stage:
+    with _writing(Path(tempfile.gettempdir())), Stage("index", 1, is_logged_only=True) as stage:
         chain = open_chain(config.search, config.fetch.agent_header, sleep, proxy=config.fetch.proxy)
         source = dict(chain.source()) if chain is not None else {}
         stage.add("done")

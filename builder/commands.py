@@ -77,7 +77,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option(
     "--allow-partial",
     is_flag=True,
-    help="Write the dataset even if questions are not searched or too many pages were lost to the network.",
+    help="Write the dataset even if questions are not searched or too many pages were lost.",
 )
 @click.option(
     "--resume",
@@ -118,12 +118,12 @@ def build(
 
     Searches the web for every question, fetches what it finds (politely: robots.txt, limits, time-outs), extracts
     clean text and labels evidence. Every response is kept in OUT.crawl: the same command resumes an interrupted build,
-    and `edu-rag replay` rebuilds the same dataset without the network. A page with a temporary error is retried on the
-    next runs, up to three times in all. --refresh asks the servers for changes, keeps unchanged pages, and writes the
-    next minor version; if nothing changed, the version stays.
+    and `edu-rag replay` rebuilds the same dataset without the network. A page with a temporary error is requested again
+    by the next runs, three times in all, and after that by --refresh alone. --refresh asks the servers for changes,
+    keeps unchanged pages, and writes the next minor version; if nothing changed, the version stays.
 
-    If more than 5 % of the search results ([build] max_lost) were lost to the network, or no page is left at all, the
-    dataset is not written and the exit code is 1.
+    If more than 5 % of the search results ([build] max_lost) were lost to the network or to busy servers, or no page is
+    left at all, the dataset is not written and the exit code is 1.
 
     CONFIG.toml holds the settings (name, version, [build], [search], [fetch], [extract], [filter], [label], [scale]).
     Options on the command line override it, and it overrides --profile. --dry-run reads the questions and asks nothing.
@@ -214,7 +214,7 @@ def _print_rehearsal(
 @click.option(
     "--allow-partial",
     is_flag=True,
-    help="Write the dataset even if the crawl is not finished or lost too many pages to the network.",
+    help="Write the dataset even if the crawl is not finished or lost too many pages.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics as JSON.")
 def replay(

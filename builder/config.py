@@ -92,7 +92,7 @@ class ScaleConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsConfig:
-    """[build]: `max_lost` is the share of search results that may be lost to the network before the build fails."""
+    """[build]: `max_lost` is the share of search results that may be lost before the build fails."""
 
     max_lost: Annotated[float, Meta(ge=0, le=1)] = MAX_LOST
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from builder.clock import Clock
 from builder.config import BuildConfig
-from builder.fetch import Fetched, fetch_all, was_given_up
+from builder.fetch import ContactWarning, Fetched, fetch_all, was_given_up
 from builder.fetch.fetched import Validators
 from builder.fetch.politeness import politeness_key
 from builder.search.combine import Chain
 from builder.search.pace import Sleep
-from builder.search.searching import answer_to, search_all, stop_where_unsearched
+from builder.search.searching import answer_to, say_refusals, search_all, stop_where_unsearched
 from builder.sites.site_folders import HostMap
 from builder.store.crawl_store import CrawlStore, is_due, validators_for
 from builder.store.takedowns import host_is_listed, read_takedowns
@@ -143,6 +143,7 @@ def fetch_missing(
     hosts: HostMap,
     now: Clock,
     on_kept: Callable[[str], None] | None = None,
+    warn: ContactWarning | None = None,
 ) -> None:
     """Fetch each distinct URL of the questions' hits that the store does not hold yet, or not in this round.
 
@@ -162,7 +163,7 @@ def fetch_missing(
                 note("host_given_up", host=host, detail=got.detail)
 
         known = landmarks_of(store, config)
-        fetch_all(plan.urls(), config.fetch, hosts, now, keep, validators=plan.conditions, landmarks=known)
+        fetch_all(plan.urls(), config.fetch, hosts, now, keep, validators=plan.conditions, landmarks=known, warn=warn)
         store.flush()
 
 
@@ -183,10 +184,12 @@ def crawl(
     up.
     """
     with chain.serving() as hosts:  # before the first search: a clash of host names must not wait for the last one
-        left = search_all(questions, store, chain, config.search, now, sleep)
+        warn = ContactWarning(config.fetch)
+        left = search_all(questions, store, chain, config.search, now, sleep, before_asking=warn)
         if not allow_partial:
             stop_where_unsearched(left, len(questions), chain.name)
-        fetch_missing(questions, store, config, hosts, now, on_kept)
+        say_refusals(left)
+        fetch_missing(questions, store, config, hosts, now, on_kept, warn)
     return left.n
 
 
@@ -247,3 +250,15 @@ def next_round(
         # A take-down or a refresh may have made a higher one: its number must not be given to other content.
         begun = replace(stored, version=newer(version, stored.version))
     return replace(begun, version=forced_version or begun.version, is_finished=False)
+
+
+def why_other_version(turn: Round, stored: Round | None, settings_version: str) -> str:
+    """Why the dataset gets another version than the settings give, and what to do about it."""
+    if stored is not None and (turn.number > stored.number or (turn.number and not stored.is_finished)):
+        goes_on = turn.number == stored.number
+        what = "the interrupted refresh goes on" if goes_on else "everything is searched and fetched again"
+        return f"refresh: {what}; if anything changed, the dataset gets version {turn.version}"
+    return (
+        f"version: the dataset gets {turn.version} and not the settings' {settings_version}, since an earlier refresh"
+        f' or take-down raised it: set version = "{turn.version}" in the settings'
+    )

@@ -13,14 +13,14 @@ from builder.build import read_inputs, read_round, store_folder
 from builder.fetch.fetched import is_transient
 from builder.fetch.hit_detail import detail_of
 from builder.search.searching import answer_to
-from builder.store.crawl_store import is_due
+from builder.store.crawl_store import MAX_ATTEMPTS, is_due
 from builder.store.index import Fetch
 from builder.store.lock import is_store
 from builder.store.reader import StoreReader
 from builder.store.takedowns import host_is_listed, read_takedowns
 from builder.urls import canonical_or_none, host_of
 
-DONE, FAILED, WAITING, BARRED = "done", "failed", "waiting", "barred"
+DONE, LOST, FAILED, WAITING, BARRED = "done", "lost", "failed", "waiting", "barred"
 NEVER_ASKED = "not asked yet"
 
 
@@ -29,7 +29,8 @@ class CrawlStatus:
     """Counts of a crawl. `urls` by state; `causes` and `hosts` by state and cause.
 
     A URL is `done` with a page, `failed` for good, `waiting` if the next run asks for it (for the first time, or again
-    after an error that may pass), and `barred` if it is never asked for: a blocked host, or a take-down.
+    after an error that may pass), `lost` if all attempts ended in such errors, so that only a refresh asks for it, and
+    `barred` if it is never asked for: a blocked host, or a take-down.
     """
 
     round: int
@@ -55,12 +56,14 @@ class CrawlStatus:
             last = f"; last refusal: {self.refusals[engine]}" if engine in self.refusals else ""
             yield f"  {engine:<12} {_counts(counts)}{last}"
         yield f"URLs       {sum(self.urls.values()):,}: {_counts(self.urls)}"
-        for name in (FAILED, WAITING, BARRED):
+        for name in (LOST, FAILED, WAITING, BARRED):
             if self.causes.get(name):
                 yield f"  {name:<8} {_counts(self.causes[name])}"
+        if self.urls.get(LOST):
+            yield f"lost URLs were requested {MAX_ATTEMPTS} times: `edu-rag build` with --refresh requests them again"
         shown = list(self.hosts.items())[:n_hosts]
         if shown:
-            yield f"hosts with failed or waiting URLs: {len(self.hosts):,}"
+            yield f"hosts with lost, failed or waiting URLs: {len(self.hosts):,}"
         for host, counts in shown:
             yield f"  {host:<40} {_counts(counts)}"
         if len(self.hosts) > len(shown):
@@ -87,8 +90,8 @@ def state_of(row: Fetch | None, crawl_round: int) -> tuple[str, str]:
         return DONE, ""
     if is_due(row, crawl_round):
         return WAITING, _cause(row)
-    given_up = " (given up)" if is_transient(row.outcome, row.status, row.detail) else ""
-    return FAILED, _cause(row) + given_up
+    is_lost = is_transient(row.outcome, row.status, row.detail)
+    return LOST if is_lost else FAILED, _cause(row)
 
 
 class _Tally:

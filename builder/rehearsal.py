@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from builder.config import BuildConfig
+from builder.fetch import NO_CONTACT
 from builder.search import check_names
 from builder.search.searching import answer_to, query_of
-from builder.search.settings import SearchConfig, WebEngineConfig
+from builder.search.settings import SearchConfig, WebEngineConfig, is_offline
 from builder.search_results import ANSWERED
 from builder.store.lock import is_store
 from builder.store.reader import StoreReader
@@ -50,7 +51,10 @@ class EngineShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsal:
-    """The size of a build. `urls`, and what follows from it, are upper bounds: hits repeat, and searches find fewer."""
+    """The size of a build. `urls`, and what follows from it, are upper bounds: hits repeat, and searches find fewer.
+
+    `needs` names what its crawl lacks.
+    """
 
     questions: int
     queries: int
@@ -62,6 +66,7 @@ class Rehearsal:
     store_bytes: int
     dataset_bytes: int
     free_bytes: int
+    needs: str = ""
 
     def lines(self) -> Iterator[str]:
         """The rehearsal as a table for people."""
@@ -79,6 +84,8 @@ class Rehearsal:
         for one in self.engines:
             if one.needs:
                 yield f"missing: {one.engine}: {one.needs}"
+        if self.needs:
+            yield f"missing: {self.needs}"
         if self.search_s:
             yield f"searching  about {in_words(self.search_s)}; engines work side by side"
         yield f"fetching   at most {self.urls:,} URLs, {in_words(self.fetch_s)} at {URLS_PER_S} URLs a second"
@@ -92,9 +99,11 @@ def _needs(engine: str, web: WebEngineConfig | None, config: SearchConfig) -> st
     section: Any = config.adapters.get(engine) or getattr(config, engine, None)
     variable = section.get("key_variable") if isinstance(section, Mapping) else getattr(section, "key_variable", None)
     if variable and not os.environ.get(str(variable), "").strip():
-        return f"the environment variable {variable} is not set"
-    if web is not None and getattr(section, "base_url", "-") == "":
-        return f"search.{engine}.base_url is not set"
+        return f"the environment variable {variable} is not set: export {variable}=KEY with your key for {engine}"
+    base_url = section.get("base_url", "-") if isinstance(section, Mapping) else getattr(section, "base_url", "-")
+    if web is not None and base_url == "":
+        table = f"search.adapters.{engine}" if engine in config.adapters else f"search.{engine}"
+        return f'[{table}] base_url is not set: give your instance, as base_url = "http://127.0.0.1:8080"'
     return ""
 
 
@@ -168,4 +177,5 @@ def rehearse(questions: Sequence[Question], config: BuildConfig, store: Path, *,
         store_bytes=n_urls * STORE_BYTES_PER_URL + n_asked * STORE_BYTES_PER_QUERY,
         dataset_bytes=n_urls * DATASET_BYTES_PER_URL,
         free_bytes=_free_bytes(store.parent),
+        needs=NO_CONTACT if n_asked and not config.fetch.contact and not is_offline(",".join(search.chain)) else "",
     )

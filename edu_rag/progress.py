@@ -123,7 +123,7 @@ class Stage:
 
     `bad` is the word for what is neither kept nor done. Example: `with Stage("fetch", total=96) as stage:
     stage.add("kept")` ends with the line `fetch: 96 of 96: kept 84, dropped 12: robots 5, short 7`. On a terminal a bar
-    shows the time that is left; elsewhere a line every minute does.
+    shows the time that is left; elsewhere a line every minute does. `is_logged_only`: it has no counter line.
     """
 
     def __init__(
@@ -133,11 +133,13 @@ class Stage:
         stream: TextIO | None = None,
         bad: str = "dropped",
         *,
+        is_logged_only: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self.total = total
         self.bad = bad
+        self._is_logged_only = is_logged_only
         self.counts: Counter[str] = Counter()
         self._stream = stream if stream is not None else sys.stderr
         self._monotonic = monotonic
@@ -148,7 +150,7 @@ class Stage:
     def __enter__(self) -> Stage:
         self._started = self._monotonic()
         self._reported = (self._started, 0)
-        if self._stream.isatty():
+        if self._stream.isatty() and not self._is_logged_only:
             from tqdm import tqdm
 
             # The monitor is a thread that never ends, and with a second thread `edu_rag.bounded_child` cannot fork.
@@ -203,7 +205,8 @@ class Stage:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        if self.counts or not isinstance(error, EduRagError):  # if nothing was started, the error is enough
+        is_started = self.counts or not isinstance(error, EduRagError)
+        if is_started and not self._is_logged_only:  # if nothing was started, the error is enough
             print(self.line(), file=self._stream, flush=True)
         if kind is None:
             self._log_end()

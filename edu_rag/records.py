@@ -53,7 +53,10 @@ HIT_OUTCOMES = (
     "leak",
 )
 """The fate of a hit: `kept`, or the reason why its page is not in the dataset."""
-HTTP_DETAILS = ("400", "401", "403", "404", "406", "410", "429", "451", "500", "502", "503", "504", "3xx", "4xx", "5xx")
+HTTP_DETAILS = (
+    *("400", "401", "403", "404", "406", "408", "410", "425", "429", "451", "500", "502", "503", "504"),
+    *("3xx", "4xx", "5xx"),
+)
 HIT_DETAILS = (
     "",
     *HTTP_DETAILS,

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from edu_rag.errors import DataError, EngineError
 from edu_rag.files.manifest import file_sha256
-from edu_rag.progress import Stage
+from edu_rag.progress import Stage, say
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+_XET_TOKEN_S = 30.0
 MAX_FILES = 100
 """The Hub's recommended limit for one commit."""
 KEPT = frozenset({".gitattributes", "eval.yaml"})
@@ -53,6 +54,40 @@ def told(repo: str) -> Iterator[None]:
         if not isinstance(error.__cause__, known):
             raise
         raise _in_our_words(repo, error.__cause__) from None
+
+
+@contextmanager
+def without_xet_where_missing(api: HfApi, repo: str) -> Iterator[None]:
+    """While entered, large files go to a Hub without Xet by the protocol before it.
+
+    The library sends them by Xet alone, and asks a Hub that has none for its token again and again, for many minutes.
+    """
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_DISABLE_XET
+    if not before and not _has_xet(api, repo):
+        say(f"hub {repo}: it has no Xet: large files are sent by the older protocol")
+        constants.HF_HUB_DISABLE_XET = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_DISABLE_XET = before
+
+
+def _has_xet(api: HfApi, repo: str) -> bool:
+    """Whether the Hub gives a token for uploads by Xet. Raises the library's errors if it refuses ours."""
+    from huggingface_hub import get_session, get_token, hf_raise_for_status
+
+    token = api.token if isinstance(api.token, str) else get_token()
+    url = f"{api.endpoint}/api/datasets/{repo}/xet-write-token/main"
+    response = get_session().get(url, headers={"Authorization": f"Bearer {token}"}, timeout=_XET_TOKEN_S)
+    if response.status_code in (401, 403):
+        hf_raise_for_status(response)
+    try:
+        found = response.json()
+    except ValueError:
+        return False
+    return response.status_code == 200 and isinstance(found, dict) and {"casUrl", "accessToken"} <= found.keys()
 
 
 def verify(api: HfApi, repo: str, folder: Path, names: Collection[str], revision: str) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from edu_rag.errors import DataError
 from edu_rag.files.manifest import FILE_NAME, Manifest
-from publishing.hub import KEPT, MAX_FILES, told, verify
+from edu_rag.progress import say
+from publishing.hub import KEPT, MAX_FILES, told, verify, without_xet_where_missing
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -94,9 +95,11 @@ def push(folder: Path, plan: PushPlan, *, token: str | None, endpoint: str | Non
         stale = [name for name in present if name not in plan.sizes and name not in KEPT]
         operations: list[Any] = [CommitOperationDelete(path_in_repo=name) for name in stale]
         operations += [CommitOperationAdd(path_in_repo=name, path_or_fileobj=folder / name) for name in plan.sizes]
-        done = api.create_commit(
-            plan.repo, operations=operations, commit_message=f"{plan.manifest.id}", repo_type="dataset"
-        )
+        say(f"upload: {len(plan.sizes)} files, {sum(plan.sizes.values()) / 1e6:,.1f} MB")
+        with without_xet_where_missing(api, plan.repo):
+            done = api.create_commit(
+                plan.repo, operations=operations, commit_message=f"{plan.manifest.id}", repo_type="dataset"
+            )
         # The tag comes after the reading back: a version that has one is whole.
         verify(api, plan.repo, folder, plan.sizes, done.oid)
         api.create_tag(plan.repo, tag=plan.tag, revision=done.oid, repo_type="dataset")

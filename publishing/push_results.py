@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import file_sha256
-from publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify
+from publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify, without_xet_where_missing
 from publishing.result_entries import refuse_revealing
 from publishing.results_tables import MANIFEST, WrittenResults
 
@@ -105,15 +105,16 @@ def push_results(
         if MANIFEST in there:
             refuse_revealing(_hidden_before(api, made.repo, head), {*made.hidden, *reveal}, made.entries)
         try:
-            done = str(
-                api.create_commit(
-                    made.repo,
-                    operations=operations,
-                    commit_message=made.message,
-                    repo_type="dataset",
-                    parent_commit=head,
-                ).oid
-            )
+            with without_xet_where_missing(api, made.repo):
+                done = str(
+                    api.create_commit(
+                        made.repo,
+                        operations=operations,
+                        commit_message=made.message,
+                        repo_type="dataset",
+                        parent_commit=head,
+                    ).oid
+                )
         except errors_of_hub():
             # If only the reply was lost, our own commit is on top by now.
             done = str(api.repo_info(made.repo, repo_type="dataset").sha)

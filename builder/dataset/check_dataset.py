@@ -14,7 +14,7 @@ from typing import Any
 from builder.dataset.check_files import REBUILD, Findings, Tables
 from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
 from builder.extract.sentence_splitter import SPLITTER, split_sentences
-from builder.lost_hits import allowed_share, asked_an_engine, losses_of
+from builder.lost_hits import allowed_share, asked_an_engine, losses_of_hits
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import DataError
 from edu_rag.files.identity import absent_tables
@@ -376,7 +376,7 @@ def _check_losses(tables: Tables, seen: dict[str, Seen]) -> None:
     if not asked_an_engine(tables.manifest.sources) or not all(tables.is_whole("hits", split) for split in seen):
         return
     every = (hit for tables_of in seen.values() for hits in tables_of.hits.values() for hit in hits)
-    fault = losses_of(Counter(hit.outcome for hit in every)).fault(allowed_share(tables.manifest.sources))
+    fault = losses_of_hits(every).fault(allowed_share(tables.manifest.sources))
     if fault:
         tables.faults.add("lost pages", tables.folder, fault, _CRAWL_AGAIN)
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from builder.dataset.changes_file import FILE_NAME as CHANGES
 from builder.dataset.changes_file import TAKEN_DOWN, changes_file, printable
 from builder.documents.dataset_documents import dataset_documents
+from builder.lost_hits import cause_of, counts_in_sources
 from builder.store.reader import INDEX_FILE, StoreReader
 from builder.store.takedowns import TAKEDOWNS_FILE, TakeDown, TakeDowns, add_takedown, read_takedowns
 from builder.urls import canonical_or_none, host_of
@@ -91,7 +92,7 @@ class _Counts:
     """The counts of the remaining rows: the parts of the manifest's `sources` that a take-down changes."""
 
     def __init__(self) -> None:
-        self.outcomes: Counter[str] = Counter()
+        self.causes: Counter[str] = Counter()
         self.pairs: set[tuple[str, str]] = set()
         self.characters: dict[str, int] = {}
         self.flags: dict[str, tuple[str, ...]] = {}
@@ -106,7 +107,8 @@ class _Counts:
         kept = {page_id for _, page_id in self.pairs}
         total = sum(self.characters[page_id] for _, page_id in self.pairs)
         counted = {
-            "hits_by_outcome": dict(sorted(self.outcomes.items())),
+            "hits_lost_by_status": {},
+            **counts_in_sources(self.causes),
             "pages": len(kept),
             "questions_with_pages": len({question_id for question_id, _ in self.pairs}),
             "pages_per_question": _mean(len(self.pairs), n_questions),
@@ -122,7 +124,7 @@ class _Counts:
         }
         same = {key: counted.get(key, value) for key, value in before.items()}
         gone = int(before.get("pages_taken_down", 0)) + n_gone
-        return same | {"hits_taken_down": self.outcomes[OUTCOME], "pages_taken_down": gone}
+        return same | {"hits_taken_down": self.causes[OUTCOME], "pages_taken_down": gone}
 
 
 def _mean(total: int, n: int) -> float:
@@ -147,7 +149,7 @@ def _read_hits(dataset: Dataset, plan: TakedownPlan, counts: _Counts) -> None:
         for hit in dataset.records("hits", split, SearchHit):
             taken = plan.takes(hit)
             plan.n_out += plan.took(hit)
-            counts.outcomes[OUTCOME if taken else hit.outcome] += 1
+            counts.causes[OUTCOME if taken else cause_of(hit.outcome, hit.detail)] += 1
             if taken:
                 plan.n_hits += 1
                 plan.questions.add(hit.question_id)

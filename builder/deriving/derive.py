@@ -28,10 +28,11 @@ from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.hit_detail import detail_of
 from builder.fetch.machine_use_signals import reserves_rights
-from builder.lost_hits import MAX_LOST, fault_in_sources
+from builder.lost_hits import MAX_LOST, counts_in_sources, fault_in_sources, losses_in_sources
 from builder.search.combine import Combined
 from builder.search.searching import answer_to
 from builder.search_results import ANSWERED
+from builder.store.crawl_store import MAX_ATTEMPTS, is_due
 from builder.store.index import Fetch
 from builder.store.reader import StoreReader
 from builder.store.takedowns import TakeDowns, host_is_listed, read_takedowns
@@ -131,7 +132,7 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         "searches": states,
         "unsearched": n - sum(states.get(state, 0) for state in ANSWERED),
         "hits": tables.number("SELECT count(*) FROM hits"),
-        "hits_by_outcome": tables.counts("SELECT outcome, count(*) FROM hits GROUP BY outcome"),
+        **counts_in_sources(tables.counts("SELECT cause, count(*) FROM hits GROUP BY cause")),
         "urls": tables.number("SELECT count(*) FROM urls"),
         "redirected_urls": tables.number("SELECT count(*) FROM urls WHERE n_redirects > 0"),
         "redirects": tables.number("SELECT coalesce(sum(n_redirects), 0) FROM urls"),
@@ -340,20 +341,28 @@ def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
     return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
 
 
-_FETCH_AGAIN = (
-    "see that this machine is online and run the same `edu-rag build` again (with --refresh where it fetches nothing"
-    " more), or add --allow-partial; `edu-rag crawl status` shows hosts and causes"
-)
+_ONLINE = "see that this machine is online and run the same `edu-rag build` again: it requests lost pages once more"
+_REFRESH = "run the same `edu-rag build` with --refresh, which requests everything again"
+_CAUSES = "or add --allow-partial; `edu-rag crawl status` shows hosts and causes"
 
 
-def _refuse_losses(out: Path, sources: Mapping[str, Any], *, allow_partial: bool) -> None:
-    """Raise DataError if too many pages were lost to the network; `allow_partial` makes it a warning."""
+def _fetch_again(store: StoreReader, sources: Mapping[str, Any]) -> str:
+    """How to get the lost pages: the same command requests only those that have attempts left."""
+    if any(is_due(row, row.round) for row in store.iter_fetches()):
+        return f"{_ONLINE}, {_CAUSES}"
+    if losses_in_sources(sources).n_lost:
+        return f"each lost page was requested {MAX_ATTEMPTS} times: {_REFRESH}, {_CAUSES}"
+    return f"{_REFRESH}, {_CAUSES}"
+
+
+def _refuse_losses(out: Path, store: StoreReader, sources: Mapping[str, Any], *, allow_partial: bool) -> None:
+    """Raise DataError if too many pages were lost; `allow_partial` makes it a warning."""
     fault = fault_in_sources(sources)
     if not fault:
         return
     note("lost_hits", fault=fault)
     if not allow_partial:
-        raise DataError(out, f"is not written: it {fault}", _FETCH_AGAIN)
+        raise DataError(out, f"is not written: it {fault}", _fetch_again(store, sources))
     say(f"warning: {out} {fault}")
 
 
@@ -396,7 +405,7 @@ def derive(
     """Write the dataset folder that the store and the settings make: the same bytes for any number of workers.
 
     If the content is that of the `earlier` dataset, its version stays. Raises DataError, and leaves an older dataset in
-    place, if too many pages were lost to the network, unless `allow_partial`.
+    place, if too many pages were lost, unless `allow_partial`.
     """
     config = inputs.config
     out = out.absolute()
@@ -405,7 +414,7 @@ def derive(
         _make_pages(tables, store, inputs, workers)
         _label(tables, store, inputs)
         sources = sources_of(tables, store, inputs)
-        _refuse_losses(out, sources, allow_partial=allow_partial)
+        _refuse_losses(out, store, sources, allow_partial=allow_partial)
         created_at = (parse_instant(config.clock) if config.clock is not None else newest).isoformat()
         made_by = _MadeBy(created_at, f"edu-rag-bench {__version__}", config_sha256(config), sources)
         version = _ChosenVersion(config.version, earlier if earlier is not None and made_by.made(earlier) else None)

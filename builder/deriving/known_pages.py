@@ -50,6 +50,13 @@ def programs_digest() -> bytes:
     return _digest(platform.python_version().encode(), "\n".join(packages).encode(), *named)
 
 
+def _is_of(result: PageResult, job: PageJob) -> bool:
+    """Whether a page was made from this response: a wrong entry must not become the text of another page."""
+    page = result.page
+    made_from = (job.url, job.html_sha256, job.fetched_at)
+    return page is None or (page.url, page.html_sha256, page.fetched_at) == made_from
+
+
 class KnownPages:
     """The page stage with a memory.
 
@@ -90,7 +97,7 @@ class KnownPages:
         """The result of a job if it is known; else what is left to do, whose result `keep` takes."""
         extraction, whole = self._keys_of(job)
         found = self._result(whole)
-        if found is not None:
+        if found is not None and _is_of(found, job):
             self.n_known += 1
             self._cache.use(extraction)  # for another day, with other settings
             return found
@@ -106,8 +113,13 @@ class KnownPages:
         whole = _digest(self._settings, extraction, job.url.encode(), job.fetched_at.isoformat().encode())
         return extraction, whole
 
-    def _result(self, key: bytes) -> PageResult | None:
+    def _named(self, key: bytes) -> bytes | None:
+        """A stored value, which begins with its own key: one that was stored for another page is not one."""
         value = self._cache.get(key)
+        return value.removeprefix(key) if value is not None and value.startswith(key) else None
+
+    def _result(self, key: bytes) -> PageResult | None:
+        value = self._named(key)
         try:
             packed = None if value is None else zlib.decompressobj().decompress(value, MAX_PACKED_BYTES)
             return None if packed is None else msgspec.msgpack.decode(packed, type=PageResult)
@@ -115,7 +127,7 @@ class KnownPages:
             return None
 
     def _extraction(self, key: bytes) -> bytes:
-        value = self._cache.get(key) or b""
+        value = self._named(key) or b""
         try:
             unpacked(value)
         except (msgspec.MsgspecError, zlib.error, ValueError):
@@ -128,8 +140,8 @@ class KnownPages:
         if not result.is_lasting or result.raised:
             return False
         if result.extraction:
-            self._cache.put(extraction, result.extraction)
-        self._cache.put(whole, zlib.compress(msgspec.msgpack.encode(replace(result, extraction=b"")), 1))
+            self._cache.put(extraction, extraction + result.extraction)
+        self._cache.put(whole, whole + zlib.compress(msgspec.msgpack.encode(replace(result, extraction=b"")), 1))
         return True
 
     def end(self) -> None:

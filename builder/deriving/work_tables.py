@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from builder.deriving.page_stage import PageResult
+from builder.lost_hits import cause_of
 from edu_rag.records import Evidence, Leak, SearchHit, WebPage
 
 _SCHEMA = """
@@ -31,7 +32,7 @@ CREATE TABLE pages (
 );
 CREATE TABLE leaks (question_id TEXT, page_id TEXT, start INTEGER, end INTEGER, kind TEXT);
 CREATE TABLE splits (question_id TEXT PRIMARY KEY, split TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE hits (split TEXT, question_id TEXT, rank INTEGER, page_id TEXT, outcome TEXT, hit BLOB);
+CREATE TABLE hits (split TEXT, question_id TEXT, rank INTEGER, page_id TEXT, cause TEXT, hit BLOB);
 CREATE TABLE evidence (split TEXT, question_id TEXT, method TEXT, evidence BLOB);
 CREATE VIEW pair AS SELECT DISTINCT split, question_id, page_id FROM hits WHERE page_id IS NOT NULL;
 CREATE VIEW kept AS SELECT DISTINCT page_id FROM hits WHERE page_id IS NOT NULL;
@@ -159,7 +160,10 @@ class WorkTables:
         self._base.execute("INSERT INTO splits VALUES (?, ?)", (question_id, split))
         self._base.executemany(
             "INSERT INTO hits VALUES (?, ?, ?, ?, ?, ?)",
-            [(split, hit.question_id, hit.rank, hit.page_id, hit.outcome, _encode(hit)) for hit in hits],
+            [
+                (split, hit.question_id, hit.rank, hit.page_id, cause_of(hit.outcome, hit.detail), _encode(hit))
+                for hit in hits
+            ],
         )
         self._base.executemany(
             "INSERT INTO evidence VALUES (?, ?, ?, ?)",

@@ -12,6 +12,7 @@ import msgspec
 
 from builder.documents.dataset_plots import dataset_plots, stages_plot
 from builder.documents.stats import DatasetStats, dataset_stats
+from builder.lost_hits import losses_in_sources
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import Manifest
 
@@ -59,6 +60,7 @@ def _tiles(manifest: Manifest, stats: DatasetStats, run: RunLog) -> dict[str, st
     if hits:
         tiles |= {
             "search results kept": f"{stats.outcomes['kept'] / hits:.1%}",
+            "search results lost": f"{losses_in_sources(sources).share:.1%}",
             "pages per question": f"{sources.get('pages_per_question', 0):,}",
             "characters per kept result": f"{sources.get('characters_per_page', 0):,.0f}",
             "questions with evidence": f"{stats.evidence['any']:,}",

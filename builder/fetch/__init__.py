@@ -19,20 +19,40 @@ if TYPE_CHECKING:
     from builder.fetch.settings import FetchConfig
     from builder.sites.site_folders import HostMap
 
-__all__ = ["Fetched", "Validators", "fetch_all", "is_transient", "reserves_rights", "validators_of", "was_given_up"]
+__all__ = [
+    "ContactWarning",
+    "Fetched",
+    "Validators",
+    "fetch_all",
+    "is_transient",
+    "reserves_rights",
+    "validators_of",
+    "was_given_up",
+]
 NO_CONTACT = (
-    "fetch: no contact is given: set [fetch] contact to your e-mail address or a page about this crawl, so that the"
-    " owners of sites can reach you"
+    "fetch: no contact is given: set [fetch] contact to your e-mail address or a page about this crawl, so that search"
+    " engines and the owners of sites can reach you"
 )
 
 
-def _with_warning(urls: Iterable[str], settings: FetchConfig, hosts: HostMap) -> Iterator[str]:
-    """The URLs as they are; one word of warning before the first that leaves this machine."""
-    warned = bool(settings.contact)
-    for url in urls:
-        if not warned and host_of(url) not in hosts:
-            warned = True
+class ContactWarning:
+    """Warns once, when it is first called, if the settings give no contact: engines and sites get the user agent."""
+
+    def __init__(self, settings: FetchConfig) -> None:
+        self._is_due = not settings.contact
+
+    def __call__(self) -> None:
+        """Say it, before the first request that leaves this machine."""
+        if self._is_due:
+            self._is_due = False
             say(NO_CONTACT)
+
+
+def _with_warning(urls: Iterable[str], hosts: HostMap, warn: ContactWarning) -> Iterator[str]:
+    """The URLs as they are; a warning before the first that leaves this machine."""
+    for url in urls:
+        if host_of(url) not in hosts:
+            warn()
         yield url
 
 
@@ -46,6 +66,7 @@ def fetch_all(
     validators: Mapping[str, Validators] | None = None,
     lookup: Lookup | None = None,
     landmarks: Iterable[str] = (),
+    warn: ContactWarning | None = None,
     monotonic: Monotonic = time.monotonic,
     sleep: Pause = asyncio.sleep,
 ) -> None:
@@ -54,13 +75,14 @@ def fetch_all(
     `hosts` maps host names to (address, port) on loopback; every other address must be public. A page's failure
     (time-outs, refusals, bombs) is an outcome; only an error raised by `sink` ends the fetching, and OutageError if
     the network stays away. `validators` make the request for their URL conditional; `lookup` finds a host's addresses
-    (default: the name servers of the settings, or the system's); `landmarks` are pages that were there some time ago.
+    (default: the name servers of the settings, or the system's); `landmarks` are pages that were there some time ago;
+    `warn` may have warned before.
     """
     from builder.fetch.client import crawl
     from builder.fetch.name_lookup import NameServers
     from builder.fetch.settings import server_of
 
-    live = _with_warning(urls, settings, hosts)
+    live = _with_warning(urls, hosts, warn or ContactWarning(settings))
 
     async def run() -> None:
         names = NameServers([server_of(settings.resolver)] if settings.resolver else None, settings.name_timeout_s)

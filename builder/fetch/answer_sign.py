@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from urllib.parse import urlsplit
 
 from builder.fetch.addresses import NOT_PUBLIC
-from builder.fetch.fetched import STATUS, Fetched
+from builder.fetch.fetched import ROBOTS_UNREAD, STATUS, Fetched, is_gateways
 from builder.fetch.politeness import registered_host
 from builder.urls import host_of
 
+GATEWAY = "a gateway without a way to the host"
+"""The sign of every status that a gateway has for that, of pages and of robots.txt: none must vouch for another one."""
 _TAG = re.compile(rb"<[^<>]*>")
 
 
@@ -27,17 +30,31 @@ def sign_of(got: Fetched) -> str | None:
         return None
     if registered_host(host) != registered_host(here):
         return f"sent to {here}"
-    if got.outcome == "http_error" and got.status not in (404, 410):
-        return f"{STATUS}{got.status}"
+    if is_gateways(got):
+        return GATEWAY
+    if got.outcome == "robots_unreachable":
+        return got.detail.removeprefix(ROBOTS_UNREAD)
+    if got.outcome == "http_error":
+        return f"{STATUS}{got.status} {got.error_look}".rstrip()
     if got.outcome != "kept" or got.not_modified:
         return f"{got.outcome} {got.url}"
-    return hashlib.sha256(_constant_words(got.body.replace(host.encode(), b""))).hexdigest()
+    return look_of(got.body, got.url)
 
 
-def _constant_words(body: bytes) -> bytes:
-    """The words between the tags, without those that hold a digit: a login page has tokens, times and return addresses.
+def look_of(body: bytes, url: str) -> str:
+    """A digest of the words of a page that do not depend on its address."""
+    return hashlib.sha256(_constant_words(body, url)).hexdigest()
+
+
+def _constant_words(body: bytes, url: str) -> bytes:
+    """The words between the tags, without those that hold a digit, the host or the path: a login page has tokens, times
+    and return addresses, and an error page names what was asked for.
 
     The whole body if there are no such words.
     """
-    words = _TAG.sub(b" ", body).split()
-    return b" ".join(word for word in words if len(word.translate(None, b"0123456789")) == len(word)) or body
+    text, host = _TAG.sub(b" ", body), host_of(url)
+    named = [part for part in (host.encode(), urlsplit(url).path.encode()) if len(part) > 1 and part in text]
+    words = [word for word in text.split() if len(word.translate(None, b"0123456789")) == len(word)]
+    if named:
+        words = [word for word in words if not any(part in word for part in named)]
+    return b" ".join(words) or body.replace(host.encode(), b"")

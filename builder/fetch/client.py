@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +33,8 @@ from builder.fetch.body import (
     Share,
     Shares,
 )
-from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_unanswered
+from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
+from builder.fetch.hit_detail import detail_of
 from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
 from builder.fetch.politeness import Breakers, Gates, politeness_key, registered_host, retry_after_s
@@ -199,7 +201,7 @@ class Crawl:
         got = replace(await self._follow(walk), took_s=walk.took_s)
         if host_of(url) in self._hosts:
             return got, None
-        sign = "" if is_unanswered(got) else self._sign(got, started)
+        sign = self._sign(got, started)
         if sign is None:
             return got, None
         seen = Sighting(
@@ -211,19 +213,30 @@ class Crawl:
             sign=sign,
             detail=got.detail,
             is_page=got.outcome == "kept",
+            is_rules=got.outcome == "robots",
+            was_there=_was_there(got),
+            certificate=_certificate_fault(got),
             is_local="unreachable" in got.detail or "cannot be reached" in got.detail,
         )
         return got, seen
 
     def _sign(self, got: Fetched, started: float) -> str | None:
-        """What an answer looked like; None for a result that needed no network."""
+        """What an answer looked like, empty for none; None for a result that needed no network."""
+        if is_unanswered(got):
+            return ""
         if got.outcome == "robots" or got.detail.startswith(ROBOTS_UNREAD):
             robots = self._robots.get(_origin(got.final_url))
-            if robots is None or robots.read_at < started:
+            if robots is None:
+                return ""  # it came while the network was away, so it shows nothing: neither does what follows from it
+            if robots.read_at < started:
                 return None
-            if got.outcome.startswith("robots"):
+            if got.outcome == "robots":
                 return f"{got.detail} {hashlib.sha256(robots.packed).hexdigest()}"
-        return sign_of(got)
+        return "" if self._is_proxys(got) else sign_of(got)
+
+    def _is_proxys(self, got: Fetched) -> bool:
+        """Whether the proxy answered for a host that it could not reach, as far as its answer shows that."""
+        return is_gateways(got) and proxy_for(got.final_url, self._settings.proxy) is not None
 
     async def probe(self, url: str) -> Sighting:
         """Fetch a URL to see whether the network is there; the result is not written."""
@@ -242,7 +255,8 @@ class Crawl:
 
         self._names.forget_failures(concerns)
         self._breakers.forget(concerns)
-        for origin in [origin for origin, robots in self._robots.items() if robots.read_at >= began]:
+        # A file that could not be read is asked for again in any case: every later page of its host has met it.
+        for origin in [origin for origin, robots in self._robots.items() if robots.closed or robots.read_at >= began]:
             if concerns(host_of(origin)):
                 del self._robots[origin]
 
@@ -380,7 +394,8 @@ class Crawl:
         walk.took_s += spent_s
         if answer.got.outcome != "kept":
             walk.share.give_back()
-        if not (self.watch.is_tainted(asked_at) and is_unanswered(answer.got)):
+        is_silent = is_unanswered(answer.got) or self._is_proxys(answer.got)
+        if not (self.watch.is_tainted(asked_at) and is_silent):
             self._breakers.note(host, answered=answer.answered)
         return answer
 
@@ -392,6 +407,25 @@ class Crawl:
         if walk.page and self._gates.n_users(key) == 1:
             headers["Connection"] = "close"  # no URL waits for this host: an idle connection keeps a file open
         return headers
+
+
+def _was_there(got: Fetched) -> bool:
+    """Whether a lost connection was one to a host that was there: its robots.txt had come, or it closed the connection.
+
+    A moment without network does that to one host or two, which no run of hosts shows.
+    """
+    if got.outcome != "connection" or got.detail.startswith(BREAKER):
+        return False
+    return not got.detail.startswith(ROBOTS_UNREAD) or detail_of(got.outcome, got.status, got.detail) == "closed"
+
+
+_BAD_CERTIFICATE = re.compile(r"certificate verify failed: ([^,(]+)")
+
+
+def _certificate_fault(got: Fetched) -> str:
+    """What OpenSSL says of a host's certificate, without the host's name; empty if that was not the failure."""
+    found = _BAD_CERTIFICATE.search(got.detail) if got.outcome == "connection" else None
+    return found[1].strip() if found else ""
 
 
 def _with_signals(got: Fetched, signals: set[str]) -> Fetched:

@@ -14,6 +14,7 @@ class Fetched:
     `not_modified` means: kept, but the body is the one that the caller has already (status 304). `signals` are
     reservations that the page or its host states, in the words of `builder.fetch.machine_use_signals`. `took_s` is the
     URL's own time: its requests, its host's robots.txt and the wait that the host asked for, without time in a queue.
+    `error_look` is a digest of what an error page says: a captive portal may answer with one for every address.
     """
 
     url: str
@@ -28,6 +29,7 @@ class Fetched:
     signals: tuple[str, ...] = ()
     not_modified: bool = False
     took_s: float = 0.0
+    error_look: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,16 @@ def is_unanswered(got: Fetched) -> bool:
     if got.outcome == "dns":
         return not detail.startswith(UNKNOWN_NAME)
     return got.outcome == "robots_unreachable" and not detail.startswith(STATUS)
+
+
+GATEWAY_STATUSES = frozenset({502, 503, 504})
+"""What a proxy or a gateway answers for a host that it cannot reach."""
+_GATEWAY_DETAILS = frozenset(f"{STATUS}{status}" for status in GATEWAY_STATUSES)
+
+
+def is_gateways(got: Fetched) -> bool:
+    """Whether the answer, for the page or for its robots.txt, may be that of a gateway without a way to the host."""
+    return got.detail.removeprefix(ROBOTS_UNREAD) in _GATEWAY_DETAILS
 
 
 def was_asked(got: Fetched) -> bool:

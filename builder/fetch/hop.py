@@ -12,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from builder.fetch.addresses import RefusedAddressError
+from builder.fetch.answer_sign import look_of
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
 from builder.fetch.fetched import STATUS, Fetched
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
+NOT_FOUND = frozenset({404, 410})
+"""The errors that many pages have on their own: a captive portal that answers so is known by its words only."""
+_ERROR_PAGE_BYTES, _ERROR_PAGE_S = 16_384, 1.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
 Grow = Callable[[asyncio.Timeout], Awaitable[None]]
@@ -38,6 +42,10 @@ class HopResponse:
     target: str | None = None
     retry_after: str = ""
     answered: bool = True
+
+
+async def _no_lane() -> None:
+    """An error page is too small to need one of the lanes for large bodies."""
 
 
 def _well_formed(text: str) -> str:
@@ -173,9 +181,21 @@ class _Request:
             return HopResponse(replace(got, outcome="kept", headers=headers, not_modified=True))
         if response.status not in (200, 203):
             got = replace(got, outcome="http_error", detail=f"{STATUS}{response.status}")
+            if self._page and response.status in NOT_FOUND:
+                got = replace(got, error_look=await self._look(response))
             answered = response.status < 500 and response.status != 429
             return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
         return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
+
+    async def _look(self, response: aiohttp.ClientResponse) -> str:
+        """What the error page says; empty if that cannot be read soon: its status is the answer in any case."""
+        chunks = response.content.iter_any()
+        try:
+            async with asyncio.timeout(_ERROR_PAGE_S):
+                body = await read_body(chunks, headers_of(response), _ERROR_PAGE_BYTES, _no_lane, cut=True)
+        except (BodyError, aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
+            return ""
+        return look_of(body, self.got.final_url)
 
     async def _body(self, got: Fetched, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> Fetched:
         headers = got.headers

@@ -45,8 +45,10 @@ History = list[tuple[Verdict, str]]
 class Sighting:
     """How one attempt to fetch a URL ended. `sign` says what the answer looked like, and is empty if there was none.
 
-    `host` is the registered host of the URL; `is_local`: this machine reports that it has no network. `begun`: when the
-    attempt began, its wait for robots.txt included; `started`: its first request.
+    `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
+    before the connection failed, or closed it; `certificate`: what is wrong with the one that it showed; `is_local`:
+    this machine reports that it has no network. `begun`: when the attempt began, its wait for robots.txt included;
+    `started`: its first request.
     """
 
     url: str
@@ -56,6 +58,9 @@ class Sighting:
     sign: str = ""
     detail: str = ""
     is_page: bool = False
+    is_rules: bool = False
+    was_there: bool = False
+    certificate: str = ""
     is_local: bool = False
     begun: float = math.inf
 
@@ -67,8 +72,17 @@ class _Held:
     seen: Sighting
     history: History
     verdict: asyncio.Future[Verdict]
-    witnesses: set[str] = field(default_factory=set)
+    witnesses: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+    """The signs of the answers after it that differ from it: of pages, and of robots.txt."""
     run: set[str] = field(default_factory=set)
+
+    def has_witnesses(self) -> bool:
+        """Whether other answers show that it is genuine: one of its own kind, or two of one kind.
+
+        One answer to a failure may be the first of a captive portal, and a portal may have a robots.txt too.
+        """
+        most = max(map(len, self.witnesses))
+        return most > 1 or (bool(self.seen.sign) and len(self.witnesses[self.seen.is_rules]) > 0)
 
     def may_come_again(self) -> bool:
         """Whether an outage may still send the URL back."""
@@ -101,8 +115,8 @@ class OutageWatch:
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
-        self._retried: set[tuple[str, str]] = set()
-        self._portal_sign = ""
+        self._retried: dict[tuple[str, str], float] = {}
+        self._portal_signs = frozenset[str]()
         self._n_active = self._n_begun = 0
         self._is_fed = False
         self._n_rounds = 0
@@ -150,7 +164,7 @@ class OutageWatch:
         self._n_active -= 1
         if self.is_paused:
             self._held.append(held)
-        elif self.is_tainted(seen.started) and seen.sign in ("", self._portal_sign) and held.may_come_again():
+        elif self.is_tainted(seen.started) and seen.sign in {"", *self._portal_signs} and held.may_come_again():
             self._release(held, "again")
         else:
             self._weigh(held)
@@ -181,7 +195,7 @@ class OutageWatch:
         if seen.sign and seen.sign != self._run_sign:
             self._begin_run(seen.sign)
         if seen.sign:
-            self._retried.discard((seen.host, ""))
+            self._retried.pop((seen.host, ""), None)
         self._run_hosts.add(seen.host)
 
     def _begin_run(self, sign: str = "") -> None:
@@ -191,26 +205,27 @@ class OutageWatch:
         """Release the results that this answer shows to be genuine: its request began after their end."""
         for held in [held for held in self._held if held.seen.ended <= seen.started]:
             if held.seen.sign != seen.sign:
-                held.witnesses.add(seen.sign)
-                # One answer to a failure may be the first of a captive portal.
-                if held.seen.sign or len(held.witnesses) > 1:
+                held.witnesses[seen.is_rules].add(seen.sign)
+                if held.has_witnesses():
                     self._held.remove(held)
                     if held.seen.is_local and held.may_come_again():
                         self._forget([held])
                         self._release(held, "again")
-                    elif _is_of_a_run(held) and not self._was_retried(held):
+                    elif (held.seen.was_there or _is_of_a_run(held)) and not self._was_retried(held):
                         self._fetch_once_more([held])
                     else:
                         self._release(held, "genuine")
 
     def _was_retried(self, held: _Held) -> bool:
-        """Whether the URL, or another one of its host, was fetched once more after it had ended in the same way."""
-        return ("once_more", held.seen.sign) in held.history or (held.seen.host, held.seen.sign) in self._retried
+        """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so."""
+        retried_at = self._retried.get((held.seen.host, held.seen.sign), math.inf)
+        return ("once_more", held.seen.sign) in held.history or retried_at < held.seen.ended
 
     def _fetch_once_more(self, doubtful: list[_Held]) -> None:
         if doubtful:
             self._forget(doubtful)
-        self._retried.update((held.seen.host, held.seen.sign) for held in doubtful)
+        for held in doubtful:
+            self._retried.setdefault((held.seen.host, held.seen.sign), self.monotonic())
         for held in doubtful:
             self._release(held, "once_more")
 
@@ -224,7 +239,7 @@ class OutageWatch:
 
     def _remember(self, seen: Sighting) -> None:
         """Keep a page as a landmark; not one that looks like another host's: it would prove nothing."""
-        if seen.sign == self._portal_sign or any(sign == seen.sign for _, sign in self._landmarks.values()):
+        if seen.sign in self._portal_signs or any(sign == seen.sign for _, sign in self._landmarks.values()):
             return
         self._landmarks[seen.host] = seen.url, seen.sign
         self._landmarks.move_to_end(seen.host)
@@ -262,12 +277,15 @@ class OutageWatch:
     # ---- the pause
 
     def _suspect(self) -> None:
-        if not self._doubtful():
+        doubtful = self._doubtful()
+        if not self._landmarks and _have_bad_certificates(doubtful):
+            self._let_go(doubtful)
+            doubtful = []
+        if not doubtful:
             self._begin_run()  # only answers that wait for no verdict
             return
         self._open.clear()
-        shared = self._shared_signs()
-        self._portal_sign = self._run_sign if self._run_sign in shared else next(iter(sorted(shared)), "")
+        self._portal_signs = frozenset(self._shared_signs())
         self._spawn(self._wait_out())
 
     async def _wait_out(self) -> None:
@@ -295,10 +313,10 @@ class OutageWatch:
         doubtful = self._doubtful()
         n_hosts = len({held.seen.host for held in doubtful})
         hosts = f"{n_hosts:,} hosts" if n_hosts > 1 else doubtful[0].seen.host
-        if self._portal_sign:
-            return f"{hosts} gave one and the same answer, as a network does that wants a login"
         details = Counter(held.seen.detail for held in doubtful if held.seen.detail)
         reason = f", mostly: {details.most_common(1)[0][0]}" if details else ""
+        if 2 * sum(bool(held.seen.sign) for held in doubtful) > len(doubtful):
+            return f"{hosts} gave one and the same answer{reason or ', as a network does that wants a login'}"
         return f"{hosts} gave no answer{reason}"
 
     def _announce(self) -> None:
@@ -334,9 +352,10 @@ class OutageWatch:
         try:
             for probe in asyncio.as_completed(probes):
                 seen = await probe
-                if not seen.sign or seen.sign == self._portal_sign:
+                if not seen.sign or seen.sign in self._portal_signs:
                     continue
-                if self._portal_sign or seen.sign == self._landmarks.get(seen.host, ("", ""))[1]:
+                _, known = self._landmarks.get(seen.host, ("", ""))
+                if seen.sign == known or (self._portal_signs and not seen.is_rules):
                     return True
                 answers.setdefault(seen.sign, set()).add(seen.host)
         finally:
@@ -368,6 +387,12 @@ def _is_of_a_run(held: _Held) -> bool:
     """Whether the result is one of so many in a row that a short outage may have been the cause."""
     n_hosts = len(held.run) - (not held.seen.sign)  # a run of failures holds the host of the last answer too
     return n_hosts >= FEW_HOSTS
+
+
+def _have_bad_certificates(doubtful: list[_Held]) -> bool:
+    """Whether the hosts are there, with bad certificates of their own: a portal's has one fault for all hosts."""
+    faults = {held.seen.certificate for held in doubtful}
+    return len(faults) > 1 and all(faults)
 
 
 def _shows_much(doubtful: list[_Held]) -> bool:

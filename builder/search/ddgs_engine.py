@@ -27,7 +27,8 @@ from edu_rag.errors import ConfigError, MissingExtraError
 
 NAME = "ddgs"
 MAX_PAGES = 3
-LIMITED = "no result, and none for the control query either: its back ends limit or block this machine"
+_BEHIND = "the search engines behind ddgs"
+LIMITED = f"no result, and none for the control query either: {_BEHIND} limit or block this machine"
 _OK, _LIMITED, _TIMEOUT, _FAILED = 200, 429, 504, 502
 _ANY_URL = "https://duckduckgo.com/"
 """Decides on the proxy for all back ends."""
@@ -93,17 +94,33 @@ def _failure(error: Exception, timeout_s: float) -> tuple[int, str]:
     """The status to store for an error of the library, and the reason; its text may hold the whole request."""
     kind, text = type(error).__name__, str(error)
     if kind == "RatelimitException":
-        return _LIMITED, "its back end says that the rate is too high"
+        return _LIMITED, f"{_BEHIND} say that the rate is too high"
     if kind == "TimeoutException" or "timed out" in text.lower():
-        return _TIMEOUT, f"its back ends: no answer within {timeout_s:g} s"
+        return _TIMEOUT, f"{_BEHIND} gave no answer within {timeout_s:g} s"
     if kind == "DDGSException" and text == _NOTHING:
         return _OK, ""
     low = text.lower()
     if any(mark in low for mark in _OFFLINE):
-        return _FAILED, f"its back ends: no route: {ONLINE}"
+        return _FAILED, f"{_BEHIND} cannot be reached: {ONLINE}"
     if any(mark in low for mark in _REFUSED):
-        return _FAILED, "its back ends: refuse connections"
-    return _FAILED, f"its back ends: no answer: {text.partition(':')[0][:60] or kind}"
+        return _FAILED, f"{_BEHIND} refuse connections"
+    return _FAILED, f"{_BEHIND} gave no answer: {text.partition(':')[0][:60] or kind}"
+
+
+def _library(proxy: str | None, timeout_s: int) -> Library:
+    """The library with this proxy or, for None, with none: it would take one from the environment on its own."""
+    from ddgs.ddgs import DDGS  # `ddgs.DDGS` is a stand-in for this class, which cannot be derived from
+
+    class Ours(DDGS):
+        def _get_engines(self, category: str, backend: str) -> list[Any]:
+            self._proxy = proxy  # DDGS_PROXY would count where there is none
+            backends: list[Any] = super()._get_engines(category, backend)
+            for one in backends:
+                # A client that is made without a proxy reads HTTPS_PROXY; one whose proxy is taken away does not.
+                one.http_client.client.proxy = proxy
+            return backends
+
+    return Ours(proxy=proxy, timeout=timeout_s)
 
 
 class DdgsEngine:
@@ -123,7 +140,7 @@ class DdgsEngine:
     def open(cls, config: DdgsConfig, sleep: Sleep = time.sleep, *, proxy: str = "") -> DdgsEngine:
         """Raises MissingExtraError without the library, ConfigError for a back end that it does not know."""
         try:
-            from ddgs import DDGS
+            import ddgs  # noqa: F401  # what an installation lacks as a whole
             from ddgs.engines import ENGINES as BACKENDS
         except ImportError:
             raise MissingExtraError("engine ddgs", "needs ddgs", "pip install 'edu-rag-bench[ddgs]'") from None
@@ -134,7 +151,7 @@ class DdgsEngine:
                 raise ConfigError("search.ddgs.backends", what, f"known are {', '.join(known)}")
         timeout_s = max(1, round(config.timeout_s))
         through = proxy_for(_ANY_URL, proxy)
-        return cls(lambda: DDGS(proxy=through, timeout=timeout_s), config, sleep)
+        return cls(lambda: _library(through, timeout_s), config, sleep)
 
     def _call(self, query: str, n: int, page: int) -> list[dict[str, Any]]:
         return self._library().text(

@@ -10,7 +10,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -180,8 +180,6 @@ class _Asking:
             return
         # To go on would only turn refusals into losses.
         self.is_out = result.state in ("rate_limited", "blocked") or self.failures == self.asker.patience.max_failures
-        if self.is_out:
-            say(f"engine {self.name}: {self.refusal}; not asked again in this run")
 
     def work(self, answers: queue.SimpleQueue[_Answer]) -> None:
         """Ask what comes, in a thread, until there is no more."""
@@ -196,12 +194,20 @@ class _Run:
     """The questions of one run on their way through the engines."""
 
     def __init__(
-        self, store: CrawlStore, chain: Chain, settings: SearchConfig, now: Clock, sleep: Sleep, stage: Stage
+        self,
+        store: CrawlStore,
+        chain: Chain,
+        settings: SearchConfig,
+        now: Clock,
+        sleep: Sleep,
+        stage: Stage,
+        before_asking: Callable[[], None],
     ) -> None:
         self._store = store
         self._settings = settings
         self._now = now
         self._stage = stage
+        self._before_asking = before_asking
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
         self.n_left = 0
         self.askings = [
@@ -287,6 +293,7 @@ class _Run:
         else:
             asking.asked[query] = []
             if at_once:
+                self._before_asking()
                 asking.jobs.put(question)
             else:
                 self._take(asking, question, asking.asker.ask(query))
@@ -296,7 +303,11 @@ class _Run:
         query = query_of(question)
         at = result.searched_at or self._now()
         self._store.add_search(question.question_id, asking.name, query, result, at)
+        was_out = asking.is_out
         asking.learn(question, result)
+        if asking.is_out and not was_out and not all(one.is_out for one in self.askings):
+            # The reason comes once, when the searching ends; the last engine ends it.
+            say(f"engine {asking.name}: {result.state}; not asked again in this run")
         twins = asking.asked.pop(query)
         self._forward(question, asking.place + 1)
         for twin in twins:
@@ -310,19 +321,30 @@ def search_all(
     settings: SearchConfig,
     now: Clock,
     sleep: Sleep = time.sleep,
+    *,
+    before_asking: Callable[[], None] = lambda: None,
 ) -> Left:
     """Search for every question that has no answer in the store (of this round); return the questions left without one.
 
     `combined` defines an answer: with `fallback` the engines are asked in order until one has hits; with `fuse`
     all are asked. An engine is not asked again for an answer it has given, and questions with the same words are asked
     once. An engine that stays limited or blocked, or fails three times in a row, is skipped for the rest of the run;
-    the next run asks it again, but only questions that still have no answer.
+    the next run asks it again, but only questions that still have no answer. `before_asking` is called before each
+    question to an engine of the web.
     """
     with Stage("search", total=len(questions)) as stage:
-        run = _Run(store, chain, settings, now, sleep, stage)
+        run = _Run(store, chain, settings, now, sleep, stage, before_asking)
         with run.threads():
             run.search(questions)
     return Left(n=run.n_left, refusals=tuple((one.name, one.refusal) for one in run.askings if one.refusal))
+
+
+def say_refusals(left: Left) -> None:
+    """Print the engines' refusals where the build goes on in spite of them."""
+    for engine, refusal in left.refusals:
+        say(f"engine {engine}: {refusal}")
+    if left.n:
+        say(f"search: {left.n:,} questions are left unsearched; the same command asks for them again")
 
 
 def stop_where_unsearched(left: Left, n_questions: int, engine: str) -> None:

@@ -5,14 +5,16 @@ runs unchanged: real name resolution, real sockets to ports 80 and 443, and the 
 is a JSON file:
 
     hosts   by name: {"name": "live", "unknown", "fails", "silent", "late", "inside" or "moves",
-                      "web": "live", "dead" or "slow", "pages": n, "delay_s": s}
-    events  [{"after_pages": n, "what": "away", "silent", "names_down", "portal", "portal_redirect" or "dead",
-              "seconds": s or null, "host": for "dead"}]
+                      "web": "live", "dead" or "slow", "pages": n, "delay_s": s,
+                      "tls": "live", "expired", "wrong_name" or "untrusted"}
+    events  [{"after_pages": n, "what": "away", "silent", "names_down", "portal", "portal_redirect", "portal_404",
+              "gateway" or "dead", "seconds": s or null, "hosts": [...] for "dead"}]
     runs    the commands, one after the other, each a list of words
 
 An event begins when so many pages have been served, and ends after its seconds, or with the command. `away`: the device
-has no address, so that all dials fail at once. `silent`: packets get lost. A `moves` name has a public address when it
-is first asked for, and an inside one from then on.
+has no address, so that all dials fail at once. `silent`: packets get lost. `gateway`: 502, 503 or 504 for every host. A
+`moves` name has a public address when it is first asked for, and an inside one from then on. A host with `tls` answers
+on port 443 too: the commands trust the tests' authority (SSL_CERT_FILE), and nobody trusts a portal's certificate.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ import asyncio
 import fcntl
 import json
 import math
+import os
 import random
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -43,6 +47,9 @@ LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this
 _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
 _LATE_S, _SLOW_S = 1.5, 30.0
+_GATEWAY_STATUSES = (502, 503, 504)
+_PORTALS = {"portal", "portal_redirect", "portal_404"}
+_BAD = ("expired", "wrong_name", "untrusted")
 _TEXT = (
     "the cell stores energy and water moves through every membrane of a plant while light heats rock in the sun and"
     " forces act on atoms that form metal waves carry sound across the earth because matter is made of particles"
@@ -90,13 +97,18 @@ class World:
     names_asked: Counter[str] = field(default_factory=Counter)
     running: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
-    served_at: list[float] = field(default_factory=list)
+    served_at: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.address_of = {
             name: f"11.{1 + place // 62_500}.{1 + place // 250 % 250}.{1 + place % 250}"
             for place, name in enumerate(self.hosts)
         }
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether any host answers on port 443."""
+        return any("tls" in host for host in self.hosts.values())
 
     def now(self) -> set[str]:
         """What is going on: events that are due begin, and those whose time is over end."""
@@ -125,7 +137,12 @@ class World:
 
     def kinds(self) -> set[str]:
         """The events that are going on."""
-        return {event["what"] + (f" {event['host']}" if "host" in event else "") for _, event in self.running}
+        return {event["what"] for _, event in self.running}
+
+    def is_dead(self, host: str) -> bool:
+        """Whether a host does not answer: for good, or until its event ends."""
+        events = (event for _, event in self.running if event["what"] == "dead")
+        return self.hosts.get(host, {}).get("web") == "dead" or any(host in event["hosts"] for event in events)
 
 
 class _Names(asyncio.DatagramProtocol):
@@ -199,18 +216,29 @@ class _Web:
             while {"silent", "away"} & world.now():
                 await asyncio.sleep(0.05)
             return None
-        if known.get("web") == "dead" or f"dead {host}" in now:
+        if world.is_dead(host):
             return None
-        if host == LOGIN_HOST or "portal" in now:
-            return _message(200, LOGIN)
-        if "portal_redirect" in now:
-            return _message(302, b"", f"Location: http://{LOGIN_HOST}/\r\n")
+        instead = _instead(host, path, now)
+        if instead is not None:
+            return instead
         if path == "/robots.txt" or host not in world.hosts:
             return _message(404, b"")
         world.n_pages += 1
-        if world.asked[f"{host}{path}"] == 1:
-            world.served_at.append(time.monotonic())
+        world.served_at.setdefault(f"{host}{path}", time.monotonic())
         return _message(200, page_of(host, path))
+
+
+def _instead(host: str, path: str, now: set[str]) -> bytes | None:
+    """The answer of a portal or a gateway for the host; None if the host answers itself."""
+    if "gateway" in now:
+        return _message(_GATEWAY_STATUSES[len(host + path) % 3], b"")
+    if "portal_404" in now:
+        return _message(404, b"<html><title>Not found</title><p>Log in, then ask for %s again." % path.encode())
+    if host == LOGIN_HOST or "portal" in now:
+        return _message(200, LOGIN)
+    if "portal_redirect" in now:
+        return _message(302, b"", f"Location: http://{LOGIN_HOST}/\r\n")
+    return None
 
 
 def _request(head: bytes) -> tuple[str, str]:
@@ -224,7 +252,46 @@ def _message(status: int, body: bytes, more: str = "") -> bytes:
     return head.encode() + body
 
 
-async def _keep(world: World, ready: threading.Event, ended: threading.Event) -> None:
+def _openssl(folder: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=folder, capture_output=True, check=True)
+
+
+def _certificates(folder: Path, hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, ssl.SSLContext]:
+    """Make an authority, `ca.pem`, and the certificates of the kinds of hosts."""
+    key = "key.pem"
+    _openssl(folder, "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key)
+    for name in ("ca", "stranger"):
+        _openssl(
+            folder, "req", "-x509", "-new", "-key", key, "-subj", f"/CN={name}", "-days", "30", "-out", f"{name}.pem"
+        )
+    _openssl(folder, "req", "-new", "-key", key, "-subj", "/CN=simulated", "-out", "request.pem")
+    contexts = {}
+    for kind in ("live", *_BAD):
+        of = "live" if kind == "wrong_name" else kind
+        names = [name for name, host in hosts.items() if host.get("tls") == of] or ["www.nobody.com"]
+        (folder / "names").write_text(f"subjectAltName={','.join(f'DNS:{name}' for name in names)}", encoding="ascii")
+        ends = ["-days", "-1" if kind == "expired" else "30"]
+        by = "stranger.pem" if kind == "untrusted" else "ca.pem"
+        words = ["-req", "-in", "request.pem", "-CA", by, "-CAkey", key, "-set_serial", "7", *ends, "-extfile", "names"]
+        _openssl(folder, "x509", *words, "-out", f"{kind}.pem")
+        contexts[kind] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        contexts[kind].load_cert_chain(folder / f"{kind}.pem", folder / key)
+    return contexts
+
+
+def _tls(world: World, folder: Path) -> ssl.SSLContext:
+    """The context of port 443: each host has the certificate of its kind."""
+    contexts = _certificates(folder, world.hosts)
+
+    def choose(connection: ssl.SSLObject, name: str, _: ssl.SSLContext) -> None:
+        kind = world.hosts.get(name, {}).get("tls", "untrusted")
+        connection.context = contexts["untrusted" if _PORTALS & world.now() else kind]
+
+    contexts["untrusted"].sni_callback = choose
+    return contexts["untrusted"]
+
+
+async def _keep(world: World, folder: Path, ready: threading.Event, ended: threading.Event) -> None:
     loop = asyncio.get_running_loop()
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     names.setsockopt(socket.SOL_IP, _IP_FREEBIND, 1)
@@ -232,6 +299,8 @@ async def _keep(world: World, ready: threading.Event, ended: threading.Event) ->
     names.bind((RESOLVER, 53))
     await loop.create_datagram_endpoint(lambda: _Names(world), sock=names)
     await asyncio.start_server(_Web(world).serve, "0.0.0.0", 80, backlog=1024)
+    if world.has_tls:
+        await asyncio.start_server(_Web(world).serve, "0.0.0.0", 443, backlog=1024, ssl=_tls(world, folder))
     ready.set()
     while not ended.is_set():
         world.now()
@@ -245,14 +314,15 @@ def main(script: Path) -> None:
     _interface(_DEVICE, _WHOLE)
     world = World(values["hosts"], sorted(values["events"], key=lambda event: event["after_pages"]))
     ready, ended = threading.Event(), threading.Event()
-    server = threading.Thread(target=lambda: asyncio.run(_keep(world, ready, ended)), daemon=True)
+    folder = script.parent
+    server = threading.Thread(target=lambda: asyncio.run(_keep(world, folder, ready, ended)), daemon=True)
     server.start()
     if not ready.wait(30):
         raise SystemExit("the servers did not start")
-    runs = []
+    runs, trust = [], {"SSL_CERT_FILE": str(folder / "ca.pem")} if world.has_tls else {}
     for words in values["runs"]:
         started = time.monotonic()
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | trust)
         world.end_of_run()
         runs.append({"code": done.returncode, "err": done.stderr, "seconds": time.monotonic() - started})
     ended.set()
@@ -263,7 +333,7 @@ def main(script: Path) -> None:
         "names_asked": world.names_asked,
         "n_inside": world.n_inside,
         "log": world.log,
-        "served_s": [at - world.served_at[0] for at in world.served_at],
+        "served_s": [at - min(world.served_at.values()) for at in world.served_at.values()],
     }))  # fmt: skip
 
 

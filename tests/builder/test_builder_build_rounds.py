@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from builder.build import build, read_round, replay, store_folder
 from builder.commands import build as build_command
 from builder.config import BuildConfig, to_config
-from builder.crawl import Round
+from builder.crawl import Round, why_other_version
 from builder.store.reader import StoreReader
 from edu_rag.errors import DataError
 from edu_rag.files.dataset import Dataset
@@ -50,13 +50,14 @@ def change(web: Path) -> None:
 
 
 def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_crawl_gives_the_same(
-    web: Path, ds: Path, tmp_path: Path
+    web: Path, ds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = {page.url: page for page in Dataset(ds).pages("val").values()}
     change(web)
     with pytest.raises(DataError, match=r"another 'sites\.h1\.example': add --refresh .*--fresh"):
         built(web, ds)
     assert built(web, ds, refresh=True).version == "1.1.0"
+    assert "refresh: everything is searched and fetched again; " in capsys.readouterr().err
     after = {page.url: page for page in Dataset(ds).pages("val").values()}
     gone, changed = "http://h2.example/p1.html", "http://h1.example/p0.html"
     assert set(before) - set(after) == {gone}
@@ -65,6 +66,17 @@ def test_a_refresh_makes_the_next_minor_version_a_replay_repeats_it_and_a_fresh_
     assert tree(tmp_path / "again") == tree(ds)
     new = built(web, tmp_path / "new", version="1.1.0")
     assert new.content_sha256 == Dataset(ds).manifest.content_sha256
+
+
+def test_a_build_says_why_its_version_is_not_that_of_the_settings_and_what_to_do() -> None:
+    first, second = Round(is_finished=True), Round(number=1, version="1.1.0")
+    assert why_other_version(second, first, "1.0.0") == (
+        "refresh: everything is searched and fetched again; if anything changed, the dataset gets version 1.1.0"
+    )
+    assert why_other_version(second, second, "1.0.0").startswith("refresh: the interrupted refresh goes on; ")
+    later = why_other_version(second, Round(number=1, version="1.1.0", is_finished=True), "1.0.0")
+    assert later.startswith("version: the dataset gets 1.1.0 and not the settings' 1.0.0, since an earlier refresh")
+    assert later.endswith('set version = "1.1.0" in the settings')
 
 
 @pytest.mark.slow

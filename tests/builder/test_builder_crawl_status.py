@@ -15,7 +15,7 @@ from test_builder_search_chain import questions_in
 from builder.build import build, store_folder
 from builder.commands import crawl
 from builder.config import to_config
-from builder.crawl_status import BARRED, DONE, FAILED, WAITING, crawl_status, state_of
+from builder.crawl_status import BARRED, DONE, FAILED, LOST, WAITING, crawl_status, state_of
 from builder.fetch import Fetched
 from builder.search_results import SearchResult
 from builder.store.crawl_store import CrawlStore
@@ -73,10 +73,11 @@ def test_every_url_is_counted_once_with_its_state_and_cause(place: Path) -> None
     assert found.searches == {"hits": 3, "failed": 1}
     assert found.engines == {"recorded": {"hits": 3, "failed": 1}}
     assert found.refusals == {"recorded": "failed: the recording holds no answer to this query"}
-    assert found.urls == {FAILED: 3, DONE: 2, WAITING: 2, BARRED: 1}
+    assert found.urls == {DONE: 2, FAILED: 2, WAITING: 2, BARRED: 1, LOST: 1}
     assert found.causes == {
         BARRED: {"blocked_host": 1},
-        FAILED: {"http_error 404": 1, "robots": 1, "timeout (given up)": 1},
+        FAILED: {"http_error 404": 1, "robots": 1},
+        LOST: {"timeout": 1},
         WAITING: {"not asked yet": 1, "timeout": 1},
     }
 
@@ -84,7 +85,7 @@ def test_every_url_is_counted_once_with_its_state_and_cause(place: Path) -> None
 def test_the_hosts_with_most_trouble_come_first_and_hosts_without_any_are_left_out(place: Path) -> None:
     hosts = crawl_status(store_folder(place)).hosts
     assert list(hosts.items()) == [
-        ("slow.example", {"failed: timeout (given up)": 1, "waiting: timeout": 1}),
+        ("slow.example", {"lost: timeout": 1, "waiting: timeout": 1}),
         ("closed.example", {"failed: robots": 1}),
         ("gone.example", {"failed: http_error 404": 1}),
         ("later.example", {"waiting: not asked yet": 1}),
@@ -103,7 +104,7 @@ def test_the_command_takes_the_store_or_its_dataset_and_changes_nothing(place: P
     short = CliRunner().invoke(crawl, ["status", str(place), "--hosts", "1"]).stdout
     assert "... and 3 more" in short
     plain = json.loads(CliRunner().invoke(crawl, ["status", str(place), "--json"]).stdout)
-    assert plain["urls"] == {"failed": 3, "done": 2, "waiting": 2, "barred": 1}
+    assert plain["urls"] == {"failed": 2, "done": 2, "waiting": 2, "barred": 1, "lost": 1}
     assert content() == before
 
 

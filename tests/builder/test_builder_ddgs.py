@@ -65,6 +65,21 @@ def ask(*names: str, **more: Any) -> SearchResult:
     return engine(*names, **more).search("Why is the\n sky blue?", 10)
 
 
+@pytest.mark.slow
+def test_without_a_proxy_in_the_settings_the_library_takes_none_from_the_environment(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving({"/mojeek": mojeek("http://from.proxy/")}) as proxy:
+        at = f"http://127.0.0.1:{proxy.port}"
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "DDGS_PROXY"):
+            monkeypatch.setenv(name, at)
+        config = DdgsConfig(backends=("mojeek",), pause_s=0)
+        direct = DdgsEngine.open(config, lambda _: None, proxy="none").search("Why?", 10)
+        assert (direct.urls[:1], proxy.asked) == ((INSIDE[10],), [])
+        assert DdgsEngine.open(config, lambda _: None, proxy=at).search("Why?", 10).urls == ("http://from.proxy/",)
+        assert set(proxy.asked) == {"/mojeek"}
+
+
 def by_query(web: Web, answers: dict[str, Answer]) -> None:
     """Let /ddg answer by what the query contains."""
     served = duckduckgo(*INSIDE[:10])
@@ -129,7 +144,7 @@ def test_a_refused_connection_and_silence_are_failures_with_their_cause(
 ) -> None:
     monkeypatch.setattr(backends["mojeek"], "search_url", "http://127.0.0.1:9/")
     refused = ask("mojeek")
-    assert (refused.state, "back ends" in refused.reason) == ("failed", True), refused.reason
+    assert (refused.state, "behind ddgs" in refused.reason) == ("failed", True), refused.reason
 
     def silent(out: BinaryIO) -> None:
         time.sleep(3)

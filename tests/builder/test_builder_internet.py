@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from simulated_internet import can_run, crawling, within, write_questions
 
+from builder.fetch.hit_detail import detail_of
 from builder.store.index import Fetch
 from builder.store.reader import StoreReader
 
@@ -60,7 +62,36 @@ def test_every_kind_of_name_gets_its_own_fate_and_the_inside_is_never_reached(tm
     assert "the network is" not in happened["runs"][0]["err"]
 
 
-OUTAGES = {"names_down": 0, "away": 30, "silent": 60, "portal": 90, "portal_redirect": 120}
+@pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="NOT RUN: openssl, which makes the certificates, is not there"
+)
+@pytest.mark.parametrize("n_sound", [0, 3])
+def test_hosts_with_bad_certificates_get_a_fate_of_their_own_and_stop_no_crawl(tmp_path: Path, n_sound: int) -> None:
+    kinds = ("expired", "wrong_name", "untrusted")
+    sound = {f"www.sound{i}.com": {"tls": "live"} for i in range(n_sound)}
+    bad = {f"www.{kind}{i}.com": {"tls": kind} for kind in kinds for i in range(6)}
+    write_questions(tmp_path, [f"https://{host}/page" for host in (*bad, *sound)], give_up_after_s=2.0)
+    happened = within(tmp_path, sound | bad, [], [crawling(tmp_path)])
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    with closing(StoreReader(tmp_path / "ds.crawl")) as store:
+        rows = {row.url.split("/")[2]: row for row in store.iter_fetches()}
+    assert {rows[host].outcome for host in sound} <= {"kept"}
+    assert {(rows[host].outcome, detail_of("connection", None, rows[host].detail)) for host in bad} == {
+        ("connection", "tls")
+    }
+    assert "certificate has expired" in rows["www.expired0.com"].detail
+    assert "Hostname mismatch" in rows["www.wrong_name0.com"].detail
+
+
+OUTAGES = {
+    "names_down": 0,
+    "away": 30,
+    "silent": 60,
+    "portal": 90,
+    "portal_redirect": 120,
+    "portal_404": 40,
+    "gateway": 50,
+}
 
 
 def test_nothing_is_lost_to_one_outage_after_the_other_and_no_login_page_is_kept(tmp_path: Path) -> None:

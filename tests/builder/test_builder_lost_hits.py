@@ -11,9 +11,11 @@ from builder_dataset import hit, tables, write
 
 from builder.build import build, replay, store_folder
 from builder.config import to_config
+from builder.crawl_status import crawl_status
 from builder.dataset.check_dataset import check_folder
 from builder.fetch import Fetched
-from builder.lost_hits import LOST_OUTCOMES, losses_of
+from builder.fetch.hit_detail import detail_of
+from builder.lost_hits import LOST_OUTCOMES, LOST_STATUSES, cause_of, counts_in_sources, losses_in_sources, losses_of
 from builder.search_results import SearchResult
 from builder.store.crawl_store import CrawlStore
 from edu_rag.__main__ import main
@@ -38,8 +40,8 @@ def build_of(folder: Path, *, max_lost: float | None = None, allow_partial: bool
     )
 
 
-def crawled(folder: Path, outcomes: list[str]) -> Path:
-    """A folder with the crawl store of one question whose hits had these outcomes; nothing is left to be fetched."""
+def crawled(folder: Path, outcomes: list[str], n_attempts: int = 3) -> Path:
+    """A folder with the crawl store of one question whose hits had these outcomes, each after so many attempts."""
     query, urls = "What does the moon orbit?", [f"http://h{n}.invalid/p.html" for n in range(len(outcomes))]
     values = {"id": "Q1", "split": "val", "type": "Multiple Choice", "question": query, "answer": "b"}
     line = json.dumps(values | {"choices": {"a": "the sun", "b": "the earth"}})
@@ -49,14 +51,21 @@ def crawled(folder: Path, outcomes: list[str]) -> Path:
         build_of(folder)
     with CrawlStore(store_folder(folder / "ds")) as store:
         store.add_search("Q1", "recorded", query, SearchResult(state="hits", urls=tuple(urls)), AT)
-        for number, (url, outcome) in enumerate(zip(urls, outcomes, strict=True)):
+        for number, (url, fate) in enumerate(zip(urls, outcomes, strict=True)):
+            outcome, _, status = fate.partition(" ")
             kept = outcome == "kept"
             # Every page is longer than the one before: none is a near duplicate.
             body = HTML.format(f"<h1>Moon {number}</h1>" + SENTENCE * 8).encode() if kept else b""
             got = Fetched(
-                url=url, final_url=url, outcome=outcome, fetched_at=AT, status=200 if kept else None, body=body
+                url=url,
+                final_url=url,
+                outcome=outcome,
+                fetched_at=AT,
+                status=200 if kept else int(status) if status else None,
+                detail=f"status {status}" if status else "",
+                body=body,
             )
-            for _ in range(3):
+            for _ in range(n_attempts):
                 store.add_fetch(got)
     return folder
 
@@ -68,6 +77,7 @@ def crawled(folder: Path, outcomes: list[str]) -> Path:
         ({"kept": 94, "connection": 4, "timeout": 2}, "lost 6.0% of its search results"),
         ({"kept": 90, "dns": 6, "robots_unreachable": 4}, "(dns 6, robots_unreachable 4)"),
         ({"kept": 1, "robots": 50, "http_error": 40, "short": 9}, ""),
+        ({"kept": 90, "http_error 502": 6, "timeout": 4}, "lost 10 (http_error 502 6, timeout 4)"),
         ({"http_error": 3}, "has no page, although a search engine was asked"),
         ({}, "has no page"),
         ({"taken_down": 2}, ""),
@@ -87,6 +97,37 @@ def test_only_failures_of_the_network_count_as_lost() -> None:
     assert "kept" not in LOST_OUTCOMES
     assert {"timeout", "connection"} <= set(LOST_OUTCOMES) & set(HIT_OUTCOMES)
     assert not {"robots", "http_error", "short", "blocked_host", "taken_down"} & set(LOST_OUTCOMES)
+
+
+def test_a_status_that_a_later_run_asks_for_again_is_a_loss_and_its_count_is_on_record() -> None:
+    causes = {"kept": 4, cause_of("http_error", "404"): 2, cause_of("http_error", "503"): 3, cause_of("dns", ""): 1}
+    sources = counts_in_sources(causes)
+    assert sources == {
+        "hits_by_outcome": {"dns": 1, "http_error": 5, "kept": 4},
+        "hits_lost_by_status": {"503": 3},
+    }
+    assert losses_in_sources(sources) == losses_of(causes)
+    assert losses_of(causes).lost == {"dns": 1, "http_error 503": 3}
+    assert losses_in_sources({"hits_by_outcome": {"kept": 1, "http_error": 2}}).n_lost == 0  # of earlier manifests
+    assert all(detail_of("http_error", int(status), "") == status for status in LOST_STATUSES)
+
+
+@pytest.mark.parametrize(
+    ("n_attempts", "remedy"),
+    [
+        (1, "run the same `edu-rag build` again"),
+        (3, "was requested 3 times: run the same `edu-rag build` with --refresh"),
+    ],
+)
+def test_the_error_names_what_gets_the_lost_pages(n_attempts: int, remedy: str, tmp_path: Path) -> None:
+    folder = crawled(tmp_path, ["http_error 502", "http_error 404"], n_attempts)
+    with pytest.raises(DataError, match=r"lost 1 \(http_error 502 1\), dropped for good 1") as caught:
+        replay(store_folder(folder / "ds"), folder / "again", workers=1, allow_partial=False)
+    assert remedy in str(caught.value)
+    assert ("--refresh" in str(caught.value)) == (n_attempts == 3)
+    found = crawl_status(store_folder(folder / "ds"))
+    assert found.urls == {"failed": 1, "lost" if n_attempts == 3 else "waiting": 1}
+    assert any("--refresh" in line for line in found.lines(5)) == (n_attempts == 3)
 
 
 def test_a_dataset_without_an_engine_needs_no_page(tmp_path: Path) -> None:
@@ -114,8 +155,9 @@ def test_a_build_that_lost_its_pages_writes_nothing_unless_allowed_and_then_card
     assert "warning: " in capsys.readouterr().err
     assert "**Not complete.** This dataset lost 33.3%" in (out / "README.md").read_text(encoding="utf-8")
     assert [str(error) for error in check_folder(out).faults.told()] == [
-        f"{out}: lost 33.3% of its search results to the network, and 5.0% may be lost: of 3 search results kept 1,"
-        " lost to the network 1 (connection 1), dropped for good 1: run the same `edu-rag build` again where the"
+        f"{out}: lost 33.3% of its search results to the network or to busy servers, and 5.0% may be lost: of 3"
+        " search results kept 1,"
+        " lost 1 (connection 1), dropped for good 1: run the same `edu-rag build` again where the"
         " network works, with --refresh where it fetches nothing more"
     ]
     with pytest.raises(SystemExit) as stopped:

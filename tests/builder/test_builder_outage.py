@@ -5,20 +5,27 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+import aiohttp
 import pytest
 
 from builder.fetch import Fetched, fetch_all
+from builder.fetch.addresses import GuardedResolver
 from builder.fetch.answer_sign import sign_of
+from builder.fetch.client import Crawl, Writer
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
+from builder.fetch.robots import Robots
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 class Net:
     """A network of hosts on a clock of its own: each fetch takes a second, and a sleep passes at once."""
 
-    def __init__(self, sign: Callable[[str, float], str]) -> None:
+    def __init__(self, sign: Callable[[str, float], str], *, hosts_are_there: bool = False) -> None:
         self.sign = sign
+        self.hosts_are_there = hosts_are_there
         self.time = 0.0
         self.n_asked: Counter[str] = Counter()
         self.slept: list[float] = []
@@ -35,7 +42,13 @@ class Net:
             self.failed.add(url)
         self.time += 1 / 16
         return Sighting(
-            url=url, host=url.partition("/")[0], started=started, ended=self.time, sign=sign, is_page=bool(sign)
+            url=url,
+            host=url.partition("/")[0],
+            started=started,
+            ended=self.time,
+            sign=sign,
+            is_page=bool(sign),
+            was_there=not sign and self.hosts_are_there,
         )
 
     async def sleep(self, seconds: float) -> None:
@@ -145,6 +158,42 @@ def test_an_outage_that_only_few_hosts_meet_costs_them_nothing(sign: str) -> Non
     net = crawled(_during(5.0, 5.3, sign), URLS)
     assert net.kept == PAGES
     assert FEW_HOSTS <= net.verdicts["once_more"] + net.verdicts["again"] < MANY_HOSTS
+
+
+@pytest.mark.parametrize("n_hosts", [1, 2])
+def test_a_connection_that_is_lost_to_a_host_that_was_there_is_made_once_more_however_few_hosts_it_meets(
+    n_hosts: int,
+) -> None:
+    urls = [f"h{i}.com/page{n}" for n in range(3) for i in range(60)]
+    hit = [f"h{30 + i}.com/page1" for i in range(n_hosts)] + [f"h{30 + i}.com/page2" for i in range(n_hosts)]
+    net = Net(lambda url, _: "" if url in hit and net.n_asked[url] < 2 else f"page of {url}", hosts_are_there=True)
+    asyncio.run(net.crawl(urls, 600, ()))
+    assert all(net.kept.values())
+    assert len(hit) <= net.verdicts["once_more"] <= 2 * len(hit)
+    gone = [f"h{i}.com/page{n}" for i in (30, 31) for n in range(3)]
+    net = Net(lambda url, _: "" if url in gone else f"page of {url}", hosts_are_there=True)
+    asyncio.run(net.crawl(urls, 600, ()))
+    assert [url for url in urls if not net.kept[url]] == [url for url in urls if url in gone]
+    assert sum(net.n_asked[url] for url in gone) <= 2 * len(gone)
+
+
+def test_what_failed_is_forgotten_for_an_outage_however_long_ago_it_was_learned() -> None:
+    async def nothing(_: str) -> list[str]:
+        return []
+
+    async def remembered() -> set[str]:
+        async with aiohttp.ClientSession() as session, Writer(lambda _: None) as writer:
+            names = GuardedResolver({}, nothing, set())
+            visits = Crawl(session, FetchConfig(), lambda: NOW, writer, {}, {}, names)
+            # The first page of h0.com met the failure; the second one began when it was known already.
+            visits._robots["http://h0.com"] = Robots(closed="robots.txt: Network is unreachable", read_at=1.0)
+            visits._robots["http://h1.com"] = Robots(read_at=1.0)
+            visits._robots["http://h2.com"] = Robots(read_at=3.0)
+            visits._robots["http://h3.com"] = Robots(closed="robots.txt: status 500", read_at=1.0)
+            visits.recover(2.0, frozenset({"h0.com", "h1.com", "h2.com"}))
+            return set(visits._robots)
+
+    assert asyncio.run(remembered()) == {"http://h1.com", "http://h3.com"}
 
 
 def test_a_portal_that_breaks_all_https_is_no_network_although_it_answers_for_the_other_hosts() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from builder_crash import tree
 
@@ -24,7 +25,7 @@ from builder.store.crawl_store import StoreReader
 from builder.store.page_cache import CACHE_FILE, PageCache
 from edu_rag.files.manifest import Manifest
 from edu_rag.gold import Gold
-from edu_rag.records import Question
+from edu_rag.records import Question, WebPage, page_id_of
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 KEYS = [bytes([n]) * 32 for n in range(40)]
@@ -181,6 +182,52 @@ def test_another_page_extractor_setting_or_question_makes_the_page_again_and_ext
     assert known(tmp_path, SETTINGS, JOB, MADE) == (0, b"")
     assert known(tmp_path, SETTINGS, JOB, MADE) == (1, b"")
     assert known(tmp_path, settings, job, MADE) == (0, MADE.extraction if is_extracted else b"")
+
+
+PAGE = WebPage(
+    page_id=page_id_of(JOB.url),
+    url=JOB.url,
+    title="t",
+    text="x",
+    sentences=((0, 1),),
+    fetched_at=AT,
+    html_sha256=JOB.html_sha256,
+    extractor="plain",
+)
+OTHER = replace(JOB, url="http://b.example/y", html_sha256="1" * 64)
+
+
+@pytest.mark.parametrize("result", [MADE, replace(MADE, outcome="kept", page=PAGE)])
+def test_what_was_stored_for_one_page_never_becomes_the_text_of_another(tmp_path: Path, result: PageResult) -> None:
+    for job in (JOB, OTHER):
+        assert known(tmp_path, SETTINGS, job, result) == (0, b"")
+    assert known(tmp_path, SETTINGS, JOB, result) == (1, b"")
+    # The page that was stored under the other response's keys, by whatever fault, is made again.
+    assert known(tmp_path, SETTINGS, OTHER, result)[0] == (0 if result.page else 1)
+    with PageCache(tmp_path, writable=True) as cache:
+        first, second = (KnownPages(cache, SETTINGS)._keys_of(job) for job in (JOB, OTHER))
+        for mine, others in zip(first, second, strict=True):
+            value = cache.get(mine)
+            assert value is not None
+            cache.put(others, value)  # with a digest that is right
+    assert known(tmp_path, SETTINGS, OTHER, result) == (0, b"")
+    assert known(tmp_path, SETTINGS, JOB, result) == (1, b"")
+
+
+def test_an_entry_that_inflates_to_more_than_any_page_has_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "x" * 100_000
+    large = packed(Extracted(title="", text=text, language=None, license=None, tool="plain"))
+    result = replace(MADE, detail=text, extraction=large)
+    assert known(tmp_path, SETTINGS, JOB, result) == (0, b"")
+    assert known(tmp_path, SETTINGS, JOB, result) == (1, b"")
+    monkeypatch.setattr("builder.deriving.known_pages.MAX_PACKED_BYTES", 50_000)
+    assert known(tmp_path, SETTINGS, JOB, result) == (0, large)  # the result is not used, its extraction is
+    monkeypatch.setattr("builder.extract.extract.MAX_PACKED_BYTES", 50_000)
+    with pytest.raises((msgspec.MsgspecError, ValueError)):
+        unpacked(large)
+    assert known(tmp_path, SETTINGS, JOB, result) == (0, b"")
 
 
 @pytest.mark.parametrize("result", [replace(MADE, is_lasting=False), replace(MADE, raised=("trafilatura",))])

@@ -77,7 +77,7 @@ def test_every_engine_can_be_rehearsed_without_its_key_its_files_or_its_address(
         monkeypatch.delenv(variable, raising=False)
     found = rehearsed([asked(1)], tmp_path, engine=name)
     lines = "\n".join(found.lines())
-    assert ("missing: " in lines) == (name in ("serper", "brave", "searxng"))
+    assert (f"missing: {name}:" in lines) == (name in ("serper", "brave", "searxng"))
     assert RESULTS_PER_REQUEST.keys() <= ENGINES.keys()
     assert list(tmp_path.iterdir()) == []
 
@@ -120,6 +120,22 @@ def test_a_dry_run_asks_nobody_and_writes_nothing_and_knows_what_is_answered(web
     assert json.loads(run(*command, "--dry-run", "--fresh", "--json").stdout)["engines"][0]["queries"] == 5
     assert len(web.asked) == n_asked
     assert "at most 20 URLs" in run(*command, "--dry-run", "--refresh", "--sample", 2).stdout
+
+
+def test_a_dry_run_names_what_is_missing_and_what_to_do_about_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SERPER_API_KEY", raising=False)
+    lines = [line for line in rehearsed([asked(1)], tmp_path, engine="serper,searxng").lines() if "missing" in line]
+    assert lines[0] == (
+        "missing: serper: the environment variable SERPER_API_KEY is not set:"
+        " export SERPER_API_KEY=KEY with your key for serper"
+    )
+    assert lines[1].endswith(
+        '[search.searxng] base_url is not set: give your instance, as base_url = "http://127.0.0.1:8080"'
+    )
+    assert "set [fetch] contact" in lines[2]
+    assert not any("missing" in line for line in rehearsed([asked(1)], tmp_path, engine="folder").lines())
 
 
 # ---- samples

@@ -219,6 +219,44 @@ def test_a_chain_that_is_left_without_an_engine_stops_and_resumes(web: Web, tmp_
     }
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("allow_partial", [False, True])
+@pytest.mark.parametrize("engines", [["brave"], ["brave", "searxng"]])
+def test_the_reason_of_a_refusal_is_printed_once_and_a_missing_contact_before_the_first_question(
+    engines: list[str], allow_partial: bool, web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web.answers[BRAVE], web.answers[SEARXNG] = (401, {}, b""), LIMITED
+    printed = ""
+    try:
+        build(
+            questions_in(tmp_path),
+            tmp_path / "ds",
+            config_at(web, engines),
+            sleep=lambda _: None,
+            allow_partial=allow_partial,
+        )
+    except EngineError as error:
+        printed = str(error)
+    assert bool(printed) != allow_partial
+    printed = capsys.readouterr().err + printed
+    assert printed.count("the key is not accepted") == 1
+    assert printed.count("fetch: no contact is given") == 1
+    assert printed.startswith("fetch: no contact is given")
+    assert "index: 1 of 1" not in printed
+
+
+@pytest.mark.slow
+def test_a_given_contact_and_a_run_that_asks_nothing_cause_no_warning(
+    web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    questions, config = questions_in(tmp_path), config_at(web, ["brave"])
+    web.answers[BRAVE] = brave_hits(*INSIDE)
+    named = replace(config, fetch=replace(config.fetch, contact="me@school.example"))
+    build(questions, tmp_path / "ds", named, allow_partial=True)
+    build(questions, tmp_path / "ds", config, allow_partial=True)
+    assert "no contact" not in capsys.readouterr().err
+
+
 def test_fuse_asks_all_and_resumes_only_the_engine_that_refused(web: Web, tmp_path: Path) -> None:
     web.answers[SEARXNG] = [searxng_hits(OTHERS[0], INSIDE[1], *OTHERS[1:9]), LIMITED]
     config, questions = config_at(web, ["brave", "searxng", "wikipedia"], "fuse"), questions_in(tmp_path)

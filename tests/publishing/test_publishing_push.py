@@ -17,7 +17,7 @@ from builder.config import read_config
 from builder.dataset.check_dataset import check_folder
 from edu_rag.__main__ import root
 from edu_rag.cli.dataset_group import staged
-from edu_rag.errors import ConfigError, DataError, EngineError
+from edu_rag.errors import ConfigError, DataError, EngineError, FaultsError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import read_manifest
 from edu_rag.gold import Gold
@@ -58,6 +58,20 @@ def test_a_version_is_one_commit_and_one_tag_with_exactly_the_files_of_the_manif
     assert hub.tags == {"2.0.0": oid}
     assert set(files) == {".gitattributes", "manifest.json", *read_manifest(folder).files}
     assert all(files[name] == (folder / name).read_bytes() for name in plan.sizes)
+
+
+@pytest.mark.slow
+def test_a_hub_without_xet_gets_the_files_by_the_older_protocol(
+    hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)  # as on any machine
+    pushed(hub, folder)
+    assert set(hub.tags) == {"2.0.0"}
+    assert sum("xet-write-token" in request for request in hub.requests) == 1
+    assert constants.HF_HUB_DISABLE_XET is False
+    assert "it has no Xet: large files are sent by the older protocol" in capsys.readouterr().err
 
 
 def test_what_is_published_stays_as_it_is(hub: Hub, folder: Path) -> None:
@@ -190,4 +204,21 @@ def test_a_dry_run_prints_the_plan_and_asks_the_hub_nothing(hub: Hub, folder: Pa
     assert hub.requests == []
     with pytest.raises(ConfigError, match="add --yes, or --dry-run"):
         CliRunner().invoke(root, words, catch_exceptions=False)
+    assert hub.requests == []
+
+
+@pytest.mark.slow
+def test_a_dataset_that_lost_its_pages_is_refused_before_the_hub_is_asked(hub: Hub, tmp_path: Path) -> None:
+    made = tables()
+    made["hits"] = {
+        split: [replace(hit, outcome="timeout", detail="", page_id=None) for hit in hits]
+        for split, hits in made["hits"].items()
+    }
+    for name in ("pages", "evidence", "leaks"):
+        made[name] = {split: [] for split in made.get(name, {})}
+    lost = write(tmp_path / "lost", made, sources={"engine": "folder"})
+    words = ["dataset", "push", str(lost), REPO, "--endpoint", hub.url, "--yes"]
+    with pytest.raises(FaultsError) as caught:
+        CliRunner().invoke(root, words, catch_exceptions=False)
+    assert any("lost 100.0% of its search results" in str(error) for error in caught.value.faults)
     assert hub.requests == []
