@@ -13,6 +13,7 @@ from builder.build import build, replay, store_folder
 from builder.config import to_config
 from builder.crawl_status import crawl_status
 from builder.dataset.check_dataset import check_folder
+from builder.dataset.takedown import _Counts as Counts
 from builder.fetch import Fetched
 from builder.fetch.hit_detail import detail_of
 from builder.lost_hits import LOST_OUTCOMES, LOST_STATUSES, cause_of, counts_in_sources, losses_in_sources, losses_of
@@ -110,6 +111,14 @@ def test_a_status_that_a_later_run_asks_for_again_is_a_loss_and_its_count_is_on_
     assert losses_of(causes).lost == {"dns": 1, "http_error 503": 3}
     assert losses_in_sources({"hits_by_outcome": {"kept": 1, "http_error": 2}}).n_lost == 0  # of earlier manifests
     assert all(detail_of("http_error", int(status), "") == status for status in LOST_STATUSES)
+
+
+def test_a_take_down_of_the_last_lost_hit_leaves_no_count_of_it() -> None:
+    before = {"hits_by_outcome": {"http_error": 1, "kept": 1}, "hits_lost_by_status": {"503": 1}}
+    counts = Counts()
+    counts.causes.update({"kept": 1, "taken_down": 1})
+    after = counts.sources(before, 1, 0)
+    assert (after["hits_by_outcome"], after["hits_lost_by_status"]) == ({"kept": 1, "taken_down": 1}, {})
 
 
 @pytest.mark.parametrize(
