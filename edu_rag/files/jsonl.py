@@ -43,6 +43,10 @@ def _refuse_constant(name: str) -> Any:
     raise JsonFaultError(f"{name} is not JSON")
 
 
+def _none_for_constant(name: str) -> None:
+    return None
+
+
 def _integer(digits: str) -> int:
     if len(digits) > 20:
         raise JsonFaultError(f"an integer of {len(digits)} digits is too long")
@@ -56,8 +60,11 @@ def _number(digits: str) -> float:
     return value
 
 
-def parse_json(raw: bytes) -> Any:
-    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such."""
+def parse_json(raw: bytes, *, nan_as_none: bool = False) -> Any:
+    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such.
+
+    With `nan_as_none`, NaN and Infinity are read as null: other programs write them where a figure is missing.
+    """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -70,7 +77,7 @@ def parse_json(raw: bytes) -> Any:
         value = json.loads(
             text,
             object_pairs_hook=_object_of,
-            parse_constant=_refuse_constant,
+            parse_constant=_none_for_constant if nan_as_none else _refuse_constant,
             parse_int=_integer,
             parse_float=_number,
         )
