@@ -84,28 +84,26 @@ class InspectLog:
         items = _zipped(self._path) if _is_zip(self._path) else _plain(self._path)
         _, header = next(items)
         epochs: dict[int, int] = {}
+        wanted = 1 if self._epoch is None else self._epoch
         for where, sample in items:
+            number = sample.get("epoch") if isinstance(sample, dict) else None
+            epoch = number if isinstance(number, int) else 1
+            epochs[epoch] = epochs.get(epoch, 0) + 1
             if not isinstance(sample, dict):
                 yield DataError(where, "is not a sample", "copy the log again")
-                continue
-            epoch = sample.get("epoch", 1)
-            epoch = epoch if isinstance(epoch, int) else 1
-            epochs[epoch] = epochs.get(epoch, 0) + 1
-            if epoch == (self._epoch or 1):
+            elif epoch == wanted:
                 yield self._answer(where, sample)
         self._look_at(header, epochs)
 
     def _look_at(self, header: Any, epochs: Mapping[int, int]) -> None:
         """Note what is odd about the log as a whole. Raises DataError if there is nothing to read."""
-        wanted = self._epoch or 1
+        wanted = 1 if self._epoch is None else self._epoch
         if not epochs:
             raise DataError(self._path, "the log holds no samples", "run the evaluation without --no-log-samples")
         if wanted not in epochs:
             raise DataError(self._path, f"the log has no epoch {wanted}", f"it has {names_shown(map(str, epochs))}")
         if len(epochs) > 1:
-            self.notes.append(
-                f"the log has {len(epochs):,} epochs, epoch {wanted} is read; --pick NUMBER reads another"
-            )
+            self.notes.append(f"the log has {len(epochs):,} epochs: epoch {wanted} is read, another by --pick NUMBER")
         status = header.get("status") if isinstance(header, dict) else None
         if status != "success":
             self.notes.append(f"the log's status is {str(status or 'started')!r}: samples may be missing")
