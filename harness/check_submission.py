@@ -35,7 +35,7 @@ _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predic
 
 
 class SubmissionFindings(NamedTuple):
-    """The faults that must be fixed, notes that may explain lost points, and cautions about how files were made."""
+    """The faults that must be fixed, notes that may explain lost points, and cautions about files and answers."""
 
     faults: list[EduRagError]
     notes: list[str]

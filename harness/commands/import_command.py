@@ -12,6 +12,7 @@ from harness.commands.options import (
     PATH,
     dataset_option,
     open_dataset,
+    own_name,
     sample_name,
     sample_options,
     split_option,
@@ -148,5 +149,5 @@ def _say_next(written: ImportedFile, dataset: Path, split: str, sample: str | No
     folder, file, data = (shlex.quote(str(path)) for path in (written.path.parents[2], written.path, dataset))
     say("Next:")
     if written.is_new:
-        say(f"  edu-rag check {folder}   (lists the settings that you have to change)")
-    say(f"  edu-rag score {file} --dataset {data} --split {split}" + options)
+        say(f"  {own_name()} check {folder}   (lists the settings that you have to change)")
+    say(f"  {own_name()} score {file} --dataset {data} --split {split}" + options)

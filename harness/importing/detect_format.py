@@ -1,4 +1,4 @@
-"""What kind of file predictions come in: by its first bytes and lines, not by its name."""
+"""Detect the format of a file of predictions, by its first bytes and lines rather than by its name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ Format = Literal["csv", "json", "inspect", "lm-eval", "trec"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 _HEAD_BYTES = 4_000_000
 _ZIP = b"PK\x03\x04"
+_PARQUET = b"PAR1"
 _INSPECT = re.compile(r'\{\s*"version"\s*:\s*[0-9]+\s*,\s*"status"\s*:\s*"[a-z]*"\s*,\s*"eval"\s*:')
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -48,6 +49,8 @@ def _text(raw: bytes) -> str:
 def detected(path: Path) -> Format:
     """The format of a file; a table where nothing else fits. Raises DataError if it cannot be read."""
     raw = _head(path)
+    if raw.startswith(_PARQUET):
+        raise DataError(path, "is a Parquet file", "save it as CSV or as JSON lines")
     if raw.startswith(_ZIP) and _OFFICE.encode() not in raw[:10_000]:  # the reader of tables knows Excel's
         return "inspect"
     text = _text(raw).lstrip()

@@ -69,7 +69,7 @@ class QuestionFinder:
         return self._elsewhere.get(id_text(values.get("question_id")))
 
     def named(self, values: Mapping[str, Any]) -> str:
-        """What an answer names as its question: the id, or the beginning of the text."""
+        """The question that an answer names, for a message: its id, or the beginning of its text."""
         given = id_text(values.get("question_id")) or str(values.get(QUESTION) or "")
         return given if len(given) <= 80 else f"{given[:79]}…"
 

@@ -10,7 +10,7 @@ from edu_rag.errors import ConfigError, DataError
 from edu_rag.look.texts import clip
 
 QUESTION, CHOICES = "question", "choices"
-"""What was asked: used to find the question where its id does not, and to read letters of shuffled choices."""
+"""The question as it was asked: it finds the question if the id does not, and its choices give letters a meaning."""
 FIELDS = (
     "question_id",
     QUESTION,

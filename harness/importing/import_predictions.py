@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import default_cpu_s, items_within_budget
-from edu_rag.errors import DataError, FaultsError, SubmissionError
+from edu_rag.errors import ConfigError, DataError, FaultsError, SubmissionError
 from edu_rag.files.jsonl import to_line, write_file
 from edu_rag.look.texts import clip
 from edu_rag.names import QuestionSet, is_slug
@@ -41,8 +41,8 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportWishes:
-    """What the user says about a file: its format (None: detect it), columns by field, which of several answers to
-    take, whether answers are numbers of choices, and whether rows of unknown questions are left out.
+    """The options for reading a file: its format (None: detect it), columns by field, which of several answers to
+    take, the number of the first choice if answers are numbers, and whether rows of unknown questions are left out.
     """
 
     format: Format | None = None
@@ -82,9 +82,18 @@ def read_foreign(path: Path, questions: ImportQuestions, wishes: ImportWishes) -
                 raise DataError(path, f"makes predictions of over {most}, the most that is accepted", remedy)
 
 
+def _require_fitting(kind: Format, wishes: ImportWishes) -> None:
+    """Raise ConfigError for a wish that would have no effect."""
+    if wishes.pick is not None and kind not in ("inspect", "lm-eval"):
+        raise ConfigError("--pick", f"has no effect on {kind}", "it is for logs of Inspect and samples of lm-eval")
+    if wishes.columns and kind == "trec":
+        raise ConfigError("--map", "has no effect on trec", "a run has no columns with names: leave it out")
+
+
 def _answers(path: Path, questions: ImportQuestions, wishes: ImportWishes, notes: list[str]) -> Iterator[AnswerOrFault]:
     """The answers of a file in its format; `notes` gets what there is to say about it."""
     kind = wishes.format or detected(path)
+    _require_fitting(kind, wishes)
     if kind in ("csv", "json"):
         rows = csv_rows(path) if kind == "csv" else json_rows(path)
         table = table_answers(rows, path, wishes.columns, questions.asked)

@@ -148,7 +148,7 @@ def _content(message: Mapping[str, Any]) -> str | None:
 
 
 def _completion(sample: Mapping[str, Any]) -> str | None:
-    """What the model said last; None if it said nothing."""
+    """The text that the model answered last; None if there is none."""
     output = _mapping(sample.get("output"))
     said = output.get("completion")
     if not isinstance(said, str):

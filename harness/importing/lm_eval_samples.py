@@ -29,7 +29,7 @@ from harness.importing.table_answers import json_rows
 PER_CHARACTER = "acc_norm"
 _SUM = "acc"
 _NO_ANSWER = "[invalid]"
-"""What its filters write where they find no answer."""
+"""Its filters write this if they find no answer."""
 
 
 def is_sample(value: Any) -> bool:

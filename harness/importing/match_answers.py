@@ -108,7 +108,7 @@ class MatchedAnswers:
             yield DataError(path, f"{n - MAX_UNKNOWN_SHOWN:,} more unknown questions", remedy)
 
     def notes(self) -> Iterator[str]:
-        """What became of rows that are not written, and which questions have no row."""
+        """Notes on rows that are not written, and on questions without a row."""
         if self.n_unknown:
             yield f"{self.n_unknown:,} rows of unknown questions are left out"
         for split, n in sorted(self.elsewhere.items()):

@@ -105,7 +105,7 @@ def _values(given: Mapping[str, Any], question: Question, index_base: int | None
 
 
 def _with_status(found: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a failed question: a status that says so, or an error in place of an answer."""
+    """The values with a status: failed if a status says that, or if there is an error in place of an answer."""
     status = given.get("status") or "ok"
     if status not in STATUSES:
         known = f"known are {', '.join(STATUSES)}; leave the column out: --map status="

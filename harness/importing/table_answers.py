@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError
 from edu_rag.files.foreign_table import Row, cell_rows, decoded, is_lines, item_rows, json_value, line_rows, read_bytes
-from harness.importing.foreign_answer import AnswerOrFault, names_shown
-from harness.importing.map_columns import map_columns, mapped, unused
+from harness.importing.foreign_answer import AnswerOrFault, folded, names_shown
+from harness.importing.map_columns import ID_NAMES, QUESTION_NAMES, map_columns, mapped, unused
 
 
 class TableAnswers(NamedTuple):
@@ -51,9 +51,25 @@ def _object_rows(value: dict[str, Any], path: Path) -> Iterator[Row | DataError]
     if lists:
         yield from item_rows(value[lists[0]], f"{path}: {lists[0][:100]}")
         return
+    if (columns := _columns(value)) is not None:
+        for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
+            yield Row(f"{path}: item {number}", dict(zip(columns, cells, strict=True)))
+        return
     for number, (question_id, answer) in enumerate(value.items(), 1):
         values = answer if isinstance(answer, dict) else {"answer": answer}
         yield Row(f"{path}: item {number}", {"question_id": question_id} | values)
+
+
+def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]] | None:
+    """The columns of a table that is written column by column, as pandas does: lists, or maps from row to cell."""
+    if len(value) < 2 or not any(folded(name) in (*ID_NAMES, *QUESTION_NAMES) for name in value):
+        return None
+    inner = list(value.values())
+    if all(isinstance(one, list) and len(one) == len(inner[0]) for one in inner):
+        return dict(value)
+    if all(isinstance(one, dict) and one.keys() == inner[0].keys() for one in inner):
+        return {name: list(one.values()) for name, one in value.items()}
+    return None
 
 
 def _is_table(value: Any) -> bool:

@@ -72,7 +72,7 @@ class ZipMembers:
         return data
 
     def _unpacked(self, info: zipfile.ZipInfo) -> bytes:
-        """At most a byte more than the member says it has, whatever its packed bytes hold."""
+        """The unpacked bytes, at most one more than the archive states for the member."""
         raw, most = self._packed(info), info.file_size + 1
         if info.compress_type == _STORED:
             return raw

@@ -49,6 +49,8 @@ def test_a_csv_becomes_the_predictions_of_a_new_submission(tiny: Dataset, tmp_pa
         ("array.json", '[{"query_id": "q001", "response": "b"}, {"query_id": "q002", "response": "a"}]'),
         ("pairs.json", '{"q001": "b", "q002": "a"}'),
         ("nested.json", '{"model": "m", "results": [{"uid": "q001", "pred": "b"}, {"uid": "q002", "pred": "a"}]}'),
+        ("columns.json", '{"id": ["q001", "q002"], "answer": ["b", "a"]}'),
+        ("pandas.json", '{"id": {"0": "q001", "1": "q002"}, "answer": {"0": "b", "1": "a"}}'),
         ("objects.json", '{"q001": {"output": "b", "usage": {}}, "q002": {"output": "a", "usage": {}}}'),
         ("texts.csv", 'question,generated_answer\n"Question number 1?",b\n" question  NUMBER 2?",a\n'),
         ("pandas.csv", ",id,question,answer,prediction\n0,q001,x,c,b\n1,q002,x,c,a\n"),
@@ -267,6 +269,26 @@ def test_free_text_is_imported_as_it_is(build_dataset: Callable[..., Dataset], t
     done = import_file(written(tmp_path, "a.csv", "id,answer\nf1,heat\nf2,light\n"), dataset, into)
     assert done.answers() == {"f1": "heat", "f2": "light"}
     assert "2 of 2 questions: text 2" in done.said
+
+
+def test_options_without_an_effect_are_refused(tiny: Dataset, tmp_path: Path, into: Path) -> None:
+    file = written(tmp_path, "a.csv", CSV)
+    assert refused(file, tiny, into, "--pick", "letter")[0].startswith("--pick: has no effect on csv")
+    run = written(tmp_path, "a.run", "q001 Q0 p0 1 1 x\n")
+    assert refused(run, tiny, into, "--map", "answer=x")[0].startswith("--map: has no effect on trec")
+
+
+def test_a_parquet_file_is_refused_with_what_to_do(tiny: Dataset, tmp_path: Path, into: Path) -> None:
+    (line,) = refused(tiny.files("questions", "test")[0], tiny, into)
+    assert line.endswith("is a Parquet file: save it as CSV or as JSON lines")
+
+
+def test_it_works_without_forks(tiny: Dataset, tmp_path: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on systems other than Linux, where the child is a fresh interpreter that gets the questions by pickle."""
+    from edu_rag import bounded_child
+
+    monkeypatch.setattr(bounded_child, "can_fork", lambda: False)
+    assert len(import_file(written(tmp_path, "a.csv", CSV), tiny, into).predictions) == 3
 
 
 def test_help_has_an_example() -> None:

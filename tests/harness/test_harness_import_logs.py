@@ -76,6 +76,14 @@ def test_an_inspect_log_brings_answers_tokens_dollars_and_time(mini: Dataset, in
     assert done.predictions["MINI_0002"]["response"] == "Silica makes magma thick.\n\nANSWER: B"
 
 
+def test_the_output_in_the_docs_is_the_commands(mini: Dataset, into: Path) -> None:
+    text = (ROOT / "docs" / "submit.md").read_text(encoding="utf-8").split("## Import predictions\n", 1)[1]
+    command, shown = re.findall(r"```(?:sh)?\n(.*?)```", text, re.DOTALL)[:2]
+    assert f"edu-rag import {CHOICE.relative_to(ROOT)} " in command
+    said = import_file(CHOICE, mini, into).said.replace(str(into), "demo/submissions")
+    assert said.startswith(shown + "Next:\n")
+
+
 def test_what_inspect_scores_as_correct_is_correct_by_our_rules(mini: Dataset, into: Path) -> None:
     keys = {question.question_id: key for question, key in mini_questions()}
     found = import_file(CHOICE, mini, into).answers()
@@ -166,7 +174,7 @@ def test_columns_can_be_named_in_a_log(mini: Dataset, into: Path, tmp_path: Path
 
 def accuracy_by_lm_eval(path: Path, metric: str) -> float:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return sum(row[metric] for row in rows) / len(rows)
+    return float(sum(row[metric] for row in rows)) / len(rows)
 
 
 def accuracy_by_us(done: ImportCall) -> float:
