@@ -90,12 +90,19 @@ def wished_columns(said: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def dug(raw: Any, column: str) -> Any:
+    """The value at a dotted name: keys of objects, and places in lists from 0 (`choices.0.text`); None if not there."""
+    value = raw
+    for name in column.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdecimal() and int(name[:9]) < len(value):
+            value = value[int(name[:9])]
+        else:
+            return None
+    return value
+
+
 def valued(raw: Mapping[str, Any], wished: Mapping[str, str]) -> dict[str, Any]:
-    """The values of the wished columns, by field: names of an object's values, dotted for inner ones."""
-    found: dict[str, Any] = {}
-    for field, column in wished.items():
-        value: Any = raw
-        for name in column.split(".") if column else ():
-            value = value.get(name) if isinstance(value, Mapping) else None
-        found[field] = value if column else None
-    return found
+    """The values of the wished columns by field; None for a field that is left out."""
+    return {field: dug(raw, column) if column else None for field, column in wished.items()}

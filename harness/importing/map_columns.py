@@ -8,21 +8,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.foreign_table import Row
 from edu_rag.scorecard.card import STATUSES
-from harness.importing.foreign_answer import QUESTION, ForeignAnswer, flat, folded, id_text, names_shown
+from harness.importing.foreign_answer import QUESTION, ForeignAnswer, dug, flat, folded, id_text, names_shown
 
 ID_NAMES = (
-    "questionid", "qid", "queryid", "id", "uid", "uuid", "exampleid", "sampleid", "itemid", "idx",
+    "questionid", "qid", "queryid", "id", "uid", "uuid", "customid", "exampleid", "sampleid", "itemid", "idx",
 )  # fmt: skip
-QUESTION_NAMES = ("question", "questiontext", "query", "userinput", "input", "prompt", "text")
+QUESTION_NAMES = ("question", "questiontext", "query", "userinput", "input", "inputs", "prompt", "text")
 _PREDICTION = (
-    "prediction", "predictedanswer", "predicted", "pred", "modelanswer", "systemanswer", "generatedanswer",
-    "finalanswer", "parsedanswer", "extractedanswer", "predictedlabel", "predictedchoice",
+    "prediction", "predictions", "predictedanswer", "predicted", "pred", "predictedlabel", "predictedchoice",
+    "modelanswer", "systemanswer", "generatedanswer", "finalanswer", "parsedanswer", "extractedanswer", "actualoutput",
+    "selected", "selectedanswer", "chosenanswer",
 )  # fmt: skip
-_ANSWER = ("answer", "answerlabel", "selected", "selectedanswer", "choice")
+_ANSWER = ("answer", "answerlabel")
 _RESPONSE = (
-    "response", "rawresponse", "modelresponse", "output", "rawoutput", "modeloutput", "generation", "generatedtext",
-    "completion", "predictiontext",
+    "response", "rawresponse", "modelresponse", "output", "outputs", "rawoutput", "modeloutput", "generation",
+    "generatedtext", "completion", "predictiontext",
 )  # fmt: skip
+_BY_TRUST = (_PREDICTION, _ANSWER, _RESPONSE)
+_OWN = frozenset(("question_id", "answer", "response"))
+"""Columns of our own form, in which `response` is the text around the answer."""
 _REASONING = ("rationale", "reasoning", "explanation", "cot", "thought")
 _PLAIN: Mapping[str, Sequence[str]] = {
     "confidence": ("confidence", "conf", "probability", "prob"),
@@ -59,7 +63,7 @@ def map_columns(rows: Sequence[Row], wished: Mapping[str, str], known: Collectio
     names = columns_in(rows)
     place = rows[0].where.rpartition(":")[0] if rows else "file"
     for field, column in wished.items():
-        if column and column not in names:
+        if column and column not in names and not any(dug(row.values, column) is not None for row in rows):
             close = difflib.get_close_matches(column, names, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"its columns are {names_shown(names)}"
             raise ConfigError(f"--map {field}", f"the file has no column {column[:80]!r}", remedy)
@@ -74,17 +78,31 @@ def _guessed(
     free: Mapping[str, str], rows: Sequence[Row], known: Collection[str], place: str, found: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Fields and their columns, by name alone."""
-    by_name = {field: free[name] for field, names in _PLAIN.items() if (name := _first(names, free)) is not None}
-    yield from by_name.items()
+    for field, known_names in _PLAIN.items():
+        name = _first(known_names, free) or _first(_with_usage(known_names, free), free)
+        if name is not None:
+            yield field, free[name]
     yield from _asked(free, rows, known, place, found)
     answer = found.get("answer") or _answer(free, place)
     yield "answer", answer
-    said = _first((*_RESPONSE, *_REASONING), {name: column for name, column in free.items() if column != answer})
+    texts = {name: column for name, column in free.items() if column != answer and _is_text(column, rows)}
+    said = _first((*_RESPONSE, *_REASONING), texts)
     if said is not None:
         yield "response", free[said]
     status = free.get("status")
     if status is not None and all(row.values.get(status) in STATUSES for row in rows):
         yield "status", status
+
+
+def _with_usage(names: Iterable[str], free: Mapping[str, str]) -> list[str]:
+    """Names of token counts deeper inside, as in `response.body.usage.prompt_tokens`."""
+    ends = tuple(name for name in names if name.startswith("usage"))
+    return [name for name in free if ends and name.endswith(ends)]
+
+
+def _is_text(column: str, rows: Sequence[Row]) -> bool:
+    """Whether a column has no objects and lists, as far as is looked at."""
+    return not any(isinstance(dug(row.values, column), dict | list) for row in rows[:_ROWS_LOOKED_AT])
 
 
 def _first(names: Iterable[str], free: Mapping[str, str]) -> str | None:
@@ -109,14 +127,20 @@ def _asked(
 
 
 def _answer(free: Mapping[str, str], place: str) -> str:
-    """The answer's column. A prediction goes before an `answer`, which is then the key of a file of questions."""
-    for names, one_alone in ((_PREDICTION, True), (_ANSWER, False), (_RESPONSE, True)):
-        there = [free[name] for name in names if name in free]
-        if len(there) > 1 and one_alone:
-            what = f"several columns could be the answer: {names_shown(there)}"
-            raise DataError(place, what, f"choose one, such as --map answer={there[0]}")
-        if there:
-            return there[0]
+    """The answer's column. Raises DataError if there is none, or if it could be one of several.
+
+    A prediction goes before an `answer`, which is then the key of a file of questions. Next to a `response`, an
+    `answer` may be either, except in our own form: taken for the answer, a key would score 100 %.
+    """
+    predicted, answers, said = ([free[name] for name in names if name in free] for names in _BY_TRUST)
+    raw = [column for column in said if folded(column).startswith("raw")]
+    doubtful = [*answers[:1], *(column for column in said if column not in raw)]
+    candidates = predicted or (answers[:1] if set(free.values()) >= _OWN else doubtful) or raw
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        what = f"several columns could be the answer: {names_shown(candidates)}"
+        raise DataError(place, what, f"choose one, such as --map answer={candidates[-1]}")
     what = f"no column is an answer: it has {names_shown(free.values())}"
     raise DataError(place, what, "add --map answer=COLUMN")
 
@@ -124,7 +148,9 @@ def _answer(free: Mapping[str, str], place: str) -> str:
 def mapped(row: Row, columns: Mapping[str, str]) -> ForeignAnswer:
     """A row under the names of our fields; times in milliseconds become seconds."""
     values = dict(flat(row.values))
-    found = {field: values.get(column) for field, column in columns.items()}
+    found = {
+        field: values[column] if column in values else dug(row.values, column) for field, column in columns.items()
+    }
     if is_in_ms(columns.get("latency_s", "")):
         found["latency_ms"] = found.pop("latency_s")
     return ForeignAnswer(row.where, found)

@@ -49,6 +49,11 @@ def test_a_csv_becomes_the_predictions_of_a_new_submission(tiny: Dataset, tmp_pa
         ("array.json", '[{"query_id": "q001", "response": "b"}, {"query_id": "q002", "response": "a"}]'),
         ("pairs.json", '{"q001": "b", "q002": "a"}'),
         ("nested.json", '{"model": "m", "results": [{"uid": "q001", "pred": "b"}, {"uid": "q002", "pred": "a"}]}'),
+        (
+            "ragas.csv",
+            "user_input,retrieved_contexts,response,reference\nQuestion number 1?,[],b,x\nQuestion number 2?,[],a,x\n",
+        ),
+        ("deepeval.csv", "input,actual_output,expected_output\nQuestion number 1?,b,x\nQuestion number 2?,a,x\n"),
         ("columns.json", '{"id": ["q001", "q002"], "answer": ["b", "a"]}'),
         ("pandas.json", '{"id": {"0": "q001", "1": "q002"}, "answer": {"0": "b", "1": "a"}}'),
         ("objects.json", '{"q001": {"output": "b", "usage": {}}, "q002": {"output": "a", "usage": {}}}'),
@@ -96,6 +101,18 @@ def test_map_names_columns_that_are_not_known(tiny: Dataset, tmp_path: Path, int
     assert (done.answers(), done.predictions["q001"]["confidence"]) == ({"q001": "b"}, None)
 
 
+def test_map_reaches_into_lists(tiny: Dataset, tmp_path: Path, into: Path) -> None:
+    """As in the output of a batch of chat completions."""
+    body = {"choices": [{"message": {"role": "assistant", "content": "b"}}], "usage": {"completion_tokens": 3}}
+    row = {"id": "batch_req_7", "custom_id": "q001", "response": {"status_code": 200, "body": body}, "error": None}
+    file = written(tmp_path, "batch.jsonl", json.dumps(row))
+    (line,) = refused(file, tiny, into)
+    assert "answer: is an object, not a text: name the part that is the text: --map answer=COLUMN.NAME" in line
+    done = import_file(file, tiny, into, "--map", "answer=response.body.choices.0.message.content")
+    assert done.answers() == {"q001": "b"}
+    assert (done.predictions["q001"]["response"], done.predictions["q001"]["output_tokens"]) == (None, 3)
+
+
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
@@ -121,7 +138,22 @@ def test_several_columns_that_could_be_the_answer_are_a_question_to_the_user(
 ) -> None:
     (line,) = refused(written(tmp_path, "a.csv", "id,prediction,model_answer\nq001,a,b\n"), tiny, into)
     assert "several columns could be the answer: prediction, model_answer: choose one" in line
-    assert "--map answer=prediction" in line
+    assert "--map answer=model_answer" in line
+
+
+def test_an_answer_next_to_a_response_is_not_guessed_to_be_the_systems(
+    tiny: Dataset, tmp_path: Path, into: Path
+) -> None:
+    """It may be the key, which would score 100 %."""
+    file = written(tmp_path, "a.csv", "id,answer,response\nq001,c,b\n")
+    (line,) = refused(file, tiny, into)
+    assert line.endswith(
+        "several columns could be the answer: answer, response: choose one, such as --map answer=response"
+    )
+    assert import_file(file, tiny, into, "--map", "answer=response").answers() == {"q001": "b"}
+    ours = written(tmp_path, "b.csv", "question_id,answer,response,note\nq001,c,I think c,x\n")
+    done = import_file(ours, tiny, into, "--force")
+    assert (done.answers(), done.predictions["q001"]["response"]) == ({"q001": "c"}, "I think c")
 
 
 def test_a_file_without_ids_or_answers_says_which_columns_it_has(tiny: Dataset, tmp_path: Path, into: Path) -> None:
