@@ -136,7 +136,7 @@ def _predictions(
     return len(ordered), [*notes, *matched.notes()]
 
 
-class Place(NamedTuple):
+class ImportPlace(NamedTuple):
     """Where predictions go: the submission, None if it is to be made, and the file."""
 
     submission: Submission | None
@@ -151,7 +151,7 @@ class ImportedFile(NamedTuple):
     notes: Sequence[str]
 
 
-def place_for(slug: str, into: Path, asked: QuestionSet, *, force: bool) -> Place:
+def place_for(slug: str, into: Path, asked: QuestionSet, *, force: bool) -> ImportPlace:
     """The place of predictions in the submission `into/slug`.
 
     Raises SubmissionError if the slug cannot be, or if predictions or a run's record are there and `force` is not set.
@@ -165,7 +165,7 @@ def place_for(slug: str, into: Path, asked: QuestionSet, *, force: bool) -> Plac
     path = folder / PREDICTIONS / asked.place
     if submission is not None:
         _require_free(path, submission, force=force)
-    return Place(submission, path)
+    return ImportPlace(submission, path)
 
 
 def _require_free(path: Path, submission: Submission, *, force: bool) -> None:
@@ -177,7 +177,7 @@ def _require_free(path: Path, submission: Submission, *, force: bool) -> None:
         raise SubmissionError(there, what, "add --force to replace it")
 
 
-def import_file(path: Path, place: Place, questions: ImportQuestions, wishes: ImportWishes) -> ImportedFile:
+def import_file(path: Path, place: ImportPlace, questions: ImportQuestions, wishes: ImportWishes) -> ImportedFile:
     """Write the predictions of a file to their place, whole or not at all, and make the submission where it is new.
 
     A run's record there is removed: it describes predictions that are replaced. Raises as `read_foreign` and

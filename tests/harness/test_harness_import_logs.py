@@ -201,6 +201,17 @@ def test_ranked_choices_have_the_accuracy_that_lm_eval_states(
     assert "samples of lm-eval hold no tokens and no times" in done.said
 
 
+def test_samples_of_older_versions_are_an_array_with_lists(mini: Dataset, into: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in TEXTS.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        del row["filter"]
+        row["arguments"] = [list(one.values()) for one in row["arguments"].values()]
+        row["filtered_resps"] = [[float(likelihood), False] for likelihood, _ in row["filtered_resps"]]
+    old = written(tmp_path, "old.jsonl", json.dumps(rows, indent=2))
+    assert detected(old) == "lm-eval"
+    assert import_file(old, mini, into).answers() == import_file(TEXTS, mini, into, "--force").answers()
+
+
 def test_the_two_ways_to_rank_differ_on_these_samples(mini: Dataset, into: Path) -> None:
     first = import_file(TEXTS, mini, into).answers()
     assert import_file(TEXTS, mini, into, "--pick", "acc_norm", "--force").answers() != first
