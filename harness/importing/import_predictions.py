@@ -25,6 +25,7 @@ from harness.importing.table_answers import csv_rows, json_rows, table_answers
 from harness.importing.trec_run import TrecRun
 from harness.submission.folder import FILE_NAME, Submission, behind_link, open_submission, partial_path
 from harness.submission.plain_files import MAX_PREDICTIONS_FILE_BYTES, PREDICTIONS, megabytes
+from harness.submission.predictions_file import row_of
 from harness.submission.run_record import record_path
 from harness.submission.scaffold import Wishes, scaffold, taken_slugs
 from harness.submission.slugs import slug_fault
@@ -132,7 +133,7 @@ def _predictions(
         raise DataError(path, "has no answer to a question of this split", "check --dataset, --split and --sample")
     ordered = [matched.found[question_id] for question_id in questions.asked if question_id in matched.found]
     for start in range(0, len(ordered), _BATCH):
-        yield b"".join(map(to_line, ordered[start : start + _BATCH]))
+        yield b"".join(to_line(row_of(prediction)) for prediction in ordered[start : start + _BATCH])
     return len(ordered), [*notes, *matched.notes()]
 
 

@@ -90,7 +90,7 @@ def _guessed(
     if said is not None:
         yield "response", free[said]
     status = free.get("status")
-    if status is not None and all(row.values.get(status) in STATUSES for row in rows):
+    if status is not None and all((row.values.get(status) or "ok") in STATUSES for row in rows):
         yield "status", status
 
 

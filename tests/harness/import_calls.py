@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.jsonl import read_values
+from edu_rag.files.jsonl import read_records, to_line
 from edu_rag.records import Question
+from edu_rag.scorecard.card import Prediction
 from harness.commands.import_command import import_
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,8 @@ def import_file(file: Path, dataset: Dataset, into: Path, *options: object, slug
     if result.exit_code:
         return ImportCall(result.exit_code, "", result.stderr, {})
     path = result.stdout.strip()
-    rows = {value["question_id"]: value for _, value in read_values(Path(path))}
+    read = [json.loads(to_line(prediction)) for _, prediction in read_records(Path(path), Prediction)]
+    rows = {row["question_id"]: row for row in read}
     return ImportCall(0, path, result.stderr, rows)
 
 

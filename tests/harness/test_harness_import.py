@@ -291,6 +291,24 @@ def test_the_order_of_rows_does_not_change_a_byte(tiny: Dataset, tmp_path: Path,
     assert Path(import_file(other, tiny, into, "--force").path).read_bytes() == first
 
 
+def test_predictions_in_our_form_stay_the_same_bytes(
+    tiny: Dataset, write_lines: Callable[..., Path], into: Path
+) -> None:
+    page = next(iter(tiny.pages("test")))
+    full = {
+        "question_id": "q001",
+        "answer": "b",
+        "response": "It is b.",
+        "confidence": 0.5,
+        "passages": [[page, 0, 24]],
+    }  # a row of a run has only the fields that say something
+    full |= {"latency_s": 0.25, "input_tokens": 3, "output_tokens": 1, "cost_usd": 0.002, "energy_j": 1.5}
+    failed = {"question_id": "q002", "answer": None, "response": "no memory", "status": "crash"}
+    lines = [json.dumps(row, separators=(",", ":")) + "\n" for row in (full, failed)]
+    done = import_file(write_lines(lines), tiny, into)
+    assert Path(done.path).read_text(encoding="utf-8") == "".join(lines)
+
+
 def test_free_text_is_imported_as_it_is(build_dataset: Callable[..., Dataset], tmp_path: Path, into: Path) -> None:
     from edu_rag.records import Question
 
