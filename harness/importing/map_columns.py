@@ -26,7 +26,7 @@ _RESPONSE = (
 )  # fmt: skip
 _BY_TRUST = (_PREDICTION, _ANSWER, _RESPONSE)
 _OWN = frozenset(("question_id", "answer", "response"))
-"""Columns of our own form, in which `response` is the text around the answer."""
+"""The columns of predictions as we write them, where `response` is the text around the answer."""
 _REASONING = ("rationale", "reasoning", "explanation", "cot", "thought")
 _PLAIN: Mapping[str, Sequence[str]] = {
     "confidence": ("confidence", "conf", "probability", "prob"),
