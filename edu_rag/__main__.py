@@ -7,6 +7,7 @@ import errno
 import gc
 import importlib
 import io
+import keyword
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     },
     "Submit": {
         "new": _Entry("harness.commands.new_command", "Create a submission folder"),
+        "import": _Entry("harness.commands.import_command", "Import predictions that another program wrote"),
         "check": _Entry("harness.commands.check_command", "Check a submission or a predictions file"),
         "run": _Entry("harness.commands.run_command", "Run a submission in the sandbox and write its predictions"),
         "score": _Entry("harness.commands.score_command", "Score predictions and write a scorecard"),
@@ -86,9 +88,10 @@ class LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command = getattr(importlib.import_module(entry.module), cmd_name)
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command = getattr(importlib.import_module(entry.module), name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{entry.module}.{cmd_name} is not a command")
+            raise TypeError(f"{entry.module}.{name} is not a command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
@@ -29,11 +30,12 @@ MAX_EXAMPLES = 3
 """How many answers that name no single choice are shown."""
 MAX_ANSWER = 80
 """Characters of such an answer that are shown."""
+_NUMBER = re.compile(r"[0-9]{1,3}\Z", re.ASCII)
 _KINDS = {True: "runnable (`edu-rag run` makes its predictions)", False: "predictions only"}
 
 
 class SubmissionFindings(NamedTuple):
-    """The faults that must be fixed, notes that may explain lost points, and cautions about how files were made."""
+    """The faults that must be fixed, notes that may explain lost points, and cautions about files and answers."""
 
     faults: list[EduRagError]
     notes: list[str]
@@ -59,24 +61,43 @@ def asked_of(dataset: Dataset, split: str, sample: str | None = None) -> AskedQu
     )
 
 
-def _notes(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, int]) -> list[str]:
+def _read_answers(path: Path, questions: Mapping[str, Question], lengths: Mapping[str, int]) -> SubmissionFindings:
     """How the answers of a faultless file read, by the rules that score uses; gold is not needed for that."""
     predictions = read_predictions(path, questions)
     kinds: Counter[str] = Counter("no line" for question_id in questions if question_id not in predictions)
     examples: list[str] = []
+    n_read = n_numbers = 0
     for question_id, prediction in predictions.items():
+        question = questions[question_id]
         if prediction.status != "ok" or prediction.answer is None:
             kinds["failed" if prediction.status != "ok" else "abstained"] += 1
             continue
-        reading = read_answer(prediction.answer, questions[question_id].choices)
+        if question.kind == "free_text":  # a judge reads these
+            kinds["text"] += 1
+            continue
+        reading = read_answer(prediction.answer, question.choices)
         kinds[reading.kind] += 1
-        if reading.kind == "unparseable" and len(examples) < MAX_EXAMPLES:
-            examples.append(f"  {question_id}: {quoted(prediction.answer, MAX_ANSWER)}: {reading.reason}")
+        n_read += 1
+        if reading.kind == "unparseable":
+            n_numbers += _NUMBER.match(prediction.answer.strip()) is not None
+            if len(examples) < MAX_EXAMPLES:
+                examples.append(f"  {question_id}: {quoted(prediction.answer, MAX_ANSWER)}: {reading.reason}")
     if kinds["unparseable"] > len(examples):
         examples.append(f"  … and {kinds['unparseable'] - len(examples):,} more")
     counts = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
     cited = of_citations(predictions, lengths)
-    return [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples, *cited]
+    notes = [f"{path}: {len(predictions):,} of {len(questions):,} questions: {counts}", *examples, *cited]
+    return SubmissionFindings([], notes, list(_of_unparseable(path, kinds["unparseable"], n_numbers, n_read)))
+
+
+def _of_unparseable(path: Path, n: int, n_numbers: int, n_read: int) -> Iterator[str]:
+    """A caution where most of the answers that were read name no single choice: the format is at fault, then."""
+    if 2 * n <= n_read:
+        return
+    remedy = "answer with the label alone, such as b"
+    if 2 * n_numbers > n:
+        remedy = "most are numbers: `edu-rag import FILE --index-base 0` (or 1) reads numbers of choices"
+    yield f"WARNING: {path}: unparseable {n:,} of {n_read:,}: most answers name no single choice: {remedy}"
 
 
 def check_predictions(path: Path, asked: AskedQuestions | None) -> SubmissionFindings:
@@ -97,7 +118,7 @@ def _check_predictions(
         return SubmissionFindings(
             faults, [] if faults else [f"{path}: form is right (--dataset checks ids and answers)"]
         )
-    return SubmissionFindings([], _notes(path, questions, lengths))
+    return _read_answers(path, questions, lengths)
 
 
 def _files(folder: Path, dataset: Dataset | None) -> list[Path]:
@@ -200,8 +221,10 @@ def check_submission(
     files = [path for path in files if path.parent.name not in later]
     files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
     opened: dict[str, AskedQuestions] = {}
+    cautions = list(of_files([path for path in files if path.is_file()]))
     for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset, opened) for path in files)]:
         faults += found.faults
         notes += found.notes
+        cautions += found.cautions
     notes += [] if folder.is_symlink() else _leftovers(folder)
-    return SubmissionFindings(faults, notes, list(of_files([path for path in files if path.is_file()])))
+    return SubmissionFindings(faults, notes, cautions)

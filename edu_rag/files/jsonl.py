@@ -22,60 +22,72 @@ MAX_JSON_BYTES = 64_000_000
 """The limit for a JSON file that we wrote; readers of strangers' files pass a smaller one."""
 
 
-class _FaultError(ValueError):
-    pass
+class JsonFaultError(ValueError):
+    """A fault of a JSON text; `position` is where it is, in characters from 0, if it is one place."""
+
+    def __init__(self, what: str, position: int | None = None) -> None:
+        super().__init__(what if position is None else f"{what} at character {position + 1}")
+        self.what = what
+        self.position = position
 
 
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise _FaultError(f"{repeated}: the key is repeated")
+        raise JsonFaultError(f"{repeated}: the key is repeated")
     return result
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _FaultError(f"{name} is not JSON")
+    raise JsonFaultError(f"{name} is not JSON")
+
+
+def _none_for_constant(name: str) -> None:
+    return None
 
 
 def _integer(digits: str) -> int:
     if len(digits) > 20:
-        raise _FaultError(f"an integer of {len(digits)} digits is too long")
+        raise JsonFaultError(f"an integer of {len(digits)} digits is too long")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     value = float(digits)
     if value in (float("inf"), float("-inf")):
-        raise _FaultError(f"the number {digits[:30]} is too large")
+        raise JsonFaultError(f"the number {digits[:30]} is too large")
     return value
 
 
-def parse_json(raw: bytes) -> Any:
-    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such."""
+def parse_json(raw: bytes, *, nan_as_none: bool = False) -> Any:
+    """One strict JSON text. Raises ValueError with the fault: duplicate keys, NaN, lone surrogates, depth and such.
+
+    With `nan_as_none`, NaN and Infinity are read as null: other programs write them where a figure is missing.
+    """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _FaultError(f"not UTF-8 at byte {error.start + 1}") from None
+        raise JsonFaultError(f"not UTF-8 at byte {error.start + 1}") from None
     if text.startswith("\ufeff"):
-        raise _FaultError("starts with a byte order mark")
+        raise JsonFaultError("starts with a byte order mark")
     if too_deep(text):
-        raise _FaultError(f"nested deeper than {MAX_DEPTH} levels")
+        raise JsonFaultError(f"nested deeper than {MAX_DEPTH} levels")
     try:
         value = json.loads(
             text,
             object_pairs_hook=_object_of,
-            parse_constant=_refuse_constant,
+            parse_constant=_none_for_constant if nan_as_none else _refuse_constant,
             parse_int=_integer,
             parse_float=_number,
         )
     except json.JSONDecodeError as error:
-        raise _FaultError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}") from None
+        raise JsonFaultError(f"not JSON: {error.msg.removesuffix(' at')}", error.pos) from None
     if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are not UTF-8
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            raise _FaultError("holds a lone surrogate") from None
+            raise JsonFaultError("holds a lone surrogate") from None
     return value
 
 
@@ -100,7 +112,7 @@ def read_values(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(f"{path}:{number}", "line is blank", "remove it")
         try:
             yield number, parse_json(line)
-        except _FaultError as error:
+        except JsonFaultError as error:
             raise DataError(f"{path}:{number}", str(error)) from None
 
 
@@ -179,5 +191,5 @@ def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
         return parse_json(raw)
     except OSError as error:
         raise DataError(path, error.strerror or str(error), "give a readable file") from None
-    except _FaultError as error:
+    except JsonFaultError as error:
         raise DataError(path, str(error)) from None

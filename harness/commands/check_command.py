@@ -39,7 +39,8 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
         findings = check_submission(path, dataset)
     else:
         asked = None if dataset is None else asked_of(dataset, dataset.only_split(split))
-        findings = check_predictions(path, asked)._replace(cautions=list(of_files([path])))
+        found = check_predictions(path, asked)
+        findings = found._replace(cautions=[*of_files([path]), *found.cautions])
     for caution in findings.cautions:
         say(caution)
     if findings.faults:

@@ -7,29 +7,18 @@ from pathlib import Path
 
 import click
 
-from harness.commands.options import PATH
-
-
-def _own_name() -> str:
-    """How this command line is called here: an environment that is not activated has no `edu-rag` on the path."""
-    import shlex
-    import shutil
-    import sys
-
-    if shutil.which("edu-rag"):
-        return "edu-rag"
-    called = Path(sys.argv[0])
-    return shlex.quote(str(called)) if called.name == "edu-rag" else f"{shlex.quote(sys.executable)} -m edu_rag"
+from harness.commands.options import PATH, own_name
 
 
 def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
     """Next steps; each command works unchanged."""
     import shlex
 
-    edu_rag, place, demo = _own_name(), shlex.quote(str(folder)), Path("demo") / "dataset"
+    edu_rag, place, demo = own_name(), shlex.quote(str(folder)), Path("demo") / "dataset"
     yield f"change every line of {folder / 'submission.toml'}"
     if predictions_only:
-        yield f"put your predictions into {folder}/predictions/<dataset>-<version>/<split>.jsonl"
+        yield f"put your predictions into {folder}/predictions/<dataset>-<version>/<split>.jsonl, or import them:"
+        yield f"{edu_rag} import FILE --dataset DIR --submission {folder.name} --in {shlex.quote(str(folder.parent))}"
         yield f"{edu_rag} check {place}"
         return
     yield f"write your system: {folder / 'system.py'} answers already, by a rule that you replace"

@@ -117,6 +117,18 @@ def html_option(command: F) -> F:
     )(command)
 
 
+def own_name() -> str:
+    """How this command line is called here: an environment that is not activated has no `edu-rag` on the path."""
+    import shlex
+    import shutil
+    import sys
+
+    if shutil.which("edu-rag"):
+        return "edu-rag"
+    called = Path(sys.argv[0])
+    return shlex.quote(str(called)) if called.name == "edu-rag" else f"{shlex.quote(sys.executable)} -m edu_rag"
+
+
 def typed_command() -> str:
     """The command line that is being run, as it can be typed again; options at their defaults are left out."""
     import shlex

@@ -167,6 +167,9 @@ def run(
       edu-rag run demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag run demo/submissions/bm25-overlap --dataset demo/dataset --split test --sample 20
     """
+    from edu_rag.look.texts import one_line
+    from edu_rag.progress import say
+    from harness.check_submission import asked_of, check_predictions
     from harness.running.run import run_submission
 
     submission = runnable(submission_folder)
@@ -182,6 +185,9 @@ def run(
         processes=processes,
         unsafe=unsafe,
     )
+    split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     with stopping_like_ctrl_c():
-        path = run_submission(submission, dataset, dataset.only_split(split), sample_name(n_sample, seed), manner)
+        path = run_submission(submission, dataset, split, sample, manner)
+        for caution in check_predictions(path, asked_of(dataset, split, sample)).cautions:
+            say(one_line(caution))
     click.echo(str(path))

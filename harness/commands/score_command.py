@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     help="Write the scorecard into this folder of results, for `edu-rag board`.",
 )
 @click.option("--brief", is_flag=True, help="Print one line instead of the table.")
+@click.option("--all-slices", is_flag=True, help="Show slices with fewer than 20 questions, and all lessons.")
 @click.option("--all", "every", is_flag=True, help="Score all submissions of a folder again, and list what changed.")
 @board_option
 @reruns_option
@@ -72,6 +73,7 @@ def score(
     verdicts: Path | None,
     results: Path | None,
     brief: bool,
+    all_slices: bool,
     every: bool,
     board_file: Path | None,
     reruns: Path | None,
@@ -101,9 +103,9 @@ def score(
     if every:
         if results is None:
             raise click.UsageError("--all needs --out RESULTS.")
-        if split or n_sample or verdicts or brief:
+        if split or n_sample or verdicts or brief or all_slices:
             raise click.UsageError(
-                "--all takes no --split, --sample, --verdicts or --brief: it scores whatever is there."
+                "--all takes no --split, --sample, --verdicts, --brief or --all-slices: it scores everything."
             )
         vouched = vouched_of(reruns, results, own_machine=own_machine)
         opened = open_pinned(datasets, board_file, results)
@@ -116,7 +118,9 @@ def score(
     if len(datasets) > 1:
         raise click.UsageError("Several --dataset go with --all only.")
     (dataset,) = open_pinned(datasets, board_file, results)
-    _score_one(path, dataset, split, sample_name(n_sample, seed), grading, (as_json, brief), (verdicts, results))
+    _score_one(
+        path, dataset, split, sample_name(n_sample, seed), grading, (as_json, brief, all_slices), (verdicts, results)
+    )
 
 
 def _score_one(
@@ -125,7 +129,7 @@ def _score_one(
     split: str | None,
     sample: str | None,
     grading: Grading,
-    shown: tuple[bool, bool],
+    shown: tuple[bool, bool, bool],
     written: tuple[Path | None, Path | None],
 ) -> None:
     from edu_rag.files.jsonl import write_records
@@ -139,7 +143,7 @@ def _score_one(
     from harness.trust.implausible import implausible
     from harness.trust.rerun_log import OWN_MACHINE
 
-    (as_json, brief), (verdicts, results) = shown, written
+    (as_json, brief, all_slices), (verdicts, results) = shown, written
     split = dataset.only_split(split)
     target = find_target(path, dataset.manifest, split, sample)
     one = _One(dataset, split, sample, target.path, with_verdicts=verdicts is not None)
@@ -160,7 +164,7 @@ def _score_one(
     if as_json:
         print_json(summary(card) | scorecard_values(card))
     else:
-        print_lines([brief_line(card)] if brief else card_lines(card))
+        print_lines([brief_line(card)] if brief else card_lines(card, all_slices=all_slices))
 
 
 class _One:

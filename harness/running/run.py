@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from edu_rag import __version__
 from edu_rag.errors import ConfigError, DataError, EduRagError, SubmissionError
@@ -30,6 +29,7 @@ from harness.sandbox.caps import Caps
 from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
 from harness.submission.folder import Limits, Submission, partial_path
+from harness.submission.predictions_file import row_of
 from harness.submission.run_record import RunRecord, record_path
 
 
@@ -48,17 +48,6 @@ def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
             raise SubmissionError(odd, what, "remove it: a link could lead to any file of yours")
 
 
-_SAID = (
-    "response",
-    "confidence",
-    "passages",
-    "latency_s",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-    "energy_j",
-    "status",
-)
 _SAME_RUN = ("dataset", "split", "sample", "probe", "draws", "seed", "system_sha256", "settings_sha256", "caps")
 """The fields that must agree before an interrupted run is continued."""
 
@@ -181,7 +170,7 @@ def failed_path(predictions: Path) -> Path:
 
 def _write(path: Path, predictions: Sequence[Prediction], record: RunRecord) -> Path:
     """Write predictions with their record; return their place: a broken run replaces no answers of an earlier one."""
-    rows = [_plain(prediction) for prediction in predictions]
+    rows = [row_of(prediction) for prediction in predictions]
     broken = record.probe is None and all(prediction.status != "ok" for prediction in predictions)
     if broken and path.is_file() and _holds_answers(path):
         write_records(failed_path(path), rows)
@@ -327,10 +316,3 @@ def _tell(
         hint = hint_for(_why(failed[-1], log), boxed=boxed)
         said = [f"{len(failed):,} failed: `response` in the predictions says why", hint, *more]
         say("; ".join(filter(None, said)))
-
-
-def _plain(prediction: Prediction) -> dict[str, Any]:
-    """A prediction without the fields that say nothing, so that the file stays small and readable."""
-    default = Prediction(question_id=prediction.question_id, answer=prediction.answer)
-    said = {name: getattr(prediction, name) for name in _SAID if getattr(prediction, name) != getattr(default, name)}
-    return {"question_id": prediction.question_id, "answer": prediction.answer} | said

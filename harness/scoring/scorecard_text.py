@@ -17,6 +17,8 @@ from harness.submission.declared_overlap import overlap_lines
 
 _MAX_VALUES = 20
 """An attribute with more values than this, such as lesson, is not shown; the scorecard holds all."""
+FEWEST_SHOWN = 20
+"""A slice of fewer questions is not shown: one answer more or less moves its rates by five points and more."""
 _WIDEST = 60
 _REASON = 200
 """Characters of a slice's name that are shown: a line is not to be wider than 110."""
@@ -31,9 +33,10 @@ def _interval(card: ScoreCard, name: str) -> str:
     return f"{100 * low:.2f} … {100 * high:.2f} %" if name != "score" else f"{100 * low:+.2f} … {100 * high:+.2f} %"
 
 
-def _slice_lines(card: ScoreCard) -> Iterator[str]:
+def _slice_lines(card: ScoreCard, *, all_slices: bool) -> Iterator[str]:
     sizes = Counter(part.attribute for part in card.slices)
-    shown = [part for part in card.slices if sizes[part.attribute] <= _MAX_VALUES]
+    few = [part for part in card.slices if all_slices or sizes[part.attribute] <= _MAX_VALUES]
+    shown = [part for part in few if all_slices or part.counts.n >= FEWEST_SHOWN]
     names = [clip(f"{part.attribute} = {part.value}", _WIDEST) for part in shown]
     width = max(32, *map(len, names), 0)
     yield f"{'slice':{width}} {'n':>6} {'score':>9} {'accuracy':>9} {'halluc.':>9} {'missing':>9}"
@@ -42,8 +45,10 @@ def _slice_lines(card: ScoreCard) -> Iterator[str]:
         rates = " ".join(f"{100 * rate:8.2f}%" for rate in (c.score, c.accuracy, c.hallucination, c.missing))
         yield f"{name:{width}} {c.n:6,} {rates}"
     for attribute, n in sizes.items():
-        if n > _MAX_VALUES:
+        if n > _MAX_VALUES and not all_slices:
             yield f"  {n:,} values of {attribute}: see --json"
+    if len(few) > len(shown):
+        yield f"  {len(few) - len(shown):,} slices with fewer than {FEWEST_SHOWN} questions: --all-slices shows them"
 
 
 def _outcome_lines(counts: Counts) -> Iterator[str]:
@@ -95,10 +100,10 @@ def _standing_lines(card: ScoreCard) -> Iterator[str]:
         yield "reported: only its team has seen these answers made; on a board verified results of its rank come first"
 
 
-def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
+def _sections(card: ScoreCard, *, all_slices: bool) -> Iterator[Iterator[str]]:
     """The parts of the report that have something to say, in the order in which a person asks."""
     yield _outcome_lines(card.counts)
-    yield _slice_lines(card)
+    yield _slice_lines(card, all_slices=all_slices)
     parts: tuple[tuple[Mapping[str, Any], Callable[[Any], Iterator[str]]], ...] = (
         (card.attribution, attribution_lines),
         (card.retrieval, retrieval_lines),
@@ -120,12 +125,15 @@ def _sections(card: ScoreCard) -> Iterator[Iterator[str]]:
         yield _carried_lines(card)
 
 
-def card_lines(card: ScoreCard) -> Iterator[str]:
-    """A scorecard as a readable report: the score and its rates first, then why."""
+def card_lines(card: ScoreCard, *, all_slices: bool = False) -> Iterator[str]:
+    """A scorecard as a readable report: the score and its rates first, then why.
+
+    Without `all_slices`, slices with few questions and attributes with many values are counted, not shown.
+    """
     asked = f"{card.split}, {card.sample}" if card.sample else card.split
     yield f"{card.system.name} ({card.system.slug}) on {card.dataset}, {asked}"
     yield from _rate_lines(card)
-    for section in _sections(card):
+    for section in _sections(card, all_slices=all_slices):
         yield ""
         yield from section
     yield ""

@@ -30,6 +30,17 @@ _BATCH_BYTES = 1_000_000
 """Of predictions that a child sends back at a time."""
 _MUST = {"question_id": "-", "answer": None}
 """The required keys of a line, used to read on after one is at fault."""
+_SAID = (
+    "response",
+    "confidence",
+    "passages",
+    "latency_s",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "energy_j",
+    "status",
+)
 _FIELDS = frozenset(field.name for field in dataclasses.fields(Prediction))
 MAX_PASSAGES = 1_000_000
 """The most passages of a file that this process holds: some 250 MB."""
@@ -104,6 +115,13 @@ def _read(path: Path, known: Collection[str] | None) -> Iterator[tuple[list[Data
                 seen[question_id] = number
         where = f"{path}:{number}"
         yield [DataError(where, f"{fault.where}: {first_line(fault)}") for fault in faults], prediction
+
+
+def row_of(prediction: Prediction) -> dict[str, Any]:
+    """A prediction without the fields that say nothing, so that the file stays small and readable."""
+    default = Prediction(question_id=prediction.question_id, answer=prediction.answer)
+    said = {name: getattr(prediction, name) for name in _SAID if getattr(prediction, name) != getattr(default, name)}
+    return {"question_id": prediction.question_id, "answer": prediction.answer} | said
 
 
 def read_predictions(path: Path, known: Collection[str]) -> dict[str, Prediction]:

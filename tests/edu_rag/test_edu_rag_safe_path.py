@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset push": ("{data}/dataset", "nobody/nothing", "--dry-run"),
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
     "new": ("my-new-system", "--in", "{out}"),
+    "import": (QUESTIONS, *SCORED, "--submission", "my-answers", "--in", "{out}"),
     "check": ("{data}/submissions/my-system", *SCORED),
     "run": ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache", "--unsafe-no-sandbox"),
     "sandbox": (),

@@ -61,6 +61,19 @@ def test_every_command_has_help_with_an_example(name: str) -> None:
     assert f"edu-rag {name} demo/" in text
 
 
+def test_run_and_check_warn_when_most_answers_name_no_single_choice(
+    tiny: Dataset, write_system: Callable[..., Path]
+) -> None:
+    unclear = 'answer="b" if question.text.endswith("0?") else "either a or b"'
+    folder = write_system(SYSTEM.replace('answer="b"', unclear))
+    words = (folder, "--dataset", tiny.folder)
+    done = call("run", *words)
+    for said in (done.stderr, call("check", *words).stderr):
+        assert "unparseable 36 of 40: most answers name no single choice: answer with the label alone" in said
+    folder = write_system(SYSTEM, slug="other-system")
+    assert "WARNING" not in call("run", folder, *words[1:]).stderr
+
+
 def test_the_life_of_a_submission_from_check_to_explain(
     tiny: Dataset, write_system: Callable[..., Path], oracle: Path, tmp_path: Path
 ) -> None:

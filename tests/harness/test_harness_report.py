@@ -83,17 +83,33 @@ def test_an_attribute_of_many_values_is_counted_and_not_shown(card: ScoreCard) -
     part = card.slices[0].counts
     few = tuple(Slice(attribute="few", value=f"v{i}", counts=part) for i in range(20))
     many = tuple(Slice(attribute="lesson", value=f"lesson {i}", counts=part) for i in range(21))
-    lines = list(card_lines(replace(card, slices=few + many)))
+    large = replace(part, correct=20)
+    lines = list(card_lines(replace(card, slices=(*(replace(one, counts=large) for one in few), *many))))
     assert sum(line.startswith("few = ") for line in lines) == 20
     assert not any(line.startswith("lesson = ") for line in lines)
     assert "  21 values of lesson: see --json" in lines
+
+
+def test_a_slice_of_few_questions_is_counted_and_shown_on_demand(card: ScoreCard) -> None:
+    sizes = (1, 19, 20, 21)
+    parts = tuple(Slice(attribute="kind", value=f"k{n}", counts=Counts(correct=n)) for n in sizes)
+    some = replace(card, slices=parts)
+
+    def names(**wish: bool) -> list[str]:
+        return [line.split()[2] for line in card_lines(some, **wish) if line.startswith("kind = ")]
+
+    assert names() == ["k20", "k21"]
+    assert "  2 slices with fewer than 20 questions: --all-slices shows them" in list(card_lines(some))
+    assert names(all_slices=True) == ["k1", "k19", "k20", "k21"]
+    assert not any("--all-slices" in line for line in card_lines(some, all_slices=True))
 
 
 def test_the_name_of_a_slice_is_shown_whole_and_lines_stay_within_110_characters(card: ScoreCard) -> None:
     part = card.slices[0].counts
     names = ("layers of the atmosphere", "y" * 51, "x" * 200)
     lessons = tuple(Slice(attribute="lesson", value=name, counts=part) for name in names)
-    lines = [line for line in card_lines(replace(card, slices=lessons)) if line.startswith(("slice", "lesson"))]
+    shown = card_lines(replace(card, slices=lessons), all_slices=True)
+    lines = [line for line in shown if line.startswith(("slice", "lesson"))]
     assert [names[0] in lines[1], names[1] in lines[2], f"lesson = {'x' * 50}…" in lines[3]] == [True] * 3
     assert len({len(line) for line in lines}) == 1
     assert len(lines[0]) <= 110

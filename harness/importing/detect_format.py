@@ -1,0 +1,75 @@
+"""Detect the format of a file of predictions, by its first bytes and lines rather than by its name."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from edu_rag.errors import DataError
+from edu_rag.files.foreign_table import SUFFIXES
+from edu_rag.files.jsonl import JsonFaultError, parse_json
+from harness.importing.lm_eval_samples import is_sample
+from harness.importing.trec_run import RankedPage, run_line
+
+Format = Literal["csv", "json", "inspect", "lm-eval", "trec"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_HEAD_BYTES = 4_000_000
+_ZIP = b"PK\x03\x04"
+_PARQUET = b"PAR1"
+_INSPECT = re.compile(r'\{\s*"version"\s*:\s*[0-9]+\s*,\s*"status"\s*:\s*"[a-z]*"\s*,\s*"eval"\s*:')
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_OFFICE = "[Content_Types].xml"
+
+
+def _head(path: Path) -> bytes:
+    try:
+        if path.exists() and not path.is_file():
+            what = "is a folder" if path.is_dir() else "is not a regular file"
+            raise DataError(path, what, "give one file: a table, a .eval log, or samples_*.jsonl")
+        with path.open("rb") as stream:
+            return stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise DataError(path, error.strerror or str(error), "give a readable file") from None
+
+
+def _text(raw: bytes) -> str:
+    """The beginning as text, for a look at it: the readers decode strictly."""
+    for mark, name in _MARKS:
+        if raw.startswith(mark):
+            return raw[len(mark) :].decode(name, "replace")
+    return raw.decode("utf-8", "replace")
+
+
+def detected(path: Path) -> Format:
+    """The format of a file; a table where nothing else fits. Raises DataError if it cannot be read."""
+    raw = _head(path)
+    if raw.startswith(_PARQUET):
+        raise DataError(path, "is a Parquet file", "save it as CSV or as JSON lines")
+    if raw.startswith(_ZIP) and _OFFICE.encode() not in raw[:10_000]:  # the reader of tables knows Excel's
+        return "inspect"
+    text = _text(raw).lstrip()
+    if not text:
+        raise DataError(path, "is empty", "give a file with an answer a row")
+    if text[0] in "[{":
+        return "inspect" if _INSPECT.match(text) else "lm-eval" if _begins_with_sample(text) else "json"
+    if SUFFIXES.get(path.suffix.casefold()) in ("json", "lines"):
+        return "json"
+    first = text.partition("\n")[0]
+    return "trec" if isinstance(run_line("", first), RankedPage) else "csv"
+
+
+def _begins_with_sample(text: str) -> bool:
+    """Whether JSON lines, or an array on several lines, begin with a sample of lm-eval."""
+    if text.startswith("["):
+        head = text[:100_000]
+        return re.match(r'\[\s*\{\s*"doc_id"\s*:', head) is not None and '"resps"' in head
+    try:
+        return is_sample(parse_json(text.partition("\n")[0].encode("utf-8", "surrogatepass")))
+    except JsonFaultError:
+        return False

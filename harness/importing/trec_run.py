@@ -1,0 +1,75 @@
+"""Passages from a TREC run (`QUESTION Q0 PAGE RANK SCORE TAG`): what a retrieval system found, without answers."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from edu_rag.errors import DataError
+from edu_rag.files.foreign_table import decoded, read_bytes
+from harness.importing.foreign_answer import AnswerOrFault, ForeignAnswer
+from harness.running.replies import MAX_PASSAGES
+
+_N_FIELDS = 6
+_FORM = "a line is: QUESTION Q0 PAGE RANK SCORE TAG"
+
+
+class RankedPage(NamedTuple):
+    """One line of a run."""
+
+    where: str
+    question_id: str
+    page_id: str
+    rank: int
+    score: float
+
+
+def run_line(where: str, line: str) -> RankedPage | DataError:
+    """A line of a run, or its fault."""
+    parts = line.split()
+    if len(parts) != _N_FIELDS:
+        return DataError(where, f"has {len(parts)} parts, not {_N_FIELDS}", _FORM)
+    question_id, _, page_id, rank, score, _ = parts
+    try:
+        found = RankedPage(where, question_id, page_id, int(rank[:20]), float(score))
+    except ValueError:
+        return DataError(where, f"rank {rank[:40]!r} or score {score[:40]!r} is not a number", _FORM)
+    return found if math.isfinite(found.score) else DataError(where, f"the score is {score[:40]}", "give a number")
+
+
+class TrecRun:
+    """A run that is read once, by `answers`; `notes` are complete after that. `lengths` has the characters of a page's
+    text by page id: the passage of a page is the whole page.
+    """
+
+    def __init__(self, path: Path, lengths: Mapping[str, int]) -> None:
+        self._path, self._lengths = path, lengths
+        self.notes = ["a TREC run has no answers: every question is an abstention, and only retrieval is measured"]
+
+    def answers(self) -> Iterator[AnswerOrFault]:
+        """An abstention a question, with its pages as passages: by score, equal ones by rank, each page once."""
+        by_question: dict[str, list[RankedPage]] = {}
+        lengths = self._lengths
+        n_cut = 0
+        for number, line in enumerate(io.StringIO(decoded(read_bytes(self._path), self._path)), 1):
+            if not line.strip():
+                continue
+            found = run_line(f"{self._path}:{number}", line)
+            if isinstance(found, DataError):
+                yield found
+            elif lengths.get(found.page_id, 0) < 1:
+                what = f"page: {found.page_id[:80]!r} is not a page of this split"
+                yield DataError(found.where, what, "give the page ids of the dataset as document ids")
+            else:
+                by_question.setdefault(found.question_id, []).append(found)
+        for question_id, pages in by_question.items():
+            ordered = sorted(pages, key=lambda page: (-page.score, page.rank))
+            ids = list(dict.fromkeys(page.page_id for page in ordered))
+            n_cut += len(ids) > MAX_PASSAGES
+            passages = [[page_id, 0, lengths[page_id]] for page_id in ids[:MAX_PASSAGES]]
+            yield ForeignAnswer(pages[0].where, {"question_id": question_id, "answer": None, "passages": passages})
+        if n_cut:
+            self.notes.append(f"{n_cut:,} questions have more than {MAX_PASSAGES} pages: the first ones are kept")
