@@ -22,32 +22,37 @@ MAX_JSON_BYTES = 64_000_000
 """The limit for a JSON file that we wrote; readers of strangers' files pass a smaller one."""
 
 
-class _FaultError(ValueError):
-    pass
+class JsonFaultError(ValueError):
+    """A fault of a JSON text; `position` is where it is, in characters from 0, if it is one place."""
+
+    def __init__(self, what: str, position: int | None = None) -> None:
+        super().__init__(what if position is None else f"{what} at character {position + 1}")
+        self.what = what
+        self.position = position
 
 
 def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
-        raise _FaultError(f"{repeated}: the key is repeated")
+        raise JsonFaultError(f"{repeated}: the key is repeated")
     return result
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _FaultError(f"{name} is not JSON")
+    raise JsonFaultError(f"{name} is not JSON")
 
 
 def _integer(digits: str) -> int:
     if len(digits) > 20:
-        raise _FaultError(f"an integer of {len(digits)} digits is too long")
+        raise JsonFaultError(f"an integer of {len(digits)} digits is too long")
     return int(digits)
 
 
 def _number(digits: str) -> float:
     value = float(digits)
     if value in (float("inf"), float("-inf")):
-        raise _FaultError(f"the number {digits[:30]} is too large")
+        raise JsonFaultError(f"the number {digits[:30]} is too large")
     return value
 
 
@@ -56,11 +61,11 @@ def parse_json(raw: bytes) -> Any:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _FaultError(f"not UTF-8 at byte {error.start + 1}") from None
+        raise JsonFaultError(f"not UTF-8 at byte {error.start + 1}") from None
     if text.startswith("\ufeff"):
-        raise _FaultError("starts with a byte order mark")
+        raise JsonFaultError("starts with a byte order mark")
     if too_deep(text):
-        raise _FaultError(f"nested deeper than {MAX_DEPTH} levels")
+        raise JsonFaultError(f"nested deeper than {MAX_DEPTH} levels")
     try:
         value = json.loads(
             text,
@@ -70,12 +75,12 @@ def parse_json(raw: bytes) -> Any:
             parse_float=_number,
         )
     except json.JSONDecodeError as error:
-        raise _FaultError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}") from None
+        raise JsonFaultError(f"not JSON: {error.msg.removesuffix(' at')}", error.pos) from None
     if "\\u" in text:  # escapes are the only way in for surrogates: raw ones are not UTF-8
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            raise _FaultError("holds a lone surrogate") from None
+            raise JsonFaultError("holds a lone surrogate") from None
     return value
 
 
@@ -100,7 +105,7 @@ def read_values(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(f"{path}:{number}", "line is blank", "remove it")
         try:
             yield number, parse_json(line)
-        except _FaultError as error:
+        except JsonFaultError as error:
             raise DataError(f"{path}:{number}", str(error)) from None
 
 
@@ -179,5 +184,5 @@ def read_json(path: Path, max_bytes: int = MAX_JSON_BYTES) -> Any:
         return parse_json(raw)
     except OSError as error:
         raise DataError(path, error.strerror or str(error), "give a readable file") from None
-    except _FaultError as error:
+    except JsonFaultError as error:
         raise DataError(path, str(error)) from None
