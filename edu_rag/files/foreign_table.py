@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -211,7 +211,15 @@ def _csv_fault(message: str) -> tuple[str, str]:
     return f"cannot be read as a row: {message}", "write the file again as CSV"
 
 
-def cell_rows(text: str, path: Path) -> Iterator[Row | DataError]:
+def _no_names(cells: Sequence[str]) -> Sequence[str] | None:
+    return None
+
+
+Naming = Callable[[Sequence[str]], Sequence[str] | None]
+"""Given the first row: names for the columns where that row is data already, else None."""
+
+
+def cell_rows(text: str, path: Path, names_of_data: Naming = _no_names) -> Iterator[Row | DataError]:
     """The rows of CSV or TSV, whose first row names the columns. A row with more or fewer cells is a fault.
 
     The delimiter is a comma, semicolon, tab or bar. Raises DataError for a file without columns, or with a quoted cell
@@ -229,7 +237,10 @@ def cell_rows(text: str, path: Path) -> Iterator[Row | DataError]:
     begin, cells = next(records, (1, []))
     if not cells:
         raise DataError(path, "is empty", "give a file whose first row names the columns")
-    names = _header(cells, f"{path}:{begin + skipped}")
+    given = names_of_data(cells)
+    names = _header(cells if given is None else given, f"{path}:{begin + skipped}")
+    if given is not None:
+        yield Row(f"{path}:{begin + skipped}", dict(zip(names, cells, strict=True)))
     for begin, cells in records:
         where = f"{path}:{begin + skipped}"
         if len(cells) == len(names):
@@ -269,12 +280,13 @@ def foreign_rows(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Row | DataE
     if kind == "lines":
         yield from line_rows(text, path)
     elif kind == "json":
-        yield from _array_rows(json_value(text, path), path)
+        yield from array_rows(json_value(text, path), path)
     else:
         yield from cell_rows(text, path)
 
 
-def _array_rows(value: Any, path: Path) -> Iterator[Row | DataError]:
+def array_rows(value: Any, path: Path) -> Iterator[Row | DataError]:
+    """The rows of a JSON array of objects, or of the only array in an object. Raises DataError."""
     if isinstance(value, dict):
         lists = [name for name, inner in value.items() if isinstance(inner, list) and inner]
         if len(lists) != 1:
