@@ -401,7 +401,7 @@ def build(
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
     with logging_to(BuildLog()) as log:
         with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
-            read, golds, origins = read_question_set(questions, split, columns)
+            read, golds, origins, _ = read_question_set(questions, split, columns)
             match_gold(read, golds, questions[0])
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
             chain, source = _opened(config, sleep)

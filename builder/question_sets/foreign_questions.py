@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from builder.question_sets.choice_cells import (
@@ -21,11 +21,11 @@ from builder.question_sets.choice_cells import (
     texts_of,
     unwrapped,
 )
-from builder.question_sets.flat_question import FlatQuestion, extra_json, kind_named
+from builder.question_sets.flat_question import KIND_NAMES, FlatQuestion, extra_json, kind_named
 from builder.question_sets.question_columns import ColumnMap, filled, find_columns, label_of_column
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files.foreign_table import Row
-from edu_rag.records import LABELS
+from edu_rag.records import LABELS, Kind
 
 MAX_TEXT = 50_000
 """Characters of a question, a choice or an answer: a longer one is a file that was read wrongly."""
@@ -34,7 +34,7 @@ _SPLITS: Mapping[str, str] = {"validation": "val", "valid": "val"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _LED = re.compile(r"\(?([A-Za-z])[).:]\s+(.+)", re.DOTALL)
 _TRUTHS: Mapping[str, str] = {"true": "a", "false": "b"}
-_HASH_ORDER = "choices in the order hash-order-v1, since the file keeps the answer apart"
+_HASH_ORDER = "choices shuffled by hash-order-v1, since the answer has a column of its own"
 _NO_SPLIT = f"split {DEFAULT_SPLIT!r}, since neither file nor --split names one"
 _CLEANED = "control characters removed"
 
@@ -155,9 +155,10 @@ class _Reader:
                 continue
             try:
                 pairs = self._pairs(row)
-            except RecordError:
+                is_label = letter_of_label(pairs, str(number)) is not None
+            except RecordError:  # reported when the row is read
                 continue
-            if letter_of_label(pairs, str(number)) is None:
+            if not is_label:
                 seen |= {0} if number == 0 else set()
                 seen |= {1} if number == len(pairs) else set()
         return seen.pop() if len(seen) == 1 else None
@@ -184,7 +185,7 @@ class _Reader:
         """The question of a row. Raises RecordError, and _NoGoldError if there is no answer."""
         rules: list[str] = []
         text = self._question_text(row, rules)
-        kind = kind_named(str(self._cell(row, "type") or ""))
+        kind = self._kind(row)
         choices, answer = self._choices_and_answer(row, text, kind or "", rules)
         if kind is None:
             kind = "free_text" if isinstance(answer, list) else "multiple_choice"
@@ -202,6 +203,16 @@ class _Reader:
             page=str(page) if filled(page) else None,
         )
         return ForeignQuestion(row.where, flat, None, rules)
+
+    def _kind(self, row: Row) -> Kind | None:
+        """The kind that the row names; None if it names none. Raises RecordError for an unknown one."""
+        value = self._cell(row, "type")
+        if not filled(value):
+            return None
+        kind = kind_named(str(value))
+        if kind is None:
+            raise RecordError("type", f"unknown type {str(value)[:60]!r}", f"known are {', '.join(KIND_NAMES)}")
+        return kind
 
     def _split(self, value: Any, rules: list[str]) -> str:
         if filled(value):
@@ -304,6 +315,22 @@ def _listed(cell: Any) -> list[Pair]:
     return choices_of(cell)
 
 
+_MEANT: Mapping[str, Callable[[str], object]] = {"type": kind_named, "page": lambda text: "://" in text}
+"""Columns whose name has other meanings too (a type of reasoning, a page's number), and what a value of ours is."""
+
+
+def _as_meant(roles: ColumnMap, rows: Sequence[Row], given: ColumnMap | None) -> ColumnMap:
+    """The columns, less those of another meaning: no row has a value of ours there."""
+    columns = dict(roles.columns)
+    for role, is_ours in _MEANT.items():
+        column = roles.column(role)
+        if column is None or (given is not None and role in given.columns):
+            continue
+        if not any(is_ours(str(row.values.get(column) or "")) for row in rows):
+            del columns[role]
+    return replace(roles, columns=columns)
+
+
 def foreign_questions(table: QuestionTable, given: ColumnMap | None, found: TableReading) -> Iterator[ForeignQuestion]:
     """The questions of a table; faults of rows, rows left out and columns kept as `extra` go to `found`.
 
@@ -313,7 +340,7 @@ def foreign_questions(table: QuestionTable, given: ColumnMap | None, found: Tabl
     columns = list(dict.fromkeys(name for row in rows for name in row.values))
     if not rows:
         return
-    roles = find_columns(columns, given, table.where)
+    roles = _as_meant(find_columns(columns, given, table.where), rows, given)
     others = [name for name in columns if name not in roles.used()]
     reader = _Reader(table, roles)
     reader.learn(rows)

@@ -30,7 +30,7 @@ from builder.question_sets.dataset_sources import (
 )
 from builder.question_sets.flat_question import KIND_NAMES, MAX_EXTRA, FlatQuestion, extra_json, kind_named
 from builder.question_sets.foreign_questions import QuestionTable, TableReading, foreign_questions, split_named
-from builder.question_sets.question_columns import ColumnMap, names_of_data, source_name
+from builder.question_sets.question_columns import ColumnMap, filled, names_of_data, source_name
 from builder.question_sets.question_flags import flag_questions
 from builder.question_sets.squad_files import is_squad, squad_rows
 from builder.question_sets.tqa_files import is_tqa, tqa_records
@@ -82,6 +82,8 @@ class QuestionReading:
     left_out: Counter[str] = field(default_factory=Counter)
     origins: list[str] = field(default_factory=list)
     """The datasets of the Hub that were read, each with its commit."""
+    pages: dict[str, str] = field(default_factory=dict)
+    """By question id, the URL of the page that it was taken from."""
 
     def mend(self, rule: str, question_id: str) -> None:
         """Count a question that a rule corrected."""
@@ -180,7 +182,7 @@ def _free_text(flat: FlatQuestion, kind: Kind, split: str) -> tuple[Question, Go
         split=split,
         lesson=_lesson(flat),
     )
-    return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts))
+    return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts), home_page=_home_page(flat))
 
 
 def _is_flat(rows: Sequence[Row]) -> bool:
@@ -198,7 +200,7 @@ def _flat_entries(rows: Sequence[Row], reading: QuestionReading) -> Iterator[_En
         reading.faults += [_flat_fault(row.where, fault, others) for fault in faults]
         if flat is not None:
             extra, lost = extra_json(others)
-            reading.extra.update(name for name in others if name not in lost)
+            reading.extra.update(name for name, value in others.items() if name not in lost and filled(value))
             reading.extra_lost.update(lost)
             yield _Entry(where=row.where, flat=flat, extra=extra)
 
@@ -339,6 +341,8 @@ def _add(entry: _Entry, split: str | None, reading: QuestionReading) -> None:
     reading.places[question_id] = entry.where
     reading.questions.append(question)
     reading.golds.append(gold)
+    if entry.flat.page is not None:
+        reading.pages[question_id] = entry.flat.page
     if entry.cut:
         reading.cut_ids.add(question_id)
 
@@ -386,11 +390,14 @@ def _similar(name: str) -> str:
 
 
 class QuestionSet(NamedTuple):
-    """Questions (flagged) and their golds, both sorted by id, and the datasets of the Hub that they come from."""
+    """Questions (flagged) and their golds, both sorted by id. `origins` are the datasets of the Hub that they come
+    from, `pages` the URLs of pages that they were taken from, by question id.
+    """
 
     questions: list[Question]
     golds: list[Gold]
     origins: list[str]
+    pages: Mapping[str, str]
 
 
 def read_question_set(
@@ -410,7 +417,7 @@ def read_question_set(
     for note in _notes(reading):
         say(f"questions: {note}")
     questions = sorted(flag_questions(reading.questions, reading.cut_ids), key=lambda q: q.question_id)
-    return QuestionSet(questions, sorted(reading.golds, key=lambda g: g.question_id), reading.origins)
+    return QuestionSet(questions, sorted(reading.golds, key=lambda g: g.question_id), reading.origins, reading.pages)
 
 
 def read_questions(paths: Sequence[QuestionSource], split: str | None) -> tuple[list[Question], list[Gold]]:
