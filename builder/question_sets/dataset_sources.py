@@ -41,6 +41,7 @@ GROUPS: Mapping[tuple[str, str], Sequence[str]] = {("cais/mmlu", "science"): SCI
 """Names of ours for several configs of a dataset at once."""
 _TABLES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".arrow")
 """Files of a folder that hold tables. `datasets` reads others too, some of which can run code."""
+MAX_CARD_BYTES = 1_000_000
 MAX_ROWS = 2_000_000
 _BATCH_ROWS = 500
 
@@ -126,8 +127,11 @@ def hub_tables(source: HubQuestions, split: str | None) -> tuple[list[QuestionTa
     remedy = "check name, config and revision; is this machine online? A folder or Parquet file works offline"
     with _naming(source, remedy):
         commit = _commit_of(source)
+        _refuse_outside(_hub_card(source.repo, commit), source)
         tables: list[QuestionTable] = []
         for config in _configs(source):
+            builder = library.load_dataset_builder(source.repo, config, revision=commit)
+            _refuse_other_files(builder.config.data_files, f"hf://datasets/{source.repo}@", str(source))
             loaded = library.load_dataset(source.repo, config, revision=commit)
             name = source_name(config or source.repo.partition("/")[2])
             found = {str(part): rows.with_format(None) for part, rows in loaded.items()}
@@ -147,31 +151,41 @@ def _commit_of(source: HubQuestions) -> str:
     return commit
 
 
+def _hub_card(repo: str, commit: str) -> Path | None:
+    """The README of a dataset of the Hub; None if it has none."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(repo, "README.md", repo_type="dataset", revision=commit))
+    except EntryNotFoundError:
+        return None
+
+
 def folder_tables(folder: _Folder, split: str | None) -> list[QuestionTable]:
     """The splits of a local folder that `datasets` can load, or one of them. Raises DataError and MissingExtraError."""
     library = _library()
     where = folder.path if folder.config is None else f"{folder.path}:{folder.config}"
     with _naming(where, "name its config as FOLDER:CONFIG, or give one of its files"):
-        _refuse_outside(folder.path)
+        _refuse_outside(folder.path / "README.md", folder.path)
         builder = library.load_dataset_builder(str(folder.path), folder.config)
-        _refuse_other_files(folder.path, builder.config.data_files)
+        _refuse_other_files(builder.config.data_files, f"{folder.path.resolve()}/", str(folder.path))
         loaded = library.load_dataset(str(folder.path), folder.config, streaming=True)
         found = {str(part): rows for part, rows in loaded.items()}
         return _tables(found, str(where), source_name(folder.config or folder.path.resolve().name), split)
 
 
-def _refuse_outside(folder: Path) -> None:
+def _refuse_outside(card: Path | None, where: object) -> None:
     """Raise DataError if a README names files by URL or outside of its folder: `datasets` would fetch and read them."""
-    readme = folder / "README.md"
-    if not readme.is_file():
+    if card is None or not card.is_file():
         return
     from huggingface_hub import metadata_load
 
-    if readme.stat().st_size > 1_000_000:
-        raise DataError(readme, "is over 1,000,000 bytes", "shorten it")
-    for text in _texts((metadata_load(readme) or {}).get("configs")):
+    if card.stat().st_size > MAX_CARD_BYTES:
+        raise DataError(where, f"its README.md is over {MAX_CARD_BYTES:,} bytes", "shorten it")
+    for text in _texts((metadata_load(card) or {}).get("configs")):
         if "://" in text or "::" in text or text.startswith(("/", "~")) or ".." in PurePosixPath(text).parts:
-            raise DataError(readme, f"names files outside of the folder: {text[:100]!r}", "remove that line")
+            raise DataError(where, f"its README.md names files elsewhere: {text[:100]!r}", "remove that line")
 
 
 def _texts(value: Any, depth: int = 0) -> Iterator[str]:
@@ -182,17 +196,15 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _texts(inner, depth + 1)
 
 
-def _refuse_other_files(folder: Path, data_files: Mapping[Any, Iterable[str]] | None) -> None:
-    """Raise DataError unless all files to be read are tables inside of the folder."""
-    root = folder.resolve()
-    for file in (name for names in (data_files or {}).values() for name in names):
-        path = Path(file).resolve()
-        if not path.is_relative_to(root):
-            raise DataError(folder, f"names a file outside of the folder: {file[:200]!r}", "remove it")
-        if path.suffix.casefold() not in _TABLES:
-            raise DataError(
-                folder, f"{path.name[:100]!r} is not a table", f"keep only {', '.join(_TABLES)} files there"
-            )
+def _refuse_other_files(data_files: Mapping[Any, Iterable[str]] | None, root: str, where: str) -> None:
+    """Raise DataError unless all files to be read are tables below `root`, links followed."""
+    for file in (str(name) for names in (data_files or {}).values() for name in names):
+        path = file if "://" in file else str(Path(file).resolve())
+        if not path.startswith(root):
+            raise DataError(where, f"names a file elsewhere: {file[:200]!r}", "remove it")
+        if PurePosixPath(path).suffix.casefold() not in _TABLES:
+            what = f"{PurePosixPath(path).name[:100]!r} is not a table"
+            raise DataError(where, what, f"files to read are {', '.join(_TABLES)}")
 
 
 def _chosen(names: Sequence[str], split: str | None, where: str) -> dict[str, str]:
