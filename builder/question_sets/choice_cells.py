@@ -20,6 +20,8 @@ MAX_CELL = 100_000
 """Characters of a text that is read as a list or a map."""
 _NUMPY = re.compile(r"array\(\s*(\[[^\]]*\])\s*(?:,\s*dtype=[\w'<>|]+\s*)?\)")
 """How pandas writes a list inside of a map into a CSV file."""
+MAX_ARRAYS = 50
+"""Lists of pandas in one cell: more cannot be choices, and a long cell of unclosed ones would take seconds to search."""
 _TEXT_NAMES = ("text", "processedText", "value", "choice", "content")
 _LABEL_NAMES = ("label", "key", "id", "letter")
 _LEADS = (
@@ -40,7 +42,7 @@ def parsed(value: Any) -> Any:
     text = value.strip()
     if len(text) > MAX_CELL:
         raise RecordError("choices", f"a list of over {MAX_CELL:,} characters", "shorten it")
-    for read in (json.loads, ast.literal_eval, lambda text: ast.literal_eval(_NUMPY.sub(r"\1", text))):
+    for read in (json.loads, ast.literal_eval, _of_pandas):
         try:
             found = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -48,6 +50,12 @@ def parsed(value: Any) -> Any:
         if isinstance(found, list | tuple | dict):
             return found
     return value
+
+
+def _of_pandas(text: str) -> Any:
+    if text.count("array(") > MAX_ARRAYS:
+        raise ValueError("too many arrays")
+    return ast.literal_eval(_NUMPY.sub(r"\1", text))
 
 
 def unwrapped(value: Any) -> Any:

@@ -472,6 +472,24 @@ def test_any_cell_of_choices_or_texts_is_read_or_refused(value: Any) -> None:
             assert isinstance(reader(value), list)
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "{'a': array([" + "array([" * 14_000,
+        "[" + "-" * 99_000 + "1]",
+        "[" * 99_000,
+        "[" + "not " * 24_000 + "1]",
+        "[" + "9" * 99_000 + "]",
+        "{1:" * 33_000,
+        "[" * 200_000,
+    ],
+    ids=["arrays", "signs", "brackets", "words", "digits", "maps", "too long"],
+)
+def test_a_cell_made_to_exhaust_a_parser_is_refused(cell: str) -> None:
+    with pytest.raises(EduRagError):
+        choices_of(cell)
+
+
 def test_no_option_is_no_map() -> None:
     assert parse_map([]) is None
     assert parse_map(["question=a, b"]) == ColumnMap(columns={"question": ("a", "b")})
