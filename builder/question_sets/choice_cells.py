@@ -1,6 +1,6 @@
 """Choices and answers as other datasets write them: lists, maps, texts of either, and answers by label, text or number.
 
-Choices come out as (label, text) pairs in the file's order; a label is None where the file has none.
+Choices come out as (label, text) pairs in the file's order; the label is None if the file gives no label.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_CELL = 100_000
 _NUMPY = re.compile(r"array\(\s*(\[[^\]]*\])\s*(?:,\s*dtype=[\w'<>|]+\s*)?\)")
 """How pandas writes a list inside of a map into a CSV file."""
 MAX_ARRAYS = 50
-"""Lists of pandas in one cell: more cannot be choices, and a long cell of unclosed ones would take seconds to search."""
+"""Lists of pandas in one cell: more cannot be choices, and a long cell of unclosed ones takes seconds to search."""
 _TEXT_NAMES = ("text", "processedText", "value", "choice", "content")
 _LABEL_NAMES = ("label", "key", "id", "letter")
 _LEADS = (

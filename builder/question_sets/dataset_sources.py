@@ -1,7 +1,7 @@
 """Questions from Parquet files, from folders laid out as datasets, and from datasets of the Hub, as tables of rows.
 
 Folders and the Hub are read by the package `datasets`, which comes with the extra `datasets`. A folder may come from a
-stranger: only tables inside of it are read, whatever its README names.
+stranger: only tables inside of it are read, even if its README names others.
 """
 
 from __future__ import annotations

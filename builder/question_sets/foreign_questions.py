@@ -45,7 +45,7 @@ class QuestionTable(NamedTuple):
     where: str
     """The file or dataset, for messages."""
     name: str
-    """What the ids of questions without one begin with."""
+    """The beginning of ids that are made here, for questions without one."""
     rows: Sequence[Row]
     split: str | None = None
     is_part: bool = False
@@ -63,7 +63,7 @@ class ForeignQuestion(NamedTuple):
 
 @dataclass(slots=True)
 class TableReading:
-    """What is known of a table besides its questions: columns kept as `extra`, and rows left out by reason."""
+    """The other results of reading a table: columns kept as `extra`, rows left out by reason, and faults."""
 
     extra: Counter[str] = field(default_factory=Counter)
     extra_lost: Counter[str] = field(default_factory=Counter)

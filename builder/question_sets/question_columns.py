@@ -12,7 +12,7 @@ from typing import Any
 from edu_rag.errors import ConfigError, DataError
 
 ROLES = ("question", "choices", "wrong", "answer", "id", "type", "split", "lesson", "page", "context")
-"""What a column may hold. `wrong`: choices that are not the answer; `context`: a text that belongs to the question."""
+"""The roles of columns. `wrong`: choices that are not the answer; `context`: a text that belongs to the question."""
 FIRST = "first"
 """With `--map first=0` or `first=1`: the number of the first choice, where answers are numbers."""
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -192,7 +192,7 @@ def find_columns(columns: Sequence[str], given: ColumnMap | None, where: object)
 
 
 def _without(found: Mapping[str, tuple[str, ...]], own: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """What was found by name, less what the given roles replace: their columns, and choices where `wrong` is given."""
+    """The columns found by name, without those that given roles replace; `choices` and `wrong` replace each other."""
     taken = {name for names in own.values() for name in names}
     replaced = {"choices", "wrong"} if {"choices", "wrong"} & own.keys() else set()
     return {role: names for role, names in found.items() if role not in replaced and not taken & set(names)}

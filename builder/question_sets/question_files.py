@@ -368,7 +368,7 @@ def _refuse_faults(reading: QuestionReading, sources: Sequence[QuestionSource]) 
 
 
 def _notes(reading: QuestionReading) -> Iterator[str]:
-    """What was corrected, left out, or kept as `extra`: one line each."""
+    """One line for each kind of correction, of rows left out, and for the columns kept as `extra`."""
     for rule, ids in reading.mended.items():
         yield f"{rule}: {len(ids):,} ({', '.join(ids[:3])}{' …' if len(ids) > 3 else ''})"
     for why, n in reading.left_out.items():

@@ -35,7 +35,7 @@ class MapCommand(click.Command):
     """A command whose `--map` takes all the ROLE=COLUMN that follow it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give each of them an option of its own, as click needs it."""
+        """Put `--map` before each of them, as click needs it."""
         return super().parse_args(ctx, spread_map(args))
 
 

@@ -41,7 +41,7 @@ _UNREADABLE: Mapping[bytes, tuple[str, str]] = {
     b"%PDF": ("is a PDF", "export its table as CSV"),
     b"SQLite format 3": ("is an SQLite database", "export its table as CSV"),
 }
-"""What files of other kinds begin with."""
+"""The first bytes of files of other kinds."""
 _MARKS: Sequence[tuple[bytes, str]] = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
@@ -201,7 +201,7 @@ def _records(text: str, path: Path, delimiter: str, quoting: int) -> Iterator[tu
 
 
 def _csv_fault(message: str) -> tuple[str, str]:
-    """What csv says about a row, in our words, and the remedy."""
+    """The message of the module csv about a row in our words, and the remedy."""
     if "field limit" in message:
         return f"a cell has over {MAX_CELL:,} characters", "shorten it, or close its quote"
     if "unexpected end" in message:
