@@ -43,7 +43,9 @@ _TABLES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".arrow")
 """Files of a folder that hold tables. `datasets` reads others too, some of which can run code."""
 MAX_CARD_BYTES = 1_000_000
 MAX_ROWS = 2_000_000
-_BATCH_ROWS = 500
+MAX_CHARACTERS = 1_000_000_000
+_BATCH_ROWS = 100
+"""Rows decoded at a time: a page of Parquet can repeat one long value for little."""
 
 
 class HubQuestions(NamedTuple):
@@ -244,10 +246,36 @@ def _rows(rows: Any, where: str) -> Iterator[Row]:
     if len(features) > MAX_COLUMNS:
         raise DataError(where, f"has {len(features):,} columns, at most {MAX_COLUMNS:,} are read", "leave some out")
     named = {name: kind.names for name, kind in features.items() if isinstance(kind, datasets.ClassLabel)}
+    yield from _light_rows((_with_names(values, named) for values in rows), where)
+
+
+def _light_rows(rows: Iterable[Mapping[str, Any]], where: str) -> Iterator[Row]:
+    """Rows with their places, without the bytes of pictures. Raises DataError if they are more than memory can hold."""
+    characters = 0
     for number, values in enumerate(rows, 1):
-        if number > MAX_ROWS:
-            raise DataError(where, f"has over {MAX_ROWS:,} rows", "choose a split or a config")
-        yield Row(f"{where}: row {number}", _with_names(values, named))
+        row = Row(f"{where}: row {number}", {name: _light(value) for name, value in values.items()})
+        characters += sum(map(_size, row.values.values()))
+        if number > MAX_ROWS or characters > MAX_CHARACTERS:
+            what = f"holds over {MAX_ROWS:,} rows or {MAX_CHARACTERS:,} characters"
+            raise DataError(where, what, "choose a split or a config, or split the file")
+        yield row
+
+
+def _light(value: Any) -> Any:
+    """A value whose bytes are empty: a picture shows that the question needs one, and is not kept."""
+    if isinstance(value, bytes | bytearray):
+        return b""
+    if isinstance(value, dict):
+        return {name: _light(inner) for name, inner in value.items()}
+    return [_light(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()))
+    return sum(map(_size, value)) if isinstance(value, list) else 1
 
 
 def _with_names(values: Mapping[str, Any], named: Mapping[str, Sequence[str]]) -> dict[str, Any]:
@@ -264,26 +292,23 @@ def parquet_table(path: Path, split: str | None) -> QuestionTable:
     """The rows of one Parquet file. Raises DataError."""
     import pyarrow.parquet as pq
 
-    rows: list[Row] = []
     with reading_parquet(path), pq.ParquetFile(path) as file:
-        columns, n_rows = file.schema_arrow.names, file.metadata.num_rows
+        columns = file.schema_arrow.names
         if len(columns) > MAX_COLUMNS:
             raise DataError(path, f"has {len(columns):,} columns, at most {MAX_COLUMNS:,} are read", "leave some out")
-        if n_rows > MAX_ROWS:
-            raise DataError(path, f"has {n_rows:,} rows, at most {MAX_ROWS:,} are read", "split it")
         if len(set(columns)) != len(columns):
             raise DataError(path, "two columns have the same name", "give each column its own name")
         named = _class_labels(file.schema_arrow.metadata or {})
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
-            try:
-                values = batch.to_pylist()
-            except (ValueError, OverflowError) as error:
-                raise DataError(path, f"a value cannot be read: {error}", "write the file again") from None
-            rows += [
-                Row(f"{path}: row {number}", _with_names(row, named))
-                for number, row in enumerate(values, len(rows) + 1)
-            ]
+        rows = list(_light_rows((_with_names(row, named) for row in _parquet_rows(file, path)), str(path)))
     return QuestionTable(str(path), source_name(path), rows, split)
+
+
+def _parquet_rows(file: Any, path: Path) -> Iterator[dict[str, Any]]:
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False):
+        try:
+            yield from batch.to_pylist()
+        except (ValueError, OverflowError) as error:
+            raise DataError(path, f"a value cannot be read: {error}", "write the file again") from None
 
 
 def _class_labels(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:

@@ -179,7 +179,8 @@ class _Reader:
 
     def needs_picture(self, row: Row) -> bool:
         """Whether the question is one about a picture."""
-        return self._columns.picture is not None and filled(row.values.get(self._columns.picture))
+        value = row.values.get(self._columns.picture) if self._columns.picture is not None else None
+        return filled(value) and not (isinstance(value, dict) and all(inner is None for inner in value.values()))
 
     def question(self, row: Row, number: int) -> ForeignQuestion:
         """The question of a row. Raises RecordError, and _NoGoldError if there is no answer."""

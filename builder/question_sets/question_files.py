@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from builder.question_sets.crag_files import CragRecord, crag_items, is_crag
 from builder.question_sets.dataset_sources import (
+    MAX_ROWS,
     HubQuestions,
     QuestionSource,
     folder_of,
@@ -235,6 +236,8 @@ def _row_entries(
             reading.faults.append(row)
         else:
             sound.append(row)
+        if len(sound) + len(reading.faults) > MAX_ROWS:
+            raise DataError(path, f"has over {MAX_ROWS:,} rows", "split it into several files")
     if given is None and _is_flat(sound):
         yield from _flat_entries(sound, reading)
     elif sound:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError
-from edu_rag.files.jsonl import MAX_LINE_BYTES, JsonFaultError, parse_json
+from edu_rag.files.jsonl import MAX_JSON_BYTES, MAX_LINE_BYTES, JsonFaultError, parse_json
 
 MAX_BYTES = 256_000_000
 """Of one file: over a hundred thousand questions, or a million predictions."""
@@ -116,6 +116,9 @@ def _line_of(text: str, place: int) -> int:
 
 def json_value(text: str, path: Path) -> Any:
     """The one JSON value of a text. Raises DataError naming the line of the fault, where it is one place."""
+    if len(text) > MAX_JSON_BYTES:  # its values take twenty times the memory
+        what = f"is one JSON value of over {MAX_JSON_BYTES:,} characters"
+        raise DataError(path, what, "write JSON lines, one object a line")
     try:
         return parse_json(text.encode("utf-8", "surrogatepass"))
     except JsonFaultError as error:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from fake_hub import serving_hub
 
+from builder.question_sets import dataset_sources
 from builder.question_sets.dataset_sources import SCIENCE_OF_MMLU, HubQuestions, parse_source
 from builder.question_sets.question_files import QuestionSet, read_question_set
 from edu_rag.errors import EduRagError
@@ -169,12 +170,24 @@ def test_damaged_and_hostile_parquet_is_one_clear_line(tmp_path: Path) -> None:
     assert fault(str(path)) == f"{path}: two columns have the same name: give each column its own name"
 
 
+def test_a_small_file_of_long_repeated_values_is_refused_in_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "q.parquet"
+    pq.write_table(pa.table({"question": ["x" * 1_000_000] * 150, "answer": ["y"] * 150}), path)
+    assert path.stat().st_size < 1_000_000
+    monkeypatch.setattr(dataset_sources, "MAX_CHARACTERS", 100_000_000)
+    what = "holds over 2,000,000 rows or 100,000,000 characters"
+    assert fault(str(path)) == f"{path}: {what}: choose a split or a config, or split the file"
+
+
 def edu_rag(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     plain = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     command = [sys.executable, "-m", "edu_rag", *arguments]
     return subprocess.run(command, env=plain | environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.process
 def test_the_hubs_dataset_is_built_with_its_commit_in_the_manifest_and_again_offline(tmp_path: Path) -> None:
     root = tmp_path / "mmlu"
     for config in SCIENCE_OF_MMLU:
