@@ -20,8 +20,12 @@ MAX_CELL = 100_000
 """Characters of a text that is read as a list or a map."""
 _NUMPY = re.compile(r"array\(\s*(\[[^\]]*\])\s*(?:,\s*dtype=[\w'<>|]+\s*)?\)")
 """How pandas writes a list inside of a map into a CSV file."""
+_LITERAL = re.compile(r"""'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+\"""")
+_NUMPY_LIST = re.compile(rf"\[\s*(?:{_LITERAL.pattern})(?:\s+(?:{_LITERAL.pattern}))+\s*\]")
 MAX_ARRAYS = 50
 """Lists of pandas in one cell: more cannot be choices, and a long cell of unclosed ones takes seconds to search."""
+LED = re.compile(r"\(?([A-Za-z])[).:]\s+(\S.*)", re.DOTALL)
+"""A label that leads a text: `b) ice`."""
 _TEXT_NAMES = ("text", "processedText", "value", "choice", "content")
 _LABEL_NAMES = ("label", "key", "id", "letter")
 _LEADS = (
@@ -42,7 +46,7 @@ def parsed(value: Any) -> Any:
     text = value.strip()
     if len(text) > MAX_CELL:
         raise RecordError("choices", f"a list of over {MAX_CELL:,} characters", "shorten it")
-    for read in (json.loads, ast.literal_eval, _of_pandas):
+    for read in (json.loads, _of_numpy, ast.literal_eval, _of_pandas):
         try:
             found = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -50,6 +54,13 @@ def parsed(value: Any) -> Any:
         if isinstance(found, list | tuple | dict):
             return found
     return value
+
+
+def _of_numpy(text: str) -> list[Any]:
+    """The texts of `['ice' 'fire']`, as pandas writes a list of Parquet into CSV; Python would join them into one."""
+    if not _NUMPY_LIST.fullmatch(text):
+        raise ValueError("not a list of numpy")
+    return [ast.literal_eval(part) for part in _LITERAL.findall(text)]
 
 
 def _of_pandas(text: str) -> Any:
@@ -90,7 +101,15 @@ def _of_list(values: Sequence[Any]) -> list[Pair]:
     for value in values:
         label = next((value[name] for name in _LABEL_NAMES if name in value), None) if isinstance(value, dict) else None
         pairs.append((None if label is None else str(label).strip(), _as_text(value)))
-    return pairs
+    return _without_leads(pairs) if all(label is None for label, _ in pairs) else pairs
+
+
+def _without_leads(pairs: list[Pair]) -> list[Pair]:
+    """`A. ice`, `B. fire` as labels and texts, where all choices begin with a, b, c … in order."""
+    led = [LED.fullmatch(text) for _, text in pairs]
+    found = [(mark[1].casefold(), mark[2]) for mark in led if mark is not None]
+    is_run = len(found) >= 2 and [label for label, _ in found] == _run("a", len(pairs))
+    return list(found) if is_run else pairs
 
 
 def _of_map(values: Mapping[str, Any]) -> list[Pair]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from builder.question_sets.choice_cells import (
+    LED,
     Pair,
     choices_of,
     hash_order,
@@ -32,7 +33,6 @@ MAX_TEXT = 50_000
 DEFAULT_SPLIT = "test"
 _SPLITS: Mapping[str, str] = {"validation": "val", "valid": "val"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_LED = re.compile(r"\(?([A-Za-z])[).:]\s+(.+)", re.DOTALL)
 _TRUTHS: Mapping[str, str] = {"true": "a", "false": "b"}
 _HASH_ORDER = "choices shuffled by hash-order-v1, since the answer has a column of its own"
 _NO_SPLIT = f"split {DEFAULT_SPLIT!r}, since neither file nor --split names one"
@@ -291,7 +291,7 @@ class _Reader:
             return same[0] if by_number is None or self._columns.first is None else by_number
         if by_number is not None:
             return by_number
-        if led := _LED.fullmatch(shown):
+        if led := LED.fullmatch(shown):
             letter = letter_of_label(pairs, led[1])
             if letter is not None and letter in _same(pairs, led[2]):
                 return letter

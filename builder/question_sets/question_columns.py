@@ -34,7 +34,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
         "cop",
     ),
     "wrong": ("incorrectanswers", "wronganswers", "distractors"),
-    "id": ("id", "questionid", "qid", "globalid", "exampleid", "instanceid", "uid"),
+    "id": ("id", "questionid", "qid", "globalid", "instanceid", "uid"),
     "type": ("type", "questionsubtype", "questiontype", "kind"),
     "split": ("split",),
     "lesson": ("lesson", "lessonname"),

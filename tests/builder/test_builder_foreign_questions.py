@@ -254,6 +254,9 @@ def test_other_shapes_of_choices_and_answers_are_understood(tmp_path: Path, row:
         '{"a": "fire", "b": "ice"}',
         '[{"label": "A", "text": "fire"}, {"label": "B", "text": "ice"}]',
         "{'text': array(['fire', 'ice'], dtype=object), 'label': array(['A', 'B'], dtype=object)}",
+        "['fire' 'ice']",
+        "['fire'\n \"ice\"]",
+        '["A. fire", "B) ice"]',
         "a) fire b) ice",
         "(A) fire (B) ice",
         "A. fire\nB. ice",
@@ -482,8 +485,10 @@ def test_any_cell_of_choices_or_texts_is_read_or_refused(value: Any) -> None:
         "[" + "9" * 99_000 + "]",
         "{1:" * 33_000,
         "[" * 200_000,
+        "['" + "\\'" * 49_000,
+        "[" + "'a' " * 24_000,
     ],
-    ids=["arrays", "signs", "brackets", "words", "digits", "maps", "too long"],
+    ids=["arrays", "signs", "brackets", "words", "digits", "maps", "too long", "escapes", "texts"],
 )
 def test_a_cell_made_to_exhaust_a_parser_is_refused(cell: str) -> None:
     with pytest.raises(EduRagError):
