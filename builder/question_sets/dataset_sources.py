@@ -111,7 +111,7 @@ def _naming(where: object, remedy: str) -> Iterator[None]:
         raise
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise DataError(where, f"cannot be loaded: {lines[0][:300]}", remedy) from None
+        raise DataError(where, f"cannot be loaded: {lines[0][:300].rstrip('.')}", remedy) from None
 
 
 def _configs(source: HubQuestions) -> Sequence[str | None]:
@@ -122,8 +122,8 @@ def _configs(source: HubQuestions) -> Sequence[str | None]:
 def hub_tables(source: HubQuestions, split: str | None) -> tuple[list[QuestionTable], str]:
     """The splits of a dataset of the Hub, or one of them, and the dataset's name with its commit.
 
-    Files are kept in the cache of `datasets`; with a commit as the revision, a second run needs no network. Raises
-    DataError and MissingExtraError.
+    Files are kept in the cache of `datasets`; with a commit as the revision and HF_HUB_OFFLINE=1, a second run needs no
+    network. Raises DataError and MissingExtraError.
     """
     library = _library()
     remedy = "check name, config and revision; is this machine online? A folder or Parquet file works offline"
@@ -156,10 +156,12 @@ def _commit_of(source: HubQuestions) -> str:
 def _hub_card(repo: str, commit: str) -> Path | None:
     """The README of a dataset of the Hub; None if it has none."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
     try:
         return Path(hf_hub_download(repo, "README.md", repo_type="dataset", revision=commit))
+    except LocalEntryNotFoundError:
+        raise  # the Hub was not reached: it may have a README, and that must be looked at before anything is loaded
     except EntryNotFoundError:
         return None
 
