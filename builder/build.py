@@ -25,7 +25,9 @@ from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
 from builder.evidence.given_evidence import MarkedText, read_marks
 from builder.extract.extract import check_extractor
-from builder.question_sets.question_files import read_questions
+from builder.question_sets.dataset_sources import QuestionSource
+from builder.question_sets.question_columns import ColumnMap
+from builder.question_sets.question_files import read_question_set
 from builder.search.combine import Chain, open_chain
 from builder.search.pace import Sleep
 from builder.search.searching import answer_to
@@ -157,7 +159,10 @@ def _write_config(folder: Path, inputs: Inputs, turn: Round) -> None:
     config = to_plain(inputs.config)
     forget_paths(config["search"])
     config["label"]["marks"] = None
-    state = {"started_at": inputs.started_at.isoformat(), "round": turn.number, "finished": turn.is_finished}
+    state: dict[str, Any] = {"started_at": inputs.started_at.isoformat()}
+    state |= {"round": turn.number, "finished": turn.is_finished}
+    if inputs.questions_from:
+        state["questions_from"] = list(inputs.questions_from)
     with _writing(folder / CONFIG_FILE):
         write_json(folder / CONFIG_FILE, _made_with(inputs) | {"config": config} | state)
 
@@ -215,6 +220,7 @@ def read_inputs(folder: Path) -> Inputs:
         source=values["source"],
         started_at=started_at,
         marks=marks,
+        questions_from=[str(name) for name in values.get("questions_from") or ()],
     )
 
 
@@ -362,11 +368,12 @@ def _drawn(
 
 
 def build(
-    questions: Sequence[Path],
+    questions: Sequence[QuestionSource],
     out: Path,
     config: BuildConfig,
     *,
     split: str | None = None,
+    columns: ColumnMap | None = None,
     workers: int = 1,
     allow_partial: bool = False,
     fresh: bool = False,
@@ -376,9 +383,10 @@ def build(
     sample: Sample | None = None,
     sleep: Sleep = time.sleep,
 ) -> Manifest:
-    """Build the dataset folder `out` and its crawl store from question files; go on where the store has answers.
+    """Build the dataset folder `out` and its crawl store from questions; go on where the store has answers.
 
-    `sample`: only these questions, drawn within splits, kinds and numbers of choices; the manifest names the draw.
+    `columns` names the columns of question files, where their own names do not. `sample`: only these questions, drawn
+    within splits, kinds and numbers of choices; the manifest names the draw.
     `fresh` forgets the store first; `resume` insists that there is one; `refresh` asks again for everything in it and
     makes the next minor version, or `version`. Raises our errors for what a user can fix: unreadable questions,
     unknown engines, an engine that stops answering, a disk that is full.
@@ -393,7 +401,7 @@ def build(
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
     with logging_to(BuildLog()) as log:
         with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
-            read, golds = read_questions(questions, split)
+            read, golds, origins, _ = read_question_set(questions, split, columns)
             match_gold(read, golds, questions[0])
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
             chain, source = _opened(config, sleep)
@@ -401,7 +409,15 @@ def build(
             source["sample"] = {"name": sample.name, "of": len(read)}
             read, golds, marks = _drawn(sample, read, golds, marks)
         started_at = LOCAL_INSTANT if chain else build_clock(config.clock, is_offline=True)()
-        inputs = Inputs(questions=read, golds=golds, config=config, source=source, started_at=started_at, marks=marks)
+        inputs = Inputs(
+            questions=read,
+            golds=golds,
+            config=config,
+            source=source,
+            started_at=started_at,
+            marks=marks,
+            questions_from=origins,
+        )
         if fresh:
             forget_store(folder)
         with CrawlStore(folder, create=True) as store:

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from builder.question_sets.source_options import SOURCES_HELP, MapCommand, SourceType, map_option
 from edu_rag.names import MAX_SAMPLE, Sample
 
 if TYPE_CHECKING:
     from builder.config import BuildConfig
+    from builder.question_sets.dataset_sources import QuestionSource
+    from builder.question_sets.question_columns import ColumnMap
     from edu_rag.files.manifest import Manifest
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -46,9 +49,10 @@ def _changes(**options: Any) -> dict[str, Any]:
     return tree
 
 
-@click.command()
+@click.command(cls=MapCommand)
 @click.argument("config", type=_FILE, required=False)
-@click.option("--questions", "questions", type=_FILE, multiple=True, required=True, help="Question file; repeatable.")
+@click.option("--questions", "questions", type=SourceType(), multiple=True, required=True, help=SOURCES_HELP)
+@map_option
 @click.option(
     "--engine",
     help="Search engine: folder (default), zim, google, serper, brave, ddgs, searxng, wikipedia, recorded, crag, none, "
@@ -60,7 +64,7 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the sample.")
 @click.option("--dry-run", is_flag=True, help="Print queries, price, time and disk space, and do nothing else.")
 @click.option("--sites", type=_FOLDER, help="Folder of web sites, for the folder engine.")
-@click.option("--split", help="Split of the questions whose file does not name one.")
+@click.option("--split", help="Split of the questions whose file does not name one, or the one to read.")
 @click.option("--name", help="Dataset name, for the manifest.")
 @click.option("--version", "dataset_version", metavar="X.Y.Z", help="Dataset version, for the manifest.")
 @click.option(
@@ -93,7 +97,8 @@ def _changes(**options: Any) -> dict[str, Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print the final statistics, or the dry run, as JSON.")
 def build(
     config: Path | None,
-    questions: tuple[Path, ...],
+    questions: tuple[QuestionSource, ...],
+    mapping: tuple[str, ...],
     engine: str | None,
     out: Path,
     profile: str | None,
@@ -132,7 +137,9 @@ def build(
     Example:
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset
       edu-rag build --questions questions.jsonl --engine folder --sites sites --out dataset --refresh
-      edu-rag build --questions questions.jsonl --engine none --out closed-book
+      edu-rag build --questions questions.csv --engine none --out closed-book
+      edu-rag build --questions hf:allenai/ai2_arc:ARC-Easy --split test --engine none --out arc
+      edu-rag build --questions quiz.csv --map question=stem choices=w,x,y,z answer=key --engine none --out quiz
       edu-rag build --questions questions.jsonl --engine ddgs,wikipedia --sample 50 --name trial --out trial
       edu-rag build --questions questions.jsonl --profile edu-rag-paper --engine serper --out paper --dry-run
       edu-rag build --questions dev_sample.jsonl.bz2 --engine crag --name crag-sample --out crag
@@ -140,7 +147,9 @@ def build(
     from builder.build import build as run
     from builder.build import n_cores
     from builder.config import read_config
+    from builder.question_sets.question_columns import parse_map
 
+    columns = parse_map(mapping)
     changes = _changes(
         name=name,
         version=dataset_version,
@@ -156,13 +165,14 @@ def build(
         raise click.UsageError("--fresh deletes the crawl store that --resume and --refresh need; give one of them.")
     settings, drawn = read_config(config, changes, profile), Sample(sample, seed) if sample is not None else None
     if dry_run:
-        _print_rehearsal(questions, out, settings, split, drawn, fresh or refresh, as_json)
+        _print_rehearsal(questions, columns, out, settings, split, drawn, fresh or refresh, as_json)
         return
     manifest = run(
         questions,
         out,
         settings,
         split=split,
+        columns=columns,
         workers=workers or n_cores(),
         allow_partial=allow_partial,
         fresh=fresh,
@@ -175,7 +185,8 @@ def build(
 
 
 def _print_rehearsal(
-    questions: tuple[Path, ...],
+    questions: tuple[QuestionSource, ...],
+    columns: ColumnMap | None,
     out: Path,
     config: BuildConfig,
     split: str | None,
@@ -186,11 +197,11 @@ def _print_rehearsal(
     import msgspec
 
     from builder.build import store_folder
-    from builder.question_sets.question_files import read_questions
+    from builder.question_sets.question_files import read_question_set
     from builder.rehearsal import rehearse
     from edu_rag.draw_sample import choose
 
-    read, _ = read_questions(questions, split)
+    read = read_question_set(questions, split, columns).questions
     found = rehearse(
         read if sample is None else choose(read, sample, by_split=True), config, store_folder(out), again=again
     )

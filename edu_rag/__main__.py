@@ -28,6 +28,7 @@ class _Entry(NamedTuple):
 SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Build": {
         "demo": _Entry("edu_rag.cli.demo", "Run the whole benchmark on the bundled mini dataset, offline"),
+        "questions": _Entry("builder.question_sets.commands", "Convert question files, draw examples, count"),
         "build": _Entry("builder.commands", "Build a dataset from questions and a search engine"),
         "replay": _Entry("builder.commands", "Rebuild a dataset from its crawl store, without the network"),
         "crawl": _Entry("builder.commands", "Show how far a crawl is, or rebuild the index of its store"),

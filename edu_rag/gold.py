@@ -21,6 +21,9 @@ class Gold:
     texts: tuple[str, ...] = ()
     home_page: str | None = None
     """The id of the page that the question was taken from, where its source is part of the web."""
+    extra: str | None = None
+    """What else the question's file holds, as one JSON object: explanations, years, difficulties. It may reveal the
+    answer, so it is kept with the gold, which no code that talks to a system can import."""
 
     def __post_init__(self) -> None:
         if (self.answer is None) == (not self.texts):
@@ -31,6 +34,8 @@ class Gold:
             raise RecordError("home_page", f"{self.home_page!r} is not a page id")
         if any(not text.strip() for text in self.texts):
             raise RecordError("texts", "an accepted text is blank")
+        if self.extra is not None and not (self.extra.startswith("{") and self.extra.endswith("}")):
+            raise RecordError("extra", "is not a JSON object")
 
 
 def match_gold(questions: Iterable[Question], golds: Iterable[Gold], where: object) -> Mapping[str, Gold]:

@@ -127,6 +127,14 @@ class Handler(BaseHTTPRequestHandler):
             listed["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
         return listed
 
+    def _tree(self, files: dict[str, bytes], folder: str, recursive: bool) -> list[dict[str, Any]]:
+        """What a folder holds: files and folders in it, or all files below it."""
+        inside = {name: data for name, data in files.items() if not folder or name.startswith(f"{folder}/")}
+        start = len(folder) + 1 if folder else 0
+        folders = {name[: name.index("/", start)] for name in inside if "/" in name[start:]}
+        listed = [self._listed(name, data) for name, data in inside.items() if recursive or "/" not in name[start:]]
+        return listed + [{"type": "directory", "path": name, "oid": "0" * 40, "size": 0} for name in sorted(folders)]
+
     do_GET = do_HEAD = do_POST = do_PUT = _serve  # noqa: N815
 
     def _answer(self, path: str, body: bytes) -> None:  # noqa: C901 - one branch a route
@@ -176,9 +184,9 @@ class Handler(BaseHTTPRequestHandler):
             hub.tags[json.loads(body)["tag"]] = path.rsplit("/", 1)[1]
             self._send({})
         elif "/tree/" in path:
-            found = hub.files(path.rsplit("/tree/", 1)[1].strip("/").split("/")[0])
-            files = {} if found is None else found[1]
-            self._send([self._listed(name, data) for name, data in files.items()])
+            revision, _, folder = path.rsplit("/tree/", 1)[1].strip("/").partition("/")
+            found = hub.files(revision)
+            self._send(self._tree({} if found is None else found[1], folder, "recursive=true" in self.path.lower()))
         elif "/resolve/" in path:
             revision, _, name = path.split("/resolve/", 1)[1].partition("/")
             found = hub.files(revision)

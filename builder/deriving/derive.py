@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from builder.clock import LOCAL_INSTANT, parse_instant
 from builder.config import BuildConfig, config_sha256, crawl_settings, to_config
 from builder.deriving import page_stage
@@ -23,6 +25,7 @@ from builder.deriving.page_stage import PageResult, PageSettings
 from builder.deriving.scale import scaled_results
 from builder.deriving.work_tables import WorkTables
 from builder.documents.dataset_documents import dataset_documents
+from builder.documents.question_terms import EXTRA_COLUMNS
 from builder.evidence import label_evidence
 from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
@@ -59,6 +62,8 @@ class Inputs:
     """When a dataset without any search was made: there is nothing in its store to tell it by."""
     marks: Mapping[str, Sequence[MarkedText]] = field(default_factory=dict)
     """Evidence that was marked by hand, by question id."""
+    questions_from: Sequence[str] = ()
+    """The datasets of the Hub that the questions were read from, each with its commit."""
 
 
 def with_changes(inputs: Inputs, extractor: str | None, executor: str | None) -> Inputs:
@@ -112,6 +117,13 @@ def _pages(tables: WorkTables, n_questions: int) -> dict[str, Any]:
     }
 
 
+def _beside_questions(inputs: Inputs) -> dict[str, Any]:
+    """Where the questions come from, and the columns kept as `extra`; nothing where neither is known."""
+    names = sorted({name for gold in inputs.golds if gold.extra for name in msgspec.json.decode(gold.extra)})
+    found = {"questions_from": list(inputs.questions_from), EXTRA_COLUMNS: names}
+    return {name: value for name, value in found.items() if value}
+
+
 def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[str, Any]:
     """The manifest's `sources`: questions, searches, fates of hits, pages and labels, as plain values."""
     n = len(inputs.questions)
@@ -120,6 +132,7 @@ def sources_of(tables: WorkTables, store: StoreReader, inputs: Inputs) -> dict[s
         "splits": dict(sorted(Counter(question.split for question in inputs.questions).items())),
         "engine": inputs.config.search.engine,
         **inputs.config.questions.as_sources(),
+        **_beside_questions(inputs),
     }
     if not inputs.config.search.chain:
         return sources

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from edu_rag.files.manifest import FileEntry
-from edu_rag.files.table_rows import CONFIGS, schema
+from edu_rag.files.table_rows import COLUMNS_IF_FILLED, CONFIGS, schema
 
 PARQUET = "application/x-parquet"
 DESCRIPTION = "School-science questions with web pages to answer them from: a dataset of the EDU-RAG benchmark."
@@ -65,10 +65,11 @@ def croissant(
     files: Mapping[str, FileEntry],
     url: str | None = None,
     licence: str | None = None,
+    without: Mapping[str, Collection[str]] = COLUMNS_IF_FILLED,
 ) -> bytes:
     """The file's bytes, a function of the arguments alone; `url` is where the dataset is published, once it is.
 
-    `licence` is that of the questions; TQA's if none is given.
+    `licence` is that of the questions; TQA's if none is given. `without` are columns by table that the files lack.
     """
     import mlcroissant as mlc
 
@@ -82,7 +83,10 @@ def croissant(
             distribution.append(entry)
             # A record set reads one file: of a table in shards each has its own.
             name_of_set = f"{config}/{split}" + (f"-{number:05d}" if len(names) > 1 else "")
-            fields = [_field(name_of_set, file, column.name, column.type) for column in schema(config)]
+            fields = [
+                _field(name_of_set, file, column.name, column.type)
+                for column in schema(config, without.get(config, ()))
+            ]
             record_sets.append(mlc.RecordSet(id=name_of_set, name=name_of_set, fields=fields))
     metadata = mlc.Metadata(
         name=name,

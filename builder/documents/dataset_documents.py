@@ -10,11 +10,12 @@ from typing import Any
 from builder.documents.croissant import croissant
 from builder.documents.dataset_card import dataset_card
 from builder.documents.dataset_plots import dataset_plots
-from builder.documents.question_terms import terms_in
+from builder.documents.question_terms import EXTRA_COLUMNS, terms_in
 from builder.documents.stats import dataset_stats
 from edu_rag.files.dataset_writer import Documents
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FileEntry, Manifest, check_tables, file_sha256, read_manifest, write_manifest
+from edu_rag.files.table_rows import COLUMNS_IF_FILLED
 from edu_rag.progress import say
 
 CROISSANT_FILE = "croissant.json"
@@ -24,6 +25,7 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
     """Writes README.md, croissant.json and plots/ of a dataset whose tables are in a folder."""
     terms = terms_in(sources)
     licence = terms.licence if terms is not None else None
+    without = {} if sources.get(EXTRA_COLUMNS) else COLUMNS_IF_FILLED
 
     def documents(folder: Path, files: Mapping[str, FileEntry]) -> Mapping[str, bytes]:
         tables = {file: entry for file, entry in files.items() if file.endswith(".parquet")}
@@ -32,7 +34,7 @@ def dataset_documents(name: str, version: str, created_at: str, sources: Mapping
         card = dataset_card(name, version, sources, tables, stats, sorted(plots))
         return {
             "README.md": card.encode("utf-8"),
-            CROISSANT_FILE: croissant(name, version, created_at, tables, licence=licence),
+            CROISSANT_FILE: croissant(name, version, created_at, tables, licence=licence, without=without),
             **plots,
         }
 

@@ -14,6 +14,8 @@ Line = Annotated[
 ]
 LICENCE, NOTE = "question_licence", "question_note"
 """The names in the manifest's `sources`, which has them only if they were given."""
+EXTRA_COLUMNS = "extra_columns"
+"""The name in `sources` of the columns that the gold keeps as `extra`, which are there only if it has some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

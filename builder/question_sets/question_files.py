@@ -1,55 +1,60 @@
-"""Reading question files: TQA's nested JSON, CRAG's records and flat JSON lines, into records or a list of every fault.
+"""Reading question files of every kind that is known into records, or a list of every fault.
 
-Real files are dirty. The rules, each counted in `Reading.mended`:
+TQA's nested JSON, CRAG's records and flat JSON lines are read here; other tables by `foreign_questions`. Real files are
+dirty. The rules, each counted in `Reading.mended`:
 * a blank choice, or a letter left out (a, c, d), is not a choice: the letters after it move up, and the gold with them;
 * a gold that is not a letter but equals the text of exactly one choice ("true") means that choice.
-Everything else that breaks a record's invariant, or a gold that is not a choice, is a fault; no question is dropped.
+Everything else that breaks a record's invariant, or a gold that is not a choice, is a fault; no question is dropped
+except those that a table leaves out (pictures, no answer), which are counted.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builder.question_sets.crag_files import CragRecord, crag_items, is_crag
+from builder.question_sets.dataset_sources import (
+    MAX_ROWS,
+    HubQuestions,
+    QuestionSource,
+    folder_of,
+    folder_tables,
+    hub_tables,
+    parquet_table,
+)
+from builder.question_sets.flat_question import KIND_NAMES, MAX_EXTRA, FlatQuestion, extra_json, kind_named
+from builder.question_sets.foreign_questions import QuestionTable, TableReading, foreign_questions, split_named
+from builder.question_sets.question_columns import ColumnMap, filled, names_of_data, source_name
 from builder.question_sets.question_flags import flag_questions
-from builder.question_sets.tqa_files import tqa_records
+from builder.question_sets.squad_files import is_squad, squad_rows
+from builder.question_sets.tqa_files import is_tqa, tqa_records
 from builder.urls import canonical_or_none
-from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
-from edu_rag.files.jsonl import read_values
+from edu_rag.errors import DataError, FaultsError, RecordError
+from edu_rag.files.foreign_table import (
+    Row,
+    array_rows,
+    cell_rows,
+    decoded,
+    grouped,
+    json_value,
+    kind_of,
+    line_rows,
+    read_bytes,
+)
 from edu_rag.files.typed import faults_and_record, first_line
 from edu_rag.gold import Gold
 from edu_rag.progress import say
 from edu_rag.records import LABELS, Kind, Question, page_id_of
 
-KIND_NAMES: Mapping[str, Kind] = {
-    "multiple choice": "multiple_choice",
-    "true or false": "true_false",
-    "true false": "true_false",
-    "matching": "matching",
-    "free text": "free_text",
-}
-SPLIT_NAMES = ("train", "val", "test")
+SPLIT_NAMES = ("train", "val", "dev", "test")
 MAX_FAULTS = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlatQuestion:
-    """One line of a flat question file. `answer` is a letter, or accepted texts where `type` is free text."""
-
-    id: str
-    type: str
-    question: str
-    answer: str | list[str]
-    choices: dict[str, str] = field(default_factory=dict)
-    split: str | None = None
-    lesson: str | None = None
-    question_raw: str | None = None
-    page: str | None = None
-    """The URL of the page that the question was taken from, where that page is part of the web."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,7 @@ class _Entry:
     where: str
     flat: FlatQuestion
     cut: bool = False
+    extra: str | None = None
 
 
 @dataclass(slots=True)
@@ -67,10 +73,18 @@ class QuestionReading:
 
     questions: list[Question] = field(default_factory=list)
     golds: list[Gold] = field(default_factory=list)
-    faults: list[EduRagError] = field(default_factory=list)
+    faults: list[DataError] = field(default_factory=list)
     mended: dict[str, list[str]] = field(default_factory=dict)
     cut_ids: set[str] = field(default_factory=set)
     places: dict[str, str] = field(default_factory=dict)
+    extra: Counter[str] = field(default_factory=Counter)
+    """Columns that are kept as `extra`, with the number of questions that have a value there."""
+    extra_lost: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    origins: list[str] = field(default_factory=list)
+    """The datasets of the Hub that were read, each with its commit."""
+    pages: dict[str, str] = field(default_factory=dict)
+    """By question id, the URL of the page that it was taken from."""
 
     def mend(self, rule: str, question_id: str) -> None:
         """Count a question that a rule corrected."""
@@ -116,8 +130,13 @@ def _gold_letter(choices: Mapping[str, str], moved: Mapping[str, str], answer: s
 
 
 def _records(entry: _Entry, split: str | None, reading: QuestionReading) -> tuple[Question, Gold]:
+    question, gold = _question_and_gold(entry, split, reading)
+    return question, gold if entry.extra is None else replace(gold, extra=entry.extra)
+
+
+def _question_and_gold(entry: _Entry, split: str | None, reading: QuestionReading) -> tuple[Question, Gold]:
     flat = entry.flat
-    kind = KIND_NAMES.get(flat.type.strip().casefold().replace("_", " "))
+    kind = kind_named(flat.type)
     if kind is None:
         raise RecordError("type", f"unknown type {flat.type!r}", f"known are {', '.join(KIND_NAMES)}")
     if flat.split is not None and split is not None and flat.split != split:
@@ -164,17 +183,66 @@ def _free_text(flat: FlatQuestion, kind: Kind, split: str) -> tuple[Question, Go
         split=split,
         lesson=_lesson(flat),
     )
-    return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts))
+    return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts), home_page=_home_page(flat))
 
 
-def _flat_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
-    """The questions of a JSON lines file; faults of a line go to the reading."""
-    for number, values in read_values(path):
-        where = f"{path}:{number}"
-        faults, flat = faults_and_record(values, FlatQuestion)
-        reading.faults += [DataError(f"{where}: {fault.where}", first_line(fault)) for fault in faults]
+def _is_flat(rows: Sequence[Row]) -> bool:
+    """Whether rows are our own flat questions: then a fault of a field is not hidden by reading it as another's."""
+    return any({"id", "type", "question"} <= row.values.keys() for row in rows)
+
+
+def _flat_entries(rows: Sequence[Row], reading: QuestionReading) -> Iterator[_Entry]:
+    """The questions of flat rows; faults of a row go to the reading, fields that are not read to `extra`."""
+    known = {one.name for one in fields(FlatQuestion)}
+    for row in rows:
+        others = {name: value for name, value in row.values.items() if name not in known}
+        own = {name: value for name, value in row.values.items() if name in known}
+        faults, flat = faults_and_record(own, FlatQuestion)
+        reading.faults += [_flat_fault(row.where, fault, others) for fault in faults]
         if flat is not None:
-            yield _Entry(where=where, flat=flat)
+            extra, lost = extra_json(others)
+            reading.extra.update(name for name, value in others.items() if name not in lost and filled(value))
+            reading.extra_lost.update(lost)
+            yield _Entry(where=row.where, flat=flat, extra=extra)
+
+
+def _flat_fault(where: str, fault: RecordError, others: Mapping[str, Any]) -> DataError:
+    """A fault of a flat row; for a missing field, an unknown one of a similar name is its remedy."""
+    close = difflib.get_close_matches(fault.where, others, n=1) if fault.what == "missing field" else []
+    remedy = f"did you mean {close[0][:60]!r}?" if close else fault.remedy
+    return DataError(f"{where}: {fault.where}", fault.what, remedy)
+
+
+def _table_entries(table: QuestionTable, given: ColumnMap | None, reading: QuestionReading) -> Iterator[_Entry]:
+    """The questions of a table of another program; what it leaves out and keeps as `extra` goes to the reading."""
+    found = TableReading()
+    for question in foreign_questions(table, given, found):
+        for rule in question.rules:
+            reading.mend(rule, question.flat.id)
+        yield _Entry(where=question.where, flat=question.flat, extra=question.extra)
+    reading.faults += found.faults
+    reading.extra.update(found.extra)
+    reading.extra_lost.update(found.extra_lost)
+    reading.left_out.update(found.left_out)
+
+
+def _row_entries(
+    rows: Iterable[Row | DataError], path: Path, given: ColumnMap | None, split: str | None, reading: QuestionReading
+) -> Iterator[_Entry]:
+    """The questions of rows: flat, or of another program. Rows that could not be read are faults."""
+    sound = []
+    for row in rows:
+        if isinstance(row, DataError):
+            reading.faults.append(row)
+        else:
+            sound.append(row)
+        if len(sound) + len(reading.faults) > MAX_ROWS:
+            raise DataError(path, f"has over {MAX_ROWS:,} rows", "split it into several files")
+    if given is None and _is_flat(sound):
+        yield from _flat_entries(sound, reading)
+    elif sound:
+        name = split or _split_of_name(path)
+        yield from _table_entries(QuestionTable(str(path), source_name(path), sound, name), given, reading)
 
 
 def _crag_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
@@ -199,32 +267,65 @@ def _crag_values(
         yield number, record.flat_values(), record.is_lost
 
 
-def _line_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
-    """The questions of a JSON lines file: CRAG's where its first record is one of CRAG's, else flat."""
-    return _crag_entries(path, reading) if is_crag(path) else _flat_entries(path, reading)
-
-
-def _tqa_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
+def _tqa_entries(path: Path, lessons: Any, split: str | None, reading: QuestionReading) -> Iterator[_Entry]:
     """The questions of TQA's own file; faults of a lesson or a question go to the reading."""
-    for where, record in tqa_records(path):
+    for where, record in tqa_records(path, lessons):
         if isinstance(record, RecordError):
             reading.faults.append(DataError(f"{where}: {record.where}", first_line(record)))
         else:
-            yield _Entry(where=where, flat=FlatQuestion(**record.flat_values()), cut=record.cut)
+            flat = FlatQuestion(**record.flat_values(), split=split or _split_of_name(path))
+            yield _Entry(where=where, flat=flat, cut=record.cut)
+
+
+def _file_entries(path: Path, given: ColumnMap | None, split: str | None, reading: QuestionReading) -> Iterator[_Entry]:
+    """The questions of a text file of any kind, which its name and its content show."""
+    if path.suffix.casefold() == ".bz2" or (path.suffix.casefold() == ".jsonl" and is_crag(path)):
+        yield from _crag_entries(path, reading)
+        return
+    text = decoded(read_bytes(path), path)
+    kind = kind_of(path, text)
+    if kind == "lines":
+        yield from _row_entries(line_rows(text, path), path, given, split, reading)
+    elif kind != "json":
+        yield from _row_entries(cell_rows(text, path, names_of_data), path, given, split, reading)
+    elif is_tqa(value := json_value(text, path), path):
+        yield from _tqa_entries(path, value, split, reading)
+    else:
+        rows = squad_rows(value, path) if is_squad(value) else array_rows(value, path)
+        yield from _row_entries(rows, path, given, split, reading)
 
 
 def _split_of_name(path: Path) -> str | None:
-    """The split that a file's name contains: tqa_v1_train.json is train."""
-    words = path.stem.casefold().replace("-", "_").split("_")
+    """The split that a file's name contains: tqa_v1_train.json is train, validation-00000-of-00001.parquet is val."""
+    words = {split_named(word) for word in re.split(r"[^a-z0-9]+", path.stem.casefold())}
     found = [split for split in SPLIT_NAMES if split in words]
     return found[0] if len(found) == 1 else None
 
 
-READERS: Mapping[str, Callable[[Path, QuestionReading], Iterator[_Entry]]] = {
-    ".jsonl": _line_entries,
-    ".json": _tqa_entries,
-    ".bz2": _crag_entries,
-}
+def _dataset_tables(
+    source: QuestionSource, split: str | None, reading: QuestionReading
+) -> Sequence[QuestionTable] | None:
+    """The tables of a Parquet file, a folder or a dataset of the Hub; None for any other file."""
+    if isinstance(source, HubQuestions):
+        tables, origin = hub_tables(source, split)
+        reading.origins.append(origin)
+        return tables
+    if (folder := folder_of(source)) is not None:
+        return folder_tables(folder, split)
+    if source.suffix.casefold() == ".parquet":
+        return [parquet_table(source, split or _split_of_name(source))]
+    return None
+
+
+def _entries(
+    source: QuestionSource, given: ColumnMap | None, split: str | None, reading: QuestionReading
+) -> Iterator[_Entry]:
+    tables = _dataset_tables(source, split, reading)
+    if tables is not None:
+        for table in tables:
+            yield from _table_entries(table, given, reading)
+    elif isinstance(source, Path):
+        yield from _file_entries(source, given, split, reading)
 
 
 def _refuse_repeat(question_id: str, reading: QuestionReading) -> None:
@@ -243,46 +344,86 @@ def _add(entry: _Entry, split: str | None, reading: QuestionReading) -> None:
     reading.places[question_id] = entry.where
     reading.questions.append(question)
     reading.golds.append(gold)
+    if entry.flat.page is not None:
+        reading.pages[question_id] = entry.flat.page
     if entry.cut:
         reading.cut_ids.add(question_id)
 
 
-def read_files(paths: Sequence[Path], split: str | None) -> QuestionReading:
+def read_files(sources: Sequence[QuestionSource], split: str | None, given: ColumnMap | None = None) -> QuestionReading:
     """Read question files into one Reading with unflagged questions; faults are collected, not raised."""
     reading = QuestionReading()
-    for path in paths:
-        reader = READERS.get(path.suffix.casefold())
-        if reader is None:
-            raise DataError(path, f"unknown kind of question file {path.suffix!r}", f"known are {', '.join(READERS)}")
-        of_file = split or (_split_of_name(path) if reader is _tqa_entries else None)
-        for entry in reader(path, reading):
-            _add(entry, of_file, reading)
+    for source in sources:
+        for entry in _entries(source, given, split, reading):
+            _add(entry, split, reading)
     return reading
 
 
-def _refuse_faults(reading: QuestionReading, paths: Sequence[Path]) -> None:
-    """Raise the faults of the files, all at once; of very many faults the first MAX_FAULTS."""
-    faults = list(reading.faults[:MAX_FAULTS])
-    if len(reading.faults) > MAX_FAULTS:
-        faults.append(DataError(paths[0], f"… and {len(reading.faults) - MAX_FAULTS} more faults", "fix these first"))
-    if faults:
-        raise FaultsError(faults)
+def _refuse_faults(reading: QuestionReading, sources: Sequence[QuestionSource]) -> None:
+    """Raise the faults of the files, all at once; equal faults of many rows are one line."""
+    if reading.faults:
+        raise FaultsError(grouped(reading.faults, MAX_FAULTS))
     if not reading.questions:
-        raise DataError(", ".join(map(str, paths)), "holds no questions", "give a file with at least one question")
+        where = ", ".join(map(str, sources))
+        left_out = "; ".join(f"left out, {why}: {n:,}" for why, n in reading.left_out.items())
+        what = f"holds no questions ({left_out})" if left_out else "holds no questions"
+        raise DataError(where, what, "give a file with at least one question")
 
 
-def read_questions(paths: Sequence[Path], split: str | None) -> tuple[list[Question], list[Gold]]:
-    """Questions (flagged) and their golds, both sorted by id, from files of either format.
+def _notes(reading: QuestionReading) -> Iterator[str]:
+    """One line for each kind of correction, of rows left out, and for the columns kept as `extra`."""
+    for rule, ids in reading.mended.items():
+        yield f"{rule}: {len(ids):,} ({', '.join(ids[:3])}{' …' if len(ids) > 3 else ''})"
+    for why, n in reading.left_out.items():
+        yield f"left out, {why}: {n:,}"
+    if reading.extra:
+        names = [f"{name[:60]!r}" + _similar(name) for name, _ in reading.extra.most_common(12)]
+        more = f" and {len(reading.extra) - len(names):,} more" if len(reading.extra) > len(names) else ""
+        yield f"columns kept as `extra`, which no system sees: {', '.join(names)}{more}"
+    if reading.extra_lost:
+        names = [repr(name[:60]) for name, _ in reading.extra_lost.most_common(12)]
+        yield f"values left out of `extra` (bytes, or over {MAX_EXTRA:,} characters): {', '.join(names)}"
 
-    `split` is for files that do not say it (a field, or a name such as tqa_v1_val.json). Raises FaultsError with
+
+def _similar(name: str) -> str:
+    """A question where a column's name looks like a slip of one that is read."""
+    optional = [one.name for one in fields(FlatQuestion)]
+    close = difflib.get_close_matches(name.casefold(), optional, n=1, cutoff=0.8)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+class QuestionSet(NamedTuple):
+    """Questions (flagged) and their golds, both sorted by id. `origins` are the datasets of the Hub that they come
+    from, `pages` the URLs of pages that they were taken from, by question id.
+    """
+
+    questions: list[Question]
+    golds: list[Gold]
+    origins: list[str]
+    pages: Mapping[str, str]
+
+
+def read_question_set(
+    sources: Sequence[QuestionSource], split: str | None, given: ColumnMap | None = None
+) -> QuestionSet:
+    """Questions from files, folders and datasets of the Hub, in any of the layouts that are known.
+
+    `split` is for files that do not say it (a field, or a name such as tqa_v1_val.json), and chooses one of a dataset.
+    `given` names columns. Raises FaultsError with
     the faults of all files, or DataError when there is no question at all. Prints on stderr what was corrected.
     """
-    for path in paths:
-        if path.exists() and not path.is_file():
-            raise DataError(path, "is not a regular file", "save the questions to a file, and give that")
-    reading = read_files(paths, split)
-    _refuse_faults(reading, paths)
-    for rule, ids in reading.mended.items():
-        say(f"questions: {rule}: {len(ids):,} ({', '.join(ids[:3])}{' …' if len(ids) > 3 else ''})")
-    questions = flag_questions(reading.questions, reading.cut_ids)
-    return sorted(questions, key=lambda q: q.question_id), sorted(reading.golds, key=lambda g: g.question_id)
+    for source in sources:
+        if isinstance(source, Path) and source.exists() and not (source.is_file() or source.is_dir()):
+            raise DataError(source, "is not a regular file", "save the questions to a file, and give that")
+    reading = read_files(sources, split, given)
+    _refuse_faults(reading, sources)
+    for note in _notes(reading):
+        say(f"questions: {note}")
+    questions = sorted(flag_questions(reading.questions, reading.cut_ids), key=lambda q: q.question_id)
+    return QuestionSet(questions, sorted(reading.golds, key=lambda g: g.question_id), reading.origins, reading.pages)
+
+
+def read_questions(paths: Sequence[QuestionSource], split: str | None) -> tuple[list[Question], list[Gold]]:
+    """The questions and golds of `read_question_set`."""
+    found = read_question_set(paths, split)
+    return found.questions, found.golds

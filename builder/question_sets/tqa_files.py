@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError, RecordError
-from edu_rag.files.jsonl import read_json
 
 
 class TqaRecord(NamedTuple):
@@ -63,12 +62,18 @@ def _record(question_id: str, values: Any, lesson: str) -> TqaRecord:
     return TqaRecord(question_id, str(kind), _part(asked, "processedText", str), choices, answer, lesson, cut)
 
 
-def tqa_records(path: Path) -> Iterator[tuple[str, TqaRecord | RecordError]]:
+def is_tqa(value: Any, path: Path) -> bool:
+    """Whether a JSON value is TQA's list of lessons, or the file is at least named as one of TQA's."""
+    first = value[0] if isinstance(value, list) and value else None
+    is_lesson = isinstance(first, Mapping) and {"globalID", "lessonName"} <= first.keys()
+    return is_lesson or path.name.casefold().startswith("tqa_")
+
+
+def tqa_records(path: Path, lessons: Any) -> Iterator[tuple[str, TqaRecord | RecordError]]:
     """Each text question's place and record, or the fault of it or its lesson. Diagram questions are left out.
 
-    Raises DataError if the file holds no list of lessons.
+    `lessons` is the file's JSON value. Raises DataError if it is not a list of lessons.
     """
-    lessons = read_json(path)
     if not isinstance(lessons, list):
         raise DataError(
             path, "expected a list of lessons", "give tqa_v1_train.json, tqa_v1_val.json or tqa_v2_test.json"

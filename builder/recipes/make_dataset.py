@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from builder.build import build, n_cores
 from builder.config import read_config
-from builder.question_sets.question_files import FlatQuestion
+from builder.question_sets.flat_question import FlatQuestion
 from builder.recipes.dataset_recipe import DatasetRecipe, Splits, read_recipe
 from builder.recipes.recipe_sources import BookFolder, copy_sites, open_questions, open_sources
 from builder.textbooks.book import Module

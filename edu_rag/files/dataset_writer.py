@@ -16,7 +16,7 @@ from edu_rag.files import manifest as manifests
 from edu_rag.files.identity import content_sha256, row_line
 from edu_rag.files.jsonl import write_file
 from edu_rag.files.manifest import FileEntry, Manifest
-from edu_rag.files.table_rows import CONFIGS, SORT_KEYS, schema
+from edu_rag.files.table_rows import COLUMNS_IF_FILLED, CONFIGS, SORT_KEYS, schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,10 +59,12 @@ def open_table(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
 class _TableWriter:
     """Writes one table of one split as shards of bounded size, row group by row group: memory holds one row group."""
 
-    def __init__(self, folder: Path, config: str, split: str) -> None:
+    def __init__(self, folder: Path, config: str, split: str, without: frozenset[str]) -> None:
         self._folder = folder / config
         self._config = config
         self._split = split
+        self._without = without
+        self._columns = schema(config, without)
         self._digest = hashlib.sha256()
         self._waiting: list[dict[str, Any]] = []
         self._last_key: tuple[Any, ...] | None = None
@@ -73,6 +75,8 @@ class _TableWriter:
     def add(self, record: object) -> None:
         """One more record. Raises ValueError if it does not come after the one before."""
         row = _row(record)
+        if filled := [name for name in self._without if row.pop(name, None)]:
+            raise ValueError(f"{self._config}/{self._split}: {filled} was to be empty")
         key = tuple(row[name] for name in SORT_KEYS[self._config])
         if self._last_key is not None and key < self._last_key:
             raise ValueError(f"{self._config}/{self._split}: {key} comes after {self._last_key}")
@@ -92,7 +96,7 @@ class _TableWriter:
 
         if self._writer is None:
             self._begin_shard()
-        table = pa.Table.from_pylist(self._waiting, schema=schema(self._config)).combine_chunks()
+        table = pa.Table.from_pylist(self._waiting, schema=self._columns).combine_chunks()
         self._writer.write_table(table, row_group_size=len(self._waiting))
         self._rows_of[-1] += len(self._waiting)
         self._waiting.clear()
@@ -101,7 +105,7 @@ class _TableWriter:
 
     def _begin_shard(self) -> None:
         self._folder.mkdir(exist_ok=True)
-        self._writer = open_table(self._shard(len(self._rows_of)), schema(self._config))
+        self._writer = open_table(self._shard(len(self._rows_of)), self._columns)
         self._rows_of.append(0)
 
     def _end_shard(self) -> None:
@@ -137,8 +141,24 @@ def _ordered(config: str, records: Iterable[object]) -> Iterable[object]:
     return records
 
 
-def _write_table(folder: Path, config: str, split: str, records: Iterable[object]) -> tuple[dict[str, FileEntry], str]:
-    writer = _TableWriter(folder, config, split)
+def _empty_columns(
+    config: str, groups: Mapping[str, Iterable[object]]
+) -> tuple[frozenset[str], Mapping[str, Iterable[object]]]:
+    """The columns of COLUMNS_IF_FILLED that no record of any split fills, and the records, which have been read."""
+    names = COLUMNS_IF_FILLED.get(config, ())
+    if not names:
+        return frozenset(), groups
+    lists = {split: list(records) for split, records in groups.items()}
+    empty = {name for name in names if not any(getattr(one, name) for records in lists.values() for one in records)}
+    # An iterator must come in order, so it stays one: the writer sorts only sequences.
+    again = {split: lists[split] if isinstance(groups[split], Sequence) else iter(lists[split]) for split in lists}
+    return frozenset(empty), again
+
+
+def _write_table(
+    folder: Path, config: str, split: str, records: Iterable[object], without: frozenset[str]
+) -> tuple[dict[str, FileEntry], str]:
+    writer = _TableWriter(folder, config, split, without)
     for record in _ordered(config, records):
         writer.add(record)
     return writer.close()
@@ -205,11 +225,12 @@ def write_dataset(
     files: dict[str, FileEntry] = {}
     contents: dict[str, str] = {}
     for config in CONFIGS:
+        without, groups = _empty_columns(config, tables.get(config, {}))
         for split in sorted(tables["questions"]):
-            records = tables.get(config, {}).get(split)
+            records = groups.get(split)
             if records is None:
                 continue
-            entries, content = _write_table(temporary, config, split, records)
+            entries, content = _write_table(temporary, config, split, records, without)
             files |= entries
             if any(entry.rows for entry in entries.values()):
                 contents[f"{config}/{split}"] = content

@@ -10,12 +10,12 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError
-from edu_rag.files.jsonl import MAX_LINE_BYTES, JsonFaultError, parse_json
+from edu_rag.files.jsonl import MAX_JSON_BYTES, MAX_LINE_BYTES, JsonFaultError, parse_json
 
 MAX_BYTES = 256_000_000
 """Of one file: over a hundred thousand questions, or a million predictions."""
@@ -41,7 +41,7 @@ _UNREADABLE: Mapping[bytes, tuple[str, str]] = {
     b"%PDF": ("is a PDF", "export its table as CSV"),
     b"SQLite format 3": ("is an SQLite database", "export its table as CSV"),
 }
-"""What files of other kinds begin with."""
+"""The first bytes of files of other kinds."""
 _MARKS: Sequence[tuple[bytes, str]] = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
@@ -116,6 +116,9 @@ def _line_of(text: str, place: int) -> int:
 
 def json_value(text: str, path: Path) -> Any:
     """The one JSON value of a text. Raises DataError naming the line of the fault, where it is one place."""
+    if len(text) > MAX_JSON_BYTES:  # its values take twenty times the memory
+        what = f"is one JSON value of over {MAX_JSON_BYTES:,} characters"
+        raise DataError(path, what, "write JSON lines, one object a line")
     try:
         return parse_json(text.encode("utf-8", "surrogatepass"))
     except JsonFaultError as error:
@@ -201,7 +204,7 @@ def _records(text: str, path: Path, delimiter: str, quoting: int) -> Iterator[tu
 
 
 def _csv_fault(message: str) -> tuple[str, str]:
-    """What csv says about a row, in our words, and the remedy."""
+    """The message of the module csv about a row in our words, and the remedy."""
     if "field limit" in message:
         return f"a cell has over {MAX_CELL:,} characters", "shorten it, or close its quote"
     if "unexpected end" in message:
@@ -211,7 +214,15 @@ def _csv_fault(message: str) -> tuple[str, str]:
     return f"cannot be read as a row: {message}", "write the file again as CSV"
 
 
-def cell_rows(text: str, path: Path) -> Iterator[Row | DataError]:
+def _no_names(cells: Sequence[str]) -> Sequence[str] | None:
+    return None
+
+
+Naming = Callable[[Sequence[str]], Sequence[str] | None]
+"""Given the first row: names for the columns where that row is data already, else None."""
+
+
+def cell_rows(text: str, path: Path, names_of_data: Naming = _no_names) -> Iterator[Row | DataError]:
     """The rows of CSV or TSV, whose first row names the columns. A row with more or fewer cells is a fault.
 
     The delimiter is a comma, semicolon, tab or bar. Raises DataError for a file without columns, or with a quoted cell
@@ -229,7 +240,10 @@ def cell_rows(text: str, path: Path) -> Iterator[Row | DataError]:
     begin, cells = next(records, (1, []))
     if not cells:
         raise DataError(path, "is empty", "give a file whose first row names the columns")
-    names = _header(cells, f"{path}:{begin + skipped}")
+    given = names_of_data(cells)
+    names = _header(cells if given is None else given, f"{path}:{begin + skipped}")
+    if given is not None:
+        yield Row(f"{path}:{begin + skipped}", dict(zip(names, cells, strict=True)))
     for begin, cells in records:
         where = f"{path}:{begin + skipped}"
         if len(cells) == len(names):
@@ -269,12 +283,13 @@ def foreign_rows(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Row | DataE
     if kind == "lines":
         yield from line_rows(text, path)
     elif kind == "json":
-        yield from _array_rows(json_value(text, path), path)
+        yield from array_rows(json_value(text, path), path)
     else:
         yield from cell_rows(text, path)
 
 
-def _array_rows(value: Any, path: Path) -> Iterator[Row | DataError]:
+def array_rows(value: Any, path: Path) -> Iterator[Row | DataError]:
+    """The rows of a JSON array of objects, or of the only array in an object. Raises DataError."""
     if isinstance(value, dict):
         lists = [name for name, inner in value.items() if isinstance(inner, list) and inner]
         if len(lists) != 1:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 CONFIGS = ("questions", "hits", "pages", "evidence", "leaks", "gold")
 TELLS_GOLD = ("gold", "evidence", "leaks")
 """Tables from which a gold answer can be read: those of a hidden split are never published."""
-LATER_COLUMNS: Mapping[str, tuple[str, ...]] = {"hits": ("detail",)}
+LATER_COLUMNS: Mapping[str, tuple[str, ...]] = {"hits": ("detail",), "gold": ("extra",)}
 """Columns that older datasets lack. Where they are empty they are not hashed: a dataset with them has the old hash."""
+COLUMNS_IF_FILLED: Mapping[str, tuple[str, ...]] = {"gold": ("extra",)}
+"""Columns that a dataset has only if a row of it has a value there: without, the bytes are those of older versions."""
 SORT_KEYS: Mapping[str, tuple[str, ...]] = {
     "questions": ("question_id",),
     "hits": ("question_id", "rank", "url"),
@@ -33,8 +35,8 @@ PAGE_ROWS, SMALL_ROWS = 200, 2_000
 """Rows held at a time: few of pages, which are long, and more of all other tables."""
 
 
-def schema(config: str) -> pa.Schema:
-    """The Arrow schema of a config; columns are the record's fields in order."""
+def schema(config: str, without: Collection[str] = ()) -> pa.Schema:
+    """The Arrow schema of a config; columns are the record's fields in order, less those in `without`."""
     import pyarrow as pa
 
     text, texts, when = pa.string(), pa.list_(pa.string()), pa.timestamp("us", tz="UTC")
@@ -89,18 +91,15 @@ def schema(config: str) -> pa.Schema:
             ("end", pa.int32()),
             ("kind", text),
         ],
-        "gold": [("question_id", text), ("answer", text), ("texts", texts), ("home_page", text)],
+        "gold": [("question_id", text), ("answer", text), ("texts", texts), ("home_page", text), ("extra", text)],
     }
-    return pa.schema(columns[config])
+    return pa.schema([(name, kind) for name, kind in columns[config] if name not in without])
 
 
 def has_columns_of(found: pa.Schema, config: str) -> bool:
     """Whether a table has the columns of a config, or those of it that older datasets have."""
-    import pyarrow as pa
-
-    wanted, later = schema(config), LATER_COLUMNS.get(config, ())
-    older = pa.schema([column for column in wanted if column.name not in later])
-    return bool(found.equals(wanted) or found.equals(older))
+    older = schema(config, without=LATER_COLUMNS.get(config, ()))
+    return bool(found.equals(schema(config)) or found.equals(older))
 
 
 def _pairs(rows: list[Any], first: str, second: str) -> list[Any]:

@@ -142,8 +142,12 @@ def test_free_text_questions_have_texts_and_no_choices(tmp_path: Path) -> None:
         (flat(answer=["a", "b"]), "FILE:1: answer: a list of texts suits free text only"),
         (flat(type="free text"), "FILE:1: choices: a free_text question has no choices"),
         (flat(answer=2), "FILE:1: answer: Expected"),
-        (flat(anser="a"), "FILE:1: anser: unknown field: did you mean 'answer'?"),
-        ([1], "FILE:1: value: expected an object"),
+        ({**flat(anser="a"), "answer": None}, "FILE:1: answer: Expected"),
+        (
+            {**{k: v for k, v in flat().items() if k != "answer"}, "anser": "a"},
+            "FILE:1: answer: missing field: did you",
+        ),
+        ([1], "FILE:1: expected an object"),
     ],
 )
 def test_a_broken_question_is_refused_with_file_line_and_field(tmp_path: Path, row: Any, said: str) -> None:
@@ -182,7 +186,7 @@ def test_a_broken_question_of_tqa_is_refused_with_file_id_and_field(tmp_path: Pa
         ("[]", "FILE: holds no questions"),
         ("[3]", "FILE: lesson 1: globalID: expected its parent"),
         ('[{"globalID": "L", "lessonName": "n", "questions": {}}]', "FILE: lesson 1: nonDiagramQuestions: missing"),
-        ("[", "FILE: not JSON"),
+        ("[", "FILE:1: not JSON"),
     ],
 )
 def test_a_file_that_is_not_tqas_is_one_clear_line(tmp_path: Path, content: str, said: str) -> None:
@@ -191,8 +195,11 @@ def test_a_file_that_is_not_tqas_is_one_clear_line(tmp_path: Path, content: str,
     assert faults(path)[0].startswith(said)
 
 
-def test_an_unknown_kind_of_file_and_a_missing_one_are_one_clear_line(tmp_path: Path) -> None:
-    assert faults(tmp_path / "q.csv") == ["FILE: unknown kind of question file '.csv': known are .jsonl, .json, .bz2"]
+def test_a_file_of_another_kind_and_a_missing_one_are_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "q.xlsx").write_bytes(b"PK\x03\x04 and so on")
+    assert faults(tmp_path / "q.xlsx") == [
+        "FILE: is an Excel workbook or another ZIP archive: export the sheet as CSV in UTF-8, or unpack it"
+    ]
     assert faults(tmp_path / "q.jsonl") == ["FILE: No such file or directory: give a readable file"]
     os.mkfifo(tmp_path / "pipe.jsonl")
     assert faults(tmp_path / "pipe.jsonl") == [
@@ -222,10 +229,12 @@ def test_tqas_raw_text_shows_which_choices_its_cleaning_cut(tmp_path: Path) -> N
     assert [question.flags for question in questions] == [("truncated",), ()]
 
 
-def test_very_many_faults_are_cut_to_fifty_and_counted(tmp_path: Path) -> None:
-    lines = faults(flat_file(tmp_path, *(flat(id=f"q{n}", answer="z") for n in range(80))))
-    assert len(lines) == 51
-    assert "30 more faults" in lines[-1]
+def test_equal_faults_are_one_line_with_their_number(tmp_path: Path) -> None:
+    rows = [flat(id=f"q{n}", answer="xyz"[n % 3]) for n in range(80)]
+    assert faults(flat_file(tmp_path, *rows, flat(id="last", question=" "))) == [
+        "FILE:1: answer: the gold 'x' is not one of the choices a, b (and 79 more rows with this fault)",
+        "FILE:81: text: is blank",
+    ]
 
 
 @given(st.text())

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edu_rag.errors import DataError
+from edu_rag.files import foreign_table
 from edu_rag.files.foreign_table import MAX_COLUMNS, Row, cell_rows, foreign_rows, grouped
 
 TABLE = 'id,question,answer\r\nq1,"Ice, or ""snow""?\r\nSay.",größer\r\nq2,Why?,b\r\n'
@@ -121,6 +122,14 @@ def test_an_object_with_too_many_fields_is_a_fault_of_its_row(tmp_path: Path) ->
     row = {str(n): n for n in range(MAX_COLUMNS + 1)}
     fault = first_fault(written(tmp_path, json.dumps([row]), "t.json"))
     assert fault == "FILE: item 1: has 1,001 fields, at most 1,000 are read: leave some out"
+
+
+def test_files_larger_than_memory_can_hold_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign_table, "MAX_JSON_BYTES", 1_000)
+    fault = first_fault(written(tmp_path, "[" + "{}," * 400 + "{}]", "t.json"))
+    assert fault == "FILE: is one JSON value of over 1,000 characters: write JSON lines, one object a line"
+    with pytest.raises(DataError, match="is over 10 bytes: split it into several files"):
+        list(foreign_rows(written(tmp_path, TABLE), max_bytes=10))
 
 
 def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
