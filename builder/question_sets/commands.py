@@ -11,7 +11,7 @@ from builder.question_sets.source_options import MapCommand, SourceType, map_opt
 
 if TYPE_CHECKING:
     from builder.question_sets.dataset_sources import QuestionSource
-    from builder.question_sets.question_files import QuestionSet
+    from builder.question_sets.question_files import ReadQuestions
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SPLIT = click.option("--split", help="Split of questions whose file does not name one, or the one to read.")
@@ -33,7 +33,7 @@ def questions() -> None:
     """
 
 
-def _read(sources: tuple[QuestionSource, ...], split: str | None, mapping: tuple[str, ...]) -> QuestionSet:
+def _read(sources: tuple[QuestionSource, ...], split: str | None, mapping: tuple[str, ...]) -> ReadQuestions:
     from builder.question_sets.question_columns import parse_map
     from builder.question_sets.question_files import read_question_set
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from builder.question_sets.foreign_questions import QuestionTable, split_named
 from builder.question_sets.question_columns import source_name
 from edu_rag.errors import DataError, MissingExtraError
-from edu_rag.files.foreign_table import MAX_COLUMNS, Row
+from edu_rag.files.foreign_table import MAX_COLUMNS, ForeignRow
 from edu_rag.files.table_rows import reading_parquet
 
 PREFIX = "hf:"
@@ -241,7 +241,7 @@ def _undecoded(rows: Any) -> Any:
     return rows
 
 
-def _rows(rows: Any, where: str) -> Iterator[Row]:
+def _rows(rows: Any, where: str) -> Iterator[ForeignRow]:
     import datasets
 
     features = rows.features or {}
@@ -251,11 +251,11 @@ def _rows(rows: Any, where: str) -> Iterator[Row]:
     yield from _light_rows((_with_names(values, named) for values in rows), where)
 
 
-def _light_rows(rows: Iterable[Mapping[str, Any]], where: str) -> Iterator[Row]:
+def _light_rows(rows: Iterable[Mapping[str, Any]], where: str) -> Iterator[ForeignRow]:
     """Rows with their places, without the bytes of pictures. Raises DataError if they are more than memory can hold."""
     characters = 0
     for number, values in enumerate(rows, 1):
-        row = Row(f"{where}: row {number}", {name: _light(value) for name, value in values.items()})
+        row = ForeignRow(f"{where}: row {number}", {name: _light(value) for name, value in values.items()})
         characters += sum(map(_size, row.values.values()))
         if number > MAX_ROWS or characters > MAX_CHARACTERS:
             what = f"holds over {MAX_ROWS:,} rows or {MAX_CHARACTERS:,} characters"

@@ -25,7 +25,7 @@ from builder.question_sets.choice_cells import (
 from builder.question_sets.flat_question import KIND_NAMES, FlatQuestion, extra_json, kind_named
 from builder.question_sets.question_columns import ColumnMap, filled, find_columns, label_of_column
 from edu_rag.errors import DataError, RecordError
-from edu_rag.files.foreign_table import Row
+from edu_rag.files.foreign_table import ForeignRow
 from edu_rag.records import LABELS, Kind
 
 MAX_TEXT = 50_000
@@ -46,7 +46,7 @@ class QuestionTable(NamedTuple):
     """The file or dataset, for messages."""
     name: str
     """The beginning of ids that are made here, for questions without one."""
-    rows: Sequence[Row]
+    rows: Sequence[ForeignRow]
     split: str | None = None
     is_part: bool = False
     """Whether the source has several splits: then a number is not an id, since each split may count from 0."""
@@ -85,13 +85,13 @@ def split_named(name: str) -> str:
     return _SPLITS.get(word, word)
 
 
-def _flattened(row: Row) -> Row:
+def _flattened(row: ForeignRow) -> ForeignRow:
     """A row whose `question` is an object (stem and choices, as ARC's own files have it), with columns of its parts."""
     inner = row.values.get("question")
     if not isinstance(inner, dict):
         return row
     parts = {f"question.{name}": value for name, value in inner.items()}
-    return Row(row.where, {name: value for name, value in row.values.items() if name != "question"} | parts)
+    return ForeignRow(row.where, {name: value for name, value in row.values.items() if name != "question"} | parts)
 
 
 def _text(value: Any, field_name: str, rules: list[str]) -> str:
@@ -137,7 +137,7 @@ class _Reader:
         self._asks_truth = False
         self._is_bare = not any(role in columns.columns for role in ("choices", "wrong"))
 
-    def learn(self, rows: Sequence[Row]) -> None:
+    def learn(self, rows: Sequence[ForeignRow]) -> None:
         """Find the rules that need all rows."""
         if self._is_bare:
             answers = [row.values.get(self._columns.column("answer") or "") for row in rows]
@@ -146,7 +146,7 @@ class _Reader:
         elif self._first is None:
             self._first = self._found_first(rows)
 
-    def _found_first(self, rows: Sequence[Row]) -> int | None:
+    def _found_first(self, rows: Sequence[ForeignRow]) -> int | None:
         """The number of the first choice: 0 if it occurs as an answer, 1 if the number of choices does; else None."""
         seen: set[int] = set()
         for row in rows:
@@ -163,11 +163,11 @@ class _Reader:
                 seen |= {1} if number == len(pairs) else set()
         return seen.pop() if len(seen) == 1 else None
 
-    def _cell(self, row: Row, role: str) -> Any:
+    def _cell(self, row: ForeignRow, role: str) -> Any:
         column = self._columns.column(role)
         return None if column is None else row.values.get(column)
 
-    def _pairs(self, row: Row) -> list[Pair]:
+    def _pairs(self, row: ForeignRow) -> list[Pair]:
         """The choices of a row, without those of `wrong`. Raises RecordError."""
         names = self._columns.columns.get("choices", ())
         if len(names) == 1:
@@ -177,12 +177,12 @@ class _Reader:
         are_labels = None not in labels and len(set(labels)) == len(labels)
         return [(label if are_labels else None, str(cell)) for label, cell in cells if filled(cell)]
 
-    def needs_picture(self, row: Row) -> bool:
+    def needs_picture(self, row: ForeignRow) -> bool:
         """Whether the question is one about a picture."""
         value = row.values.get(self._columns.picture) if self._columns.picture is not None else None
         return filled(value) and not (isinstance(value, dict) and all(inner is None for inner in value.values()))
 
-    def question(self, row: Row, number: int) -> ForeignQuestion:
+    def question(self, row: ForeignRow, number: int) -> ForeignQuestion:
         """The question of a row. Raises RecordError, and _NoGoldError if there is no answer."""
         rules: list[str] = []
         text = self._question_text(row, rules)
@@ -205,7 +205,7 @@ class _Reader:
         )
         return ForeignQuestion(row.where, flat, None, rules)
 
-    def _kind(self, row: Row) -> Kind | None:
+    def _kind(self, row: ForeignRow) -> Kind | None:
         """The kind that the row names; None if it names none. Raises RecordError for an unknown one."""
         value = self._cell(row, "type")
         if not filled(value):
@@ -222,14 +222,14 @@ class _Reader:
             rules.append(_NO_SPLIT)
         return self._table.split or DEFAULT_SPLIT
 
-    def _question_text(self, row: Row, rules: list[str]) -> str:
+    def _question_text(self, row: ForeignRow, rules: list[str]) -> str:
         value = unwrapped(self._cell(row, "question"))
         if not filled(value):
             raise RecordError("question", "is blank", "fill it, or remove the row")
         text, context = _text(value, "question", rules), self._cell(row, "context")
         return f"{_text(context, 'context', rules)} {text}" if filled(context) else text
 
-    def _id(self, row: Row, number: int) -> str:
+    def _id(self, row: ForeignRow, number: int) -> str:
         value = self._cell(row, "id")
         split = f"-{self._table.split}" if self._table.is_part else ""
         if not filled(value):
@@ -240,7 +240,7 @@ class _Reader:
         return f"{self._table.name}{split}-{own}" if self._table.is_part and own.isdecimal() else own
 
     def _choices_and_answer(
-        self, row: Row, text: str, kind: str, rules: list[str]
+        self, row: ForeignRow, text: str, kind: str, rules: list[str]
     ) -> tuple[dict[str, str], str | list[str]]:
         given = unwrapped(self._cell(row, "answer"))
         if given == -1 or not filled(given):  # -1: a split whose answers are kept back, in `datasets`
@@ -262,7 +262,7 @@ class _Reader:
             raise _NoGoldError(is_meant=True)
         return {}, texts
 
-    def _mixed(self, row: Row, text: str, answer: Any, rules: list[str]) -> tuple[dict[str, str], str]:
+    def _mixed(self, row: ForeignRow, text: str, answer: Any, rules: list[str]) -> tuple[dict[str, str], str]:
         """The answer among the wrong choices, in an order that does not show it."""
         cells = [row.values.get(name) for name in self._columns.columns["wrong"]]
         wrong = [choice for cell in cells if filled(cell) for _, choice in _listed(cell)]
@@ -320,7 +320,7 @@ _MEANT: Mapping[str, Callable[[str], object]] = {"type": kind_named, "page": lam
 """Columns whose name has other meanings too (a type of reasoning, a page's number), and what a value of ours is."""
 
 
-def _as_meant(roles: ColumnMap, rows: Sequence[Row], given: ColumnMap | None) -> ColumnMap:
+def _as_meant(roles: ColumnMap, rows: Sequence[ForeignRow], given: ColumnMap | None) -> ColumnMap:
     """The columns, less those of another meaning: no row has a value of ours there."""
     columns = dict(roles.columns)
     for role, is_ours in _MEANT.items():

@@ -38,7 +38,7 @@ from builder.question_sets.tqa_files import is_tqa, tqa_records
 from builder.urls import canonical_or_none
 from edu_rag.errors import DataError, FaultsError, RecordError
 from edu_rag.files.foreign_table import (
-    Row,
+    ForeignRow,
     array_rows,
     cell_rows,
     decoded,
@@ -186,12 +186,12 @@ def _free_text(flat: FlatQuestion, kind: Kind, split: str) -> tuple[Question, Go
     return question, Gold(question_id=flat.id, texts=tuple(tidy(text) for text in texts), home_page=_home_page(flat))
 
 
-def _is_flat(rows: Sequence[Row]) -> bool:
+def _is_flat(rows: Sequence[ForeignRow]) -> bool:
     """Whether rows are our own flat questions: then a fault of a field is not hidden by reading it as another's."""
     return any({"id", "type", "question"} <= row.values.keys() for row in rows)
 
 
-def _flat_entries(rows: Sequence[Row], reading: QuestionReading) -> Iterator[_Entry]:
+def _flat_entries(rows: Sequence[ForeignRow], reading: QuestionReading) -> Iterator[_Entry]:
     """The questions of flat rows; faults of a row go to the reading, fields that are not read to `extra`."""
     known = {one.name for one in fields(FlatQuestion)}
     for row in rows:
@@ -227,7 +227,11 @@ def _table_entries(table: QuestionTable, given: ColumnMap | None, reading: Quest
 
 
 def _row_entries(
-    rows: Iterable[Row | DataError], path: Path, given: ColumnMap | None, split: str | None, reading: QuestionReading
+    rows: Iterable[ForeignRow | DataError],
+    path: Path,
+    given: ColumnMap | None,
+    split: str | None,
+    reading: QuestionReading,
 ) -> Iterator[_Entry]:
     """The questions of rows: flat, or of another program. Rows that could not be read are faults."""
     sound = []
@@ -392,7 +396,7 @@ def _similar(name: str) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-class QuestionSet(NamedTuple):
+class ReadQuestions(NamedTuple):
     """Questions (flagged) and their golds, both sorted by id. `origins` are the datasets of the Hub that they come
     from, `pages` the URLs of pages that they were taken from, by question id.
     """
@@ -405,7 +409,7 @@ class QuestionSet(NamedTuple):
 
 def read_question_set(
     sources: Sequence[QuestionSource], split: str | None, given: ColumnMap | None = None
-) -> QuestionSet:
+) -> ReadQuestions:
     """Questions from files, folders and datasets of the Hub, in any of the layouts that are known.
 
     `split` is for files that do not say it (a field, or a name such as tqa_v1_val.json), and chooses one of a dataset.
@@ -420,7 +424,7 @@ def read_question_set(
     for note in _notes(reading):
         say(f"questions: {note}")
     questions = sorted(flag_questions(reading.questions, reading.cut_ids), key=lambda q: q.question_id)
-    return QuestionSet(questions, sorted(reading.golds, key=lambda g: g.question_id), reading.origins, reading.pages)
+    return ReadQuestions(questions, sorted(reading.golds, key=lambda g: g.question_id), reading.origins, reading.pages)
 
 
 def read_questions(paths: Sequence[QuestionSource], split: str | None) -> tuple[list[Question], list[Gold]]:

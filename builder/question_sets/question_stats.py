@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from builder.question_sets.flat_question import FlatQuestion
-from builder.question_sets.question_files import QuestionSet
+from builder.question_sets.question_files import ReadQuestions
 from edu_rag.draw_sample import choose
 from edu_rag.errors import ConfigError
 from edu_rag.gold import Gold
@@ -47,14 +47,14 @@ def flat_line(question: Question, gold: Gold, page: str | None) -> dict[str, Any
     return line | {(f"source_{name}" if name in _OURS else name): value for name, value in others.items()}
 
 
-def flat_lines(found: QuestionSet) -> Iterator[dict[str, Any]]:
+def flat_lines(found: ReadQuestions) -> Iterator[dict[str, Any]]:
     """All questions as flat lines, in order of their ids."""
     golds = {gold.question_id: gold for gold in found.golds}
     for question in found.questions:
         yield flat_line(question, golds[question.question_id], found.pages.get(question.question_id))
 
 
-def drawn(found: QuestionSet, n: int, seed: int) -> list[dict[str, Any]]:
+def drawn(found: ReadQuestions, n: int, seed: int) -> list[dict[str, Any]]:
     """At most `n` questions as flat lines, drawn within splits, kinds and numbers of choices as a build draws them."""
     if not found.questions:
         raise ConfigError("--n", "there are no questions to draw from", "give a file with at least one")
@@ -86,7 +86,7 @@ def _counted(values: Iterable[Any]) -> dict[str, int]:
     return {str(value): n for value, n in sorted(Counter(values).items(), key=lambda item: str(item[0]))}
 
 
-def question_stats(found: QuestionSet) -> dict[str, Any]:
+def question_stats(found: ReadQuestions) -> dict[str, Any]:
     """Counts of questions by split, kind, number of choices and flag, of golds by letter, and of `extra` columns."""
     questions, golds = found.questions, {gold.question_id: gold for gold in found.golds}
     lengths = sorted(len(question.text) for question in questions)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edu_rag.errors import DataError
-from edu_rag.files.foreign_table import Row
+from edu_rag.files.foreign_table import ForeignRow
 
 
 def is_squad(value: Any) -> bool:
@@ -23,7 +23,7 @@ def _listed(values: Any, name: str, where: str) -> list[Any] | DataError:
     return found if isinstance(found, list) else DataError(f"{where}: {name}", "expected a list", "give SQuAD's layout")
 
 
-def squad_rows(value: Mapping[str, Any], path: Path) -> Iterator[Row | DataError]:
+def squad_rows(value: Mapping[str, Any], path: Path) -> Iterator[ForeignRow | DataError]:
     """A row for each question, with the title of its article and the text of its paragraph; faults in their place."""
     for number, article in enumerate(value["data"], 1):
         where = f"{path}: article {number}"
@@ -35,7 +35,7 @@ def squad_rows(value: Mapping[str, Any], path: Path) -> Iterator[Row | DataError
             yield from _paragraph_rows(article.get("title"), paragraph, f"{where}, paragraph {place}")
 
 
-def _paragraph_rows(title: Any, paragraph: Any, where: str) -> Iterator[Row | DataError]:
+def _paragraph_rows(title: Any, paragraph: Any, where: str) -> Iterator[ForeignRow | DataError]:
     questions = _listed(paragraph, "qas", where)
     if isinstance(questions, DataError):
         yield questions
@@ -47,4 +47,4 @@ def _paragraph_rows(title: Any, paragraph: Any, where: str) -> Iterator[Row | Da
             continue
         own = {name: inner for name, inner in question.items() if name not in ("answers", "plausible_answers")}
         answers = [] if question.get("is_impossible") else question.get("answers", [])
-        yield Row(place, {"title": title, "context": paragraph.get("context"), **own, "answers": answers})
+        yield ForeignRow(place, {"title": title, "context": paragraph.get("context"), **own, "answers": answers})

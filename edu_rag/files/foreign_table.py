@@ -53,7 +53,7 @@ _SEPARATOR_LINE = re.compile(r"sep=([,;|\t])\r?\n", re.IGNORECASE)
 _HEAD_BYTES = 4_096
 
 
-class Row(NamedTuple):
+class ForeignRow(NamedTuple):
     """One row: its place (`FILE:7`, or `FILE: item 7` of a JSON array), and its values by column.
 
     Values are texts in CSV and TSV, and JSON values otherwise.
@@ -137,7 +137,7 @@ def is_lines(text: str) -> bool:
         return False
 
 
-def line_rows(text: str, path: Path) -> Iterator[Row | DataError]:
+def line_rows(text: str, path: Path) -> Iterator[ForeignRow | DataError]:
     """The rows of JSON lines; blank lines are skipped. A line that is not an object is a fault."""
     for number, line in enumerate(io.StringIO(text), 1):  # not splitlines, which cuts at U+2028 inside of texts
         where = f"{path}:{number}"
@@ -153,15 +153,15 @@ def line_rows(text: str, path: Path) -> Iterator[Row | DataError]:
             yield DataError(where, str(error), "correct the JSON")
 
 
-def _object_row(where: str, value: Any) -> Row | DataError:
+def _object_row(where: str, value: Any) -> ForeignRow | DataError:
     if not isinstance(value, dict):
         return DataError(where, f"expected an object with fields, got {type(value).__name__}", "give one a row")
     if len(value) > MAX_COLUMNS:
         return DataError(where, f"has {len(value):,} fields, at most {MAX_COLUMNS:,} are read", "leave some out")
-    return Row(where, value)
+    return ForeignRow(where, value)
 
 
-def item_rows(values: Sequence[Any], place: str) -> Iterator[Row | DataError]:
+def item_rows(values: Sequence[Any], place: str) -> Iterator[ForeignRow | DataError]:
     """The rows of a JSON array, numbered from 1. An item that is not an object is a fault."""
     for number, value in enumerate(values, 1):
         yield _object_row(f"{place}: item {number}", value)
@@ -222,7 +222,7 @@ Naming = Callable[[Sequence[str]], Sequence[str] | None]
 """Given the first row: names for the columns where that row is data already, else None."""
 
 
-def cell_rows(text: str, path: Path, names_of_data: Naming = _no_names) -> Iterator[Row | DataError]:
+def cell_rows(text: str, path: Path, names_of_data: Naming = _no_names) -> Iterator[ForeignRow | DataError]:
     """The rows of CSV or TSV, whose first row names the columns. A row with more or fewer cells is a fault.
 
     The delimiter is a comma, semicolon, tab or bar. Raises DataError for a file without columns, or with a quoted cell
@@ -243,11 +243,11 @@ def cell_rows(text: str, path: Path, names_of_data: Naming = _no_names) -> Itera
     given = names_of_data(cells)
     names = _header(cells if given is None else given, f"{path}:{begin + skipped}")
     if given is not None:
-        yield Row(f"{path}:{begin + skipped}", dict(zip(names, cells, strict=True)))
+        yield ForeignRow(f"{path}:{begin + skipped}", dict(zip(names, cells, strict=True)))
     for begin, cells in records:
         where = f"{path}:{begin + skipped}"
         if len(cells) == len(names):
-            yield Row(where, dict(zip(names, cells, strict=True)))
+            yield ForeignRow(where, dict(zip(names, cells, strict=True)))
         else:
             what = f"number of cells: {len(cells):,}; columns that the first row names: {len(names):,}"
             yield DataError(where, what, "put cells with a delimiter or a line end between quotes")
@@ -272,7 +272,7 @@ def kind_of(path: Path, text: str) -> str:
     return "lines" if found == "json" and is_lines(text) else found
 
 
-def foreign_rows(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Row | DataError]:
+def foreign_rows(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[ForeignRow | DataError]:
     """The rows of a file that another program wrote, in order; a row that cannot be read is its fault instead.
 
     JSON is an array of objects, or one object with exactly one such array. Raises DataError if the whole file cannot
@@ -288,7 +288,7 @@ def foreign_rows(path: Path, max_bytes: int = MAX_BYTES) -> Iterator[Row | DataE
         yield from cell_rows(text, path)
 
 
-def array_rows(value: Any, path: Path) -> Iterator[Row | DataError]:
+def array_rows(value: Any, path: Path) -> Iterator[ForeignRow | DataError]:
     """The rows of a JSON array of objects, or of the only array in an object. Raises DataError."""
     if isinstance(value, dict):
         lists = [name for name, inner in value.items() if isinstance(inner, list) and inner]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError, RecordError
-from edu_rag.files.foreign_table import Row
+from edu_rag.files.foreign_table import ForeignRow
 from edu_rag.files.typed import first_line
 from edu_rag.records import LABELS
 from harness.importing.foreign_answer import (
@@ -50,7 +50,7 @@ class LmEvalSamples:
     def answers(self) -> Iterator[AnswerOrFault]:
         """The answers of one filter. Raises DataError if there are several, or none of this name."""
         rows = list(json_rows(self._path))
-        samples = [row for row in rows if isinstance(row, Row) and is_sample(row.values)]
+        samples = [row for row in rows if isinstance(row, ForeignRow) and is_sample(row.values)]
         if not samples:
             faults = [row for row in rows if isinstance(row, DataError)]
             remedy = "give a samples_*.jsonl file, which --log_samples writes"
@@ -76,7 +76,7 @@ class LmEvalSamples:
             raise DataError(self._path, what, f"choose one, such as --pick {there[0]}")
         return there[0]
 
-    def _answer(self, row: Row) -> AnswerOrFault:
+    def _answer(self, row: ForeignRow) -> AnswerOrFault:
         try:
             values = _values(row.values, self._pick)
         except RecordError as error:

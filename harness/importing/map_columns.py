@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from edu_rag.errors import ConfigError, DataError
-from edu_rag.files.foreign_table import Row
+from edu_rag.files.foreign_table import ForeignRow
 from edu_rag.scorecard.card import STATUSES
 from harness.importing.foreign_answer import QUESTION, ForeignAnswer, dug, flat, folded, id_text, names_shown
 
@@ -49,12 +49,12 @@ _PLAIN: Mapping[str, Sequence[str]] = {
 _ROWS_LOOKED_AT = 1_000
 
 
-def columns_in(rows: Iterable[Row]) -> list[str]:
+def columns_in(rows: Iterable[ForeignRow]) -> list[str]:
     """The names of all columns of some rows, with dotted names for values inside of values, in order."""
     return list(dict.fromkeys(name for row in rows for name, _ in flat(row.values)))
 
 
-def map_columns(rows: Sequence[Row], wished: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
+def map_columns(rows: Sequence[ForeignRow], wished: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
     """The column of each field that the rows give. `known` are the ids of the dataset's questions.
 
     Raises ConfigError for a wished column that is not in the file, DataError where no column, or more than one, can be
@@ -75,7 +75,7 @@ def map_columns(rows: Sequence[Row], wished: Mapping[str, str], known: Collectio
 
 
 def _guessed(
-    free: Mapping[str, str], rows: Sequence[Row], known: Collection[str], place: str, found: Mapping[str, str]
+    free: Mapping[str, str], rows: Sequence[ForeignRow], known: Collection[str], place: str, found: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Fields and their columns, by name alone."""
     for field, known_names in _PLAIN.items():
@@ -100,7 +100,7 @@ def _with_usage(names: Iterable[str], free: Mapping[str, str]) -> list[str]:
     return [name for name in free if ends and name.endswith(ends)]
 
 
-def _is_text(column: str, rows: Sequence[Row]) -> bool:
+def _is_text(column: str, rows: Sequence[ForeignRow]) -> bool:
     """Whether a column has no objects and lists, as far as is looked at."""
     return not any(isinstance(dug(row.values, column), dict | list) for row in rows[:_ROWS_LOOKED_AT])
 
@@ -110,7 +110,7 @@ def _first(names: Iterable[str], free: Mapping[str, str]) -> str | None:
 
 
 def _asked(
-    free: Mapping[str, str], rows: Sequence[Row], known: Collection[str], place: str, found: Mapping[str, str]
+    free: Mapping[str, str], rows: Sequence[ForeignRow], known: Collection[str], place: str, found: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The columns that name the question: the id column with most known ids, and the text of the question."""
     ids = [free[name] for name in ID_NAMES if name in free]
@@ -145,7 +145,7 @@ def _answer(free: Mapping[str, str], place: str) -> str:
     raise DataError(place, what, "add --map answer=COLUMN")
 
 
-def mapped(row: Row, columns: Mapping[str, str]) -> ForeignAnswer:
+def mapped(row: ForeignRow, columns: Mapping[str, str]) -> ForeignAnswer:
     """A row under the names of our fields; times in milliseconds become seconds."""
     values = dict(flat(row.values))
     found = {
@@ -161,7 +161,7 @@ def is_in_ms(column: str) -> bool:
     return folded(column).endswith(("ms", "milliseconds"))
 
 
-def unused(rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
+def unused(rows: Sequence[ForeignRow], columns: Mapping[str, str]) -> list[str]:
     """The outermost columns that are not read."""
     read = {column.partition(".")[0] for column in columns.values()} | set(columns.values())
     return [name for name in dict.fromkeys(name for row in rows for name in row.values) if name not in read]

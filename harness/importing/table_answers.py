@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edu_rag.errors import DataError
-from edu_rag.files.foreign_table import Row, cell_rows, decoded, is_lines, item_rows, json_value, line_rows, read_bytes
+from edu_rag.files.foreign_table import (
+    ForeignRow,
+    cell_rows,
+    decoded,
+    is_lines,
+    item_rows,
+    json_value,
+    line_rows,
+    read_bytes,
+)
 from harness.importing.foreign_answer import AnswerOrFault, folded, names_shown
 from harness.importing.map_columns import ID_NAMES, QUESTION_NAMES, map_columns, mapped, unused
 
@@ -20,12 +29,12 @@ class TableAnswers(NamedTuple):
     unused: list[str]
 
 
-def csv_rows(path: Path) -> Iterator[Row | DataError]:
+def csv_rows(path: Path) -> Iterator[ForeignRow | DataError]:
     """The rows of CSV or TSV. Raises DataError."""
     yield from cell_rows(decoded(read_bytes(path), path), path)
 
 
-def json_rows(path: Path) -> Iterator[Row | DataError]:
+def json_rows(path: Path) -> Iterator[ForeignRow | DataError]:
     """The rows of a JSON file: lines, an array, an object with one array of objects, or one from ids to answers.
 
     Raises DataError.
@@ -43,7 +52,7 @@ def json_rows(path: Path) -> Iterator[Row | DataError]:
         raise DataError(path, f"holds one value ({type(value).__name__})", "give an array of objects, or JSON lines")
 
 
-def _object_rows(value: dict[str, Any], path: Path) -> Iterator[Row | DataError]:
+def _object_rows(value: dict[str, Any], path: Path) -> Iterator[ForeignRow | DataError]:
     lists = [name for name, inner in value.items() if _is_table(inner)]
     if len(lists) > 1:
         what = f"has several lists of objects: {names_shown(lists)}"
@@ -53,11 +62,11 @@ def _object_rows(value: dict[str, Any], path: Path) -> Iterator[Row | DataError]
         return
     if (columns := _columns(value)) is not None:
         for number, cells in enumerate(zip(*columns.values(), strict=True), 1):
-            yield Row(f"{path}: item {number}", dict(zip(columns, cells, strict=True)))
+            yield ForeignRow(f"{path}: item {number}", dict(zip(columns, cells, strict=True)))
         return
     for number, (question_id, answer) in enumerate(value.items(), 1):
         values = answer if isinstance(answer, dict) else {"answer": answer}
-        yield Row(f"{path}: item {number}", {"question_id": question_id} | values)
+        yield ForeignRow(f"{path}: item {number}", {"question_id": question_id} | values)
 
 
 def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]] | None:
@@ -77,11 +86,11 @@ def _is_table(value: Any) -> bool:
 
 
 def table_answers(
-    rows: Iterable[Row | DataError], path: Path, wished: Mapping[str, str], known: Collection[str]
+    rows: Iterable[ForeignRow | DataError], path: Path, wished: Mapping[str, str], known: Collection[str]
 ) -> TableAnswers:
     """The answers of a table's rows, with the faults of rows in their places. Raises DataError or ConfigError."""
     read = list(rows)
-    good = [row for row in read if isinstance(row, Row)]
+    good = [row for row in read if isinstance(row, ForeignRow)]
     if not good:
         faults = [row for row in read if isinstance(row, DataError)]
         raise faults[0] if faults else DataError(path, "has no rows", "give a file with an answer a row")

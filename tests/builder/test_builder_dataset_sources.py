@@ -16,7 +16,7 @@ from fake_hub import serving_hub
 
 from builder.question_sets import dataset_sources
 from builder.question_sets.dataset_sources import SCIENCE_OF_MMLU, HubQuestions, parse_source
-from builder.question_sets.question_files import QuestionSet, read_question_set
+from builder.question_sets.question_files import ReadQuestions, read_question_set
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.gold import Gold
@@ -71,7 +71,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
-def read(source: str, split: str | None = None) -> QuestionSet:
+def read(source: str, split: str | None = None) -> ReadQuestions:
     return read_question_set([parse_source(source)], split)
 
 

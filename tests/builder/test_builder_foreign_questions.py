@@ -18,20 +18,20 @@ from hypothesis import strategies as st
 
 from builder.question_sets.choice_cells import choices_of, hash_order, texts_of
 from builder.question_sets.question_columns import ColumnMap, parse_map
-from builder.question_sets.question_files import QuestionSet, read_question_set
+from builder.question_sets.question_files import ReadQuestions, read_question_set
 from builder.question_sets.question_stats import flat_lines, question_stats
 from edu_rag.errors import EduRagError
 from edu_rag.files.jsonl import write_records
 from edu_rag.gold import match_gold
 
 
-def read(path: Path, *mapping: str, split: str | None = None) -> QuestionSet:
+def read(path: Path, *mapping: str, split: str | None = None) -> ReadQuestions:
     found = read_question_set([path], split, parse_map(mapping))
     match_gold(found.questions, found.golds, path)
     return found
 
 
-def answers(found: QuestionSet) -> dict[str, Any]:
+def answers(found: ReadQuestions) -> dict[str, Any]:
     """By question id: the text of the gold choice, or the accepted texts."""
     golds = {gold.question_id: gold for gold in found.golds}
     return {
@@ -42,7 +42,7 @@ def answers(found: QuestionSet) -> dict[str, Any]:
     }
 
 
-def extras(found: QuestionSet) -> list[dict[str, Any]]:
+def extras(found: ReadQuestions) -> list[dict[str, Any]]:
     return [json.loads(gold.extra) if gold.extra else {} for gold in found.golds]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edu_rag.errors import DataError
 from edu_rag.files import foreign_table
-from edu_rag.files.foreign_table import MAX_COLUMNS, Row, cell_rows, foreign_rows, grouped
+from edu_rag.files.foreign_table import MAX_COLUMNS, ForeignRow, cell_rows, foreign_rows, grouped
 
 TABLE = 'id,question,answer\r\nq1,"Ice, or ""snow""?\r\nSay.",größer\r\nq2,Why?,b\r\n'
 WANTED: list[dict[str, Any]] = [
@@ -31,8 +31,8 @@ def written(tmp_path: Path, data: str | bytes, name: str = "t.csv") -> Path:
 
 def values(path: Path) -> list[dict[str, Any]]:
     rows = list(foreign_rows(path))
-    assert all(isinstance(row, Row) for row in rows), rows
-    return [row.values for row in rows if isinstance(row, Row)]
+    assert all(isinstance(row, ForeignRow) for row in rows), rows
+    return [row.values for row in rows if isinstance(row, ForeignRow)]
 
 
 def first_fault(path: Path) -> str:
@@ -61,7 +61,7 @@ def test_each_delimiter_and_line_end_gives_the_same_rows(tmp_path: Path, delimit
 def test_a_separator_line_of_excel_names_the_delimiter_and_does_not_shift_the_lines(tmp_path: Path) -> None:
     path = written(tmp_path, "sep=;\r\nid;text\r\nq1;a, b, c\r\nq2\r\n")
     rows = list(foreign_rows(path))
-    assert isinstance(rows[0], Row)
+    assert isinstance(rows[0], ForeignRow)
     assert rows[0].values == {"id": "q1", "text": "a, b, c"}
     assert str(rows[1]).startswith(f"{path}:4: number of cells: 1; columns that the first row names: 2")
 
@@ -159,5 +159,7 @@ def test_what_csv_writes_is_read_again(rows: list[list[str]]) -> None:
     writer = csv.writer(stream, quoting=csv.QUOTE_ALL)
     writer.writerow(["a", "b", "c"])
     writer.writerows(rows)
-    found = [list(row.values.values()) for row in cell_rows(stream.getvalue(), Path("t.csv")) if isinstance(row, Row)]
+    found = [
+        list(row.values.values()) for row in cell_rows(stream.getvalue(), Path("t.csv")) if isinstance(row, ForeignRow)
+    ]
     assert found == [row for row in rows if any(cell.strip() for cell in row)]

@@ -225,9 +225,10 @@ def test_of_several_filters_the_user_chooses(mini: Dataset, into: Path) -> None:
     assert found.predictions["MINI_0002"]["response"] == "Silica makes magma thick.\n\nANSWER: B"
     whole = import_file(GENERATED, mini, into, "--pick", "whole", "--force").answers()
     assert whole["MINI_0002"] == "Silica makes magma thick.\n\nANSWER: B"
-    assert "has no filter 'first': --pick one of letter, whole" in import_file(
-        GENERATED, mini, into, "--pick", "first", "--force"
-    ).said  # fmt: skip
+    assert (
+        "has no filter 'first': --pick one of letter, whole"
+        in import_file(GENERATED, mini, into, "--pick", "first", "--force").said
+    )
 
 
 def test_a_trec_run_is_retrieval_without_answers(tiny: Dataset, tmp_path: Path, into: Path) -> None:
