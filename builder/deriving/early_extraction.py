@@ -80,6 +80,8 @@ class EarlyExtraction:
 
     def offer(self, url: str) -> None:
         """Take the URL of a page that the store has kept. Return at once."""
+        if not self._n_offered:
+            load_libraries()  # while other pages come
         with self._changed:
             self._n_offered += 1
             if len(self._urls) < MOST_WAITING and self._order == "go on":
@@ -184,7 +186,6 @@ def early_extraction(store: StoreReader, inputs: Inputs, workers: int) -> Iterat
     if inputs.config.scale.executor != "none":  # its tasks keep their results themselves
         yield None
         return
-    load_libraries()  # while engines are asked
     early = EarlyExtraction(store, inputs, workers)
     try:
         yield early.offer

@@ -8,13 +8,14 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -122,7 +123,12 @@ def _run(work: Callable[[J], R], job: J, cpu_limit_s: float) -> R | WorkFailure 
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _result(future: Any) -> Any:
+_LOST = 255
+"""The exit code of a worker whose fork server is gone: nobody knows its own."""
+
+
+def _result(future: Any, *, may_be_lost: bool = False) -> Any:
+    """The result of a job. `may_be_lost`: BrokenProcessPool where the fork server ended, and not the worker itself."""
     from pebble import ProcessExpired
 
     try:
@@ -130,6 +136,8 @@ def _result(future: Any) -> Any:
     except TimeoutError:
         return WorkFailure(reason="timeout")
     except ProcessExpired as error:
+        if may_be_lost and error.exitcode == _LOST:
+            raise BrokenProcessPool("the process that workers are forked from ended") from None
         return WorkFailure(reason="timeout" if error.exitcode == -signal.SIGPROF else "crash")
     if isinstance(result, _Unprepared):
         raise result.error
@@ -144,8 +152,8 @@ LIBRARIES = "builder.deriving.worker_libraries"
 """The module that loads what page workers need. Workers are forked from a process that has imported it."""
 
 
-class _LocksUntilTheEnd(ForkServerContext):
-    """A way to start workers from the fork server; their locks exist as long as the pool.
+class _LocksUntilTheEnd:
+    """A way to start workers whose locks exist as long as the pool.
 
     pebble drops its locks before it ends its workers: a worker that is still starting would print that they are gone.
     """
@@ -153,42 +161,74 @@ class _LocksUntilTheEnd(ForkServerContext):
     def __init__(self) -> None:
         super().__init__()
         self._locks: list[RLock] = []
+        guard_children()
 
     def RLock(self) -> RLock:  # noqa: N802  # the name is multiprocessing's
         """A lock for processes, which is freed with the context."""
-        self._locks.append(super().RLock())
+        self._locks.append(super().RLock())  # type: ignore[misc]  # a context's
         return self._locks[-1]
 
 
-def load_libraries() -> None:
-    """Let the fork server start, if there is none, and load the libraries meanwhile. Returns at once."""
+class _Forked(_LocksUntilTheEnd, ForkServerContext):
+    """Workers are forked from a process that has loaded their libraries."""
+
+
+class _Spawned(_LocksUntilTheEnd, SpawnContext):
+    """Each worker is a new interpreter, which loads them itself."""
+
+
+_server = threading.Lock()
+_has_server: bool | None = None
+"""Whether there is a fork server; None until the first pages come."""
+
+
+def _path_for_server() -> str:
+    """Our module path without entries that mean the current folder, or that the variable cannot hold."""
+    return os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute() and os.pathsep not in entry)
+
+
+def load_libraries() -> bool:
+    """Let the fork server start, if there is none, and load the libraries meanwhile. Returns at once.
+
+    False where there can be none: its socket needs a short TMPDIR, and Python 3.11.0's is open to other users
+    (CVE-2022-42919).
+    """
+    global _has_server  # noqa: PLW0603  # a process has one
     from multiprocessing import forkserver
 
-    guard_children()
-    forkserver.set_forkserver_preload([LIBRARIES])
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # until Python 3.13 it ignores the path that it is given
-    try:
-        with deaf_to_interrupts():
-            forkserver.ensure_running()
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
+    with _server:
+        if _has_server is None and sys.version_info < (3, 11, 1):
+            _has_server = False
+        if _has_server is None:
+            guard_children()
+            forkserver.set_forkserver_preload([LIBRARIES])
+            before = os.environ.get("PYTHONPATH")
+            os.environ["PYTHONPATH"] = _path_for_server()  # until Python 3.13 it ignores the path that it is given
+            try:
+                with deaf_to_interrupts():
+                    forkserver.ensure_running()
+                _has_server = True
+            except OSError:
+                _has_server = False
+            finally:
+                if before is None:
+                    del os.environ["PYTHONPATH"]
+                else:
+                    os.environ["PYTHONPATH"] = before
+        return _has_server
 
 
 def _pool(prepare: Callable[[], None], workers: int, memory_bytes: int) -> ProcessPool:
     from pebble import ProcessPool
 
-    load_libraries()
     # Not a fork of this process: it may hold threads and sockets that no parser of hostile pages should inherit.
+    context = _Forked() if load_libraries() else _Spawned()
     return ProcessPool(
         max_workers=workers,
         max_tasks=JOBS_PER_WORKER,
         initializer=_start,
         initargs=(prepare, memory_bytes),
-        context=_LocksUntilTheEnd(),
+        context=context,
     )
 
 
@@ -240,7 +280,7 @@ class _Workers:
         """The result of an attempt. Raises BrokenProcessPool if every pool breaks before there is one."""
         for _ in range(MOST_STARTS - 1):
             try:
-                return _result(future)
+                return _result(future, may_be_lost=True)
             except BrokenProcessPool:
                 future = self.schedule(job, attempt)
         return _result(future)

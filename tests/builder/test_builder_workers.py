@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,37 @@ def _raise(error: Exception) -> None:
 def test_workers_that_end_while_they_start_are_one_clear_line() -> None:
     with pytest.raises(MissingExtraError, match="page workers: they cannot start"):
         list(map_killable([(f"{n}", "x") for n in range(50)], _work, partial(os._exit, 3), workers=1))
+
+
+def test_no_entry_that_means_the_current_folder_is_on_the_path_of_the_fork_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.path", ["", "here", "/a", "/b:c", "/d"])
+    assert killable_workers._path_for_server() == "/a:/d"
+
+
+def _no_socket() -> None:
+    raise OSError("AF_UNIX path too long")
+
+
+def test_without_a_fork_server_workers_are_new_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(killable_workers, "_has_server", None)
+    monkeypatch.setattr("multiprocessing.forkserver.ensure_running", _no_socket)
+    assert _run(["a", "hang", "b"]) == ["A", WorkFailure(reason="timeout"), "B"]
+    assert not killable_workers.load_libraries()
+
+
+def _slowly(job: str) -> str:
+    time.sleep(0.02)
+    return job.upper()
+
+
+def test_the_end_of_the_fork_server_costs_no_page() -> None:
+    jobs = [(f"{n}", f"page {n}") for n in range(40)]
+    found = []
+    for key, result in map_killable(jobs, _slowly, _nothing, workers=2):
+        found.append((key, result))
+        if len(found) == 5:
+            pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+            os.kill(pid, signal.SIGKILL)
+    assert found == [(key, job.upper()) for key, job in jobs]
