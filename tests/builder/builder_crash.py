@@ -88,21 +88,25 @@ def tree(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
 def kill_after(command: Sequence[str], seconds: float) -> bool:
     """Start a build, wait until it has its engine, then so many seconds, and kill -9 it; False where it was done."""
+    out = Path(command[command.index("--out") + 1])
+    log = out.with_name(f"{out.name}.crawl") / "build.log.jsonl"  # a build writes to it when its engine is open
+    before = _size(log)
     process = subprocess.Popen(
-        command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        for line in process.stderr or ():
-            if line.startswith("index:"):
-                break
+        while _size(log) == before and process.poll() is None:
+            time.sleep(0.005)
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
         return process.wait() == -signal.SIGKILL
     finally:
-        if process.stderr is not None:
-            process.stderr.close()
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # its workers, if any are left
 
