@@ -14,7 +14,7 @@ from yarl import URL
 from builder.fetch.addresses import RefusedAddressError
 from builder.fetch.answer_sign import look_of
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
-from builder.fetch.fetched import STATUS, Fetched
+from builder.fetch.fetched import NOT_FOUND, STATUS, Fetched
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
 from builder.fetch.proxies import proxy_for
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
-NOT_FOUND = frozenset({404, 410})
-"""The errors that many pages have on their own: a captive portal that answers so is known by its words only."""
 _ERROR_PAGE_BYTES, _ERROR_PAGE_S = 16_384, 1.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
