@@ -139,6 +139,33 @@ def test_the_error_names_what_gets_the_lost_pages(n_attempts: int, remedy: str, 
     assert any("--refresh" in line for line in found.lines(5)) == (n_attempts == 3)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "first"),
+    [
+        (["connection"], "see that this machine is online and run the same `edu-rag build` again"),
+        (["http_error 503", "http_error 429"], "wait until the busy servers answer again and run the same"),
+        (["http_error 503", "timeout"], "see that this machine is online, wait until the busy servers answer"),
+    ],
+)
+def test_the_error_says_what_to_wait_for_by_the_cause_of_the_losses(
+    outcomes: list[str], first: str, tmp_path: Path
+) -> None:
+    folder = crawled(tmp_path, outcomes, n_attempts=1)
+    with pytest.raises(DataError) as caught:
+        replay(store_folder(folder / "ds"), folder / "again", workers=1, allow_partial=False)
+    assert f": {first}" in str(caught.value)
+    assert ("online" in str(caught.value)) == ("online" in first)
+
+
+def test_pages_of_other_questions_in_the_store_do_not_change_how_to_get_the_lost_ones(tmp_path: Path) -> None:
+    folder = crawled(tmp_path, ["http_error 502"], n_attempts=3)
+    with CrawlStore(store_folder(folder / "ds")) as store:
+        url = "http://other.invalid/p.html"
+        store.add_fetch(Fetched(url=url, final_url=url, outcome="timeout", fetched_at=AT))
+    with pytest.raises(DataError, match=r"was requested 3 times: run the same `edu-rag build` with --refresh"):
+        replay(store_folder(folder / "ds"), folder / "again", workers=1, allow_partial=False)
+
+
 def test_a_dataset_without_an_engine_needs_no_page(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(
         '{"id": "Q1", "split": "val", "type": "True or False", "question": "Is ice cold?",'
