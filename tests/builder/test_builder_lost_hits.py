@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -205,6 +206,20 @@ def test_a_build_that_lost_its_pages_writes_nothing_unless_allowed_and_then_card
     assert manifest.sources["max_lost"] == 0.5
     assert not check_folder(out).faults
     assert "Not complete" not in (out / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("is_earlier", [True, False])
+def test_check_says_that_an_earlier_build_did_not_count_busy_servers(is_earlier: bool, tmp_path: Path) -> None:
+    rows = tables()
+    others = [item for item in rows["hits"]["val"] if item.question_id != "q1"]
+    before = [item for item in rows["hits"]["val"] if item.question_id == "q1"]
+    busy = replace(hit("q1", len(before) + 1, "http://busy.example/", outcome="http_error"), detail="503")
+    rows["hits"]["val"] = [*before, busy, *others]
+    counts = {"hits_by_outcome": {"kept": 5, "robots": 1, "http_error": 1}}
+    sources = {"engine": "folder"} | counts | ({} if is_earlier else {"hits_lost_by_status": {"503": 1}})
+    (fault,) = (str(error) for error in check_folder(write(tmp_path / "ds", rows, sources=sources)).faults.told())
+    assert "lost 1 (http_error 503 1)" in fault
+    assert ("an earlier edu-rag wrote this dataset and did not count pages of busy servers" in fault) == is_earlier
 
 
 def test_check_counts_the_rows_and_not_what_the_manifest_says(tmp_path: Path) -> None:
