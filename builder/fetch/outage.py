@@ -193,13 +193,13 @@ class OutageWatch:
         return any(len(of) == 1 for of in hosts.values())
 
     def _signer(self) -> Callable[[Sighting], str]:
-        """What tells answers apart: their signs, and those of pages not found by the URL too if no page was there."""
+        """How answers are compared: by their signs; pages not found also by their URLs, if no page was there."""
         if self._has_pages():
             return lambda seen: seen.sign
         return lambda seen: f"{seen.sign} {seen.url}" if says_not_found(seen.sign) else seen.sign
 
     def _looks_away(self, seen: Sighting) -> bool:
-        """Whether it is no answer, or one that was taken for a portal's."""
+        """Whether nothing came back, or an answer that was taken for a portal's."""
         return not seen.sign or self._signer()(seen) in self._portal_signs
 
     def _weigh(self, held: _Held) -> None:
