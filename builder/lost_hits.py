@@ -105,6 +105,13 @@ def counts_in_sources(causes: Mapping[str, int]) -> dict[str, dict[str, int]]:
     return counts | ({"hits_lost_by_status": dict(sorted(statuses.items()))} if statuses else {})
 
 
+def counted_by_status(sources: Mapping[str, Any], losses: HitLosses) -> bool:
+    """Whether a manifest's counts hold what busy servers cost: those of earlier builds count every `http_error` as
+    dropped for good.
+    """
+    return "hits_lost_by_status" in sources or set(losses.lost) <= set(LOST_OUTCOMES)
+
+
 def _counts(value: object) -> dict[str, int]:
     return {str(key): n for key, n in value.items() if isinstance(n, int)} if isinstance(value, Mapping) else {}
 

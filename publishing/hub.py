@@ -31,13 +31,22 @@ def errors_of_hub() -> tuple[Any, ...]:
     return HfHubHTTPError, *HfHubHTTPError.__bases__
 
 
+def _remedy(status: int | str) -> str:
+    if status in (401, 403):
+        return "check HF_TOKEN and its rights"
+    if status == 429:
+        return "run the same command again in some minutes: the Hub limits requests"
+    if isinstance(status, int) and status >= 500:
+        return "run the same command again in some minutes: the Hub is busy or has a fault"
+    return "run the same command again"
+
+
 def _in_our_words(repo: str, error: BaseException) -> EngineError:
     from huggingface_hub.errors import HfHubHTTPError
 
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code if error.response is not None else "no"
-        remedy = "check HF_TOKEN and its rights" if status in (401, 403) else "run the same command again"
-        return EngineError(f"hub {repo}", f"answered with status {status}", remedy)
+        return EngineError(f"hub {repo}", f"answered with status {status}", _remedy(status))
     return EngineError(f"hub {repo}", f"cannot be reached: {type(error).__name__}", "try again later")
 
 
@@ -75,19 +84,23 @@ def without_xet_where_missing(api: HfApi, repo: str) -> Iterator[None]:
 
 
 def _has_xet(api: HfApi, repo: str) -> bool:
-    """Whether the Hub gives a token for uploads by Xet. Raises the library's errors if it refuses ours."""
+    """Whether the Hub gives a token for uploads by Xet: not if it has no such page, or answers with something else.
+
+    Raises the library's errors for any other status: a Hub that is busy or refuses our token may have Xet.
+    """
     from huggingface_hub import get_session, get_token, hf_raise_for_status
 
     token = api.token if isinstance(api.token, str) else get_token()
     url = f"{api.endpoint}/api/datasets/{repo}/xet-write-token/main"
     response = get_session().get(url, headers={"Authorization": f"Bearer {token}"}, timeout=_XET_TOKEN_S)
-    if response.status_code in (401, 403):
-        hf_raise_for_status(response)
+    if response.status_code == 404:
+        return False
+    hf_raise_for_status(response)
     try:
         found = response.json()
     except ValueError:
         return False
-    return response.status_code == 200 and isinstance(found, dict) and {"casUrl", "accessToken"} <= found.keys()
+    return isinstance(found, dict) and {"casUrl", "accessToken"} <= found.keys()
 
 
 def verify(api: HfApi, repo: str, folder: Path, names: Collection[str], revision: str) -> None:

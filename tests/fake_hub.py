@@ -37,6 +37,8 @@ class Hub:
     """Whether that request is still carried out, and only its answer lost."""
     stumbles: int | None = None
     """The status with which each different request is answered the first time."""
+    xet_status: int | None = None
+    """The status of its answer to the question for a Xet token; None: 200, with a page that is not a token."""
     messages: list[str] = field(default_factory=list)
     lfs: set[str] = field(default_factory=set)
     """Paths in large-file storage."""
@@ -154,6 +156,9 @@ class Handler(BaseHTTPRequestHandler):
             tags = [{"name": t, "ref": f"refs/tags/{t}", "targetCommit": oid} for t, oid in hub.tags.items()]
             main = {"name": "main", "ref": "refs/heads/main", "targetCommit": hub.commits[-1][0]}
             self._send({"branches": [main], "converts": [], "tags": tags})
+        elif "/xet-write-token/" in path and hub.xet_status is not None:
+            token = {"casUrl": hub.url, "accessToken": "xet", "exp": 0} if hub.xet_status == 200 else {"error": "no"}
+            self._send(token, hub.xet_status)
         elif "/preupload/" in path:
             files = json.loads(body)["files"]
             modes = [

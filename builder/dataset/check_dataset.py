@@ -14,7 +14,7 @@ from typing import Any
 from builder.dataset.check_files import REBUILD, Findings, Tables
 from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
 from builder.extract.sentence_splitter import SPLITTER, split_sentences
-from builder.lost_hits import allowed_share, asked_an_engine, losses_of_hits
+from builder.lost_hits import allowed_share, asked_an_engine, counted_by_status, losses_of_hits
 from builder.question_sets.question_flags import unordered_identity
 from edu_rag.errors import DataError
 from edu_rag.files.identity import absent_tables
@@ -369,6 +369,10 @@ def _check_repeats(tables: Tables, seen: dict[str, Seen]) -> None:
 _CRAWL_AGAIN = (
     "run the same `edu-rag build` again where the network works, with --refresh where it fetches nothing more"
 )
+_OF_BEFORE = (
+    "an earlier edu-rag wrote this dataset and did not count pages of busy servers as lost, so neither its build nor"
+    " its card reports them"
+)
 
 
 def _check_losses(tables: Tables, seen: dict[str, Seen]) -> None:
@@ -376,9 +380,12 @@ def _check_losses(tables: Tables, seen: dict[str, Seen]) -> None:
     if not asked_an_engine(tables.manifest.sources) or not all(tables.is_whole("hits", split) for split in seen):
         return
     every = (hit for tables_of in seen.values() for hits in tables_of.hits.values() for hit in hits)
-    fault = losses_of_hits(every).fault(allowed_share(tables.manifest.sources))
+    losses = losses_of_hits(every)
+    fault = losses.fault(allowed_share(tables.manifest.sources))
     if fault:
-        tables.faults.add("lost pages", tables.folder, fault, _CRAWL_AGAIN)
+        is_counted = counted_by_status(tables.manifest.sources, losses)
+        remedy = _CRAWL_AGAIN if is_counted else f"{_CRAWL_AGAIN}; {_OF_BEFORE}"
+        tables.faults.add("lost pages", tables.folder, fault, remedy)
 
 
 def check_folder(folder: Path, hidden: Collection[str] = ()) -> CheckReport:

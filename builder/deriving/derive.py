@@ -31,7 +31,7 @@ from builder.evidence.given_evidence import MARKED, MarkedText, marked_evidence
 from builder.extract.sentence_splitter import SPLITTER
 from builder.fetch.hit_detail import detail_of
 from builder.fetch.machine_use_signals import reserves_rights
-from builder.lost_hits import MAX_LOST, counts_in_sources, fault_in_sources, losses_in_sources
+from builder.lost_hits import LOST_OUTCOMES, MAX_LOST, counts_in_sources, fault_in_sources, is_lost, losses_in_sources
 from builder.search.combine import Combined
 from builder.search.searching import answer_to
 from builder.search_results import ANSWERED
@@ -354,28 +354,34 @@ def _tables(inputs: Inputs, tables: WorkTables) -> dict[str, dict[str, Any]]:
     return by_split | {config: {split: rows(split) for split in splits} for config, rows in streams.items()}
 
 
-_ONLINE = "see that this machine is online and run the same `edu-rag build` again: it requests lost pages once more"
+_ONLINE, _LATER = "see that this machine is online", "wait until the busy servers answer again"
+_SAME = "run the same `edu-rag build` again: it requests lost pages once more"
 _REFRESH = "run the same `edu-rag build` with --refresh, which requests everything again"
 _CAUSES = "or add --allow-partial; `edu-rag crawl status` shows hosts and causes"
 
 
-def _fetch_again(store: StoreReader, sources: Mapping[str, Any]) -> str:
+def _fetch_again(tables: WorkTables, store: StoreReader, sources: Mapping[str, Any]) -> str:
     """How to get the lost pages: the same command requests only those that have attempts left."""
-    if any(is_due(row, row.round) for row in store.iter_fetches()):
-        return f"{_ONLINE}, {_CAUSES}"
+    lost = ((store.fetch(url), cause) for url, cause in tables.url_causes() if is_lost(cause))
+    is_busy = {cause not in LOST_OUTCOMES for row, cause in lost if row is not None and is_due(row, row.round)}
+    if is_busy:
+        first = [words for busy, words in ((False, _ONLINE), (True, _LATER)) if busy in is_busy]
+        return f"{', '.join(first)} and {_SAME}, {_CAUSES}"
     if losses_in_sources(sources).n_lost:
         return f"each lost page was requested {MAX_ATTEMPTS} times: {_REFRESH}, {_CAUSES}"
     return f"{_REFRESH}, {_CAUSES}"
 
 
-def _refuse_losses(out: Path, store: StoreReader, sources: Mapping[str, Any], *, allow_partial: bool) -> None:
+def _refuse_losses(
+    out: Path, tables: WorkTables, store: StoreReader, sources: Mapping[str, Any], *, allow_partial: bool
+) -> None:
     """Raise DataError if too many pages were lost; `allow_partial` makes it a warning."""
     fault = fault_in_sources(sources)
     if not fault:
         return
     note("lost_hits", fault=fault)
     if not allow_partial:
-        raise DataError(out, f"is not written: it {fault}", _fetch_again(store, sources))
+        raise DataError(out, f"is not written: it {fault}", _fetch_again(tables, store, sources))
     say(f"warning: {out} {fault}")
 
 
@@ -427,7 +433,7 @@ def derive(
         _make_pages(tables, store, inputs, workers)
         _label(tables, store, inputs)
         sources = sources_of(tables, store, inputs)
-        _refuse_losses(out, store, sources, allow_partial=allow_partial)
+        _refuse_losses(out, tables, store, sources, allow_partial=allow_partial)
         created_at = (parse_instant(config.clock) if config.clock is not None else newest).isoformat()
         made_by = _MadeBy(created_at, f"edu-rag-bench {__version__}", config_sha256(config), sources)
         version = _ChosenVersion(config.version, earlier if earlier is not None and made_by.made(earlier) else None)

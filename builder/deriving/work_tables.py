@@ -87,6 +87,11 @@ class WorkTables:
         """The canonical URLs of all hits, in order."""
         return (url for (url,) in self._base.execute("SELECT url FROM wanted ORDER BY url"))
 
+    def url_causes(self) -> Iterator[tuple[str, str]]:
+        """The canonical URLs of all hits, in order, each with what its hits are counted as if it was not kept."""
+        rows = self._base.execute("SELECT url, outcome, detail FROM urls ORDER BY url")
+        return ((url, cause_of(outcome, detail)) for url, outcome, detail in rows)
+
     def page_fetches(self) -> Iterator[tuple[str, str]]:
         """(page URL, the fetched URL that stands for it), ordered by page URL."""
         # Read in slices: results are written to the same table meanwhile.

@@ -7,12 +7,13 @@ import re
 from urllib.parse import urlsplit
 
 from builder.fetch.addresses import NOT_PUBLIC
-from builder.fetch.fetched import ROBOTS_UNREAD, STATUS, Fetched, is_gateways
+from builder.fetch.fetched import NOT_FOUND, ROBOTS_UNREAD, STATUS, Fetched, is_gateways
 from builder.fetch.politeness import registered_host
 from builder.urls import host_of
 
 GATEWAY = "a gateway without a way to the host"
 """The sign of every status that a gateway has for that, of pages and of robots.txt: none must vouch for another one."""
+_NOT_FOUND_SIGNS = tuple(f"{STATUS}{status} " for status in sorted(NOT_FOUND))
 _TAG = re.compile(rb"<[^<>]*>")
 
 
@@ -35,10 +36,17 @@ def sign_of(got: Fetched) -> str | None:
     if got.outcome == "robots_unreachable":
         return got.detail.removeprefix(ROBOTS_UNREAD)
     if got.outcome == "http_error":
-        return f"{STATUS}{got.status} {got.error_look}".rstrip()
+        # Nothing is known of an error page that could not be read: it is like no other one.
+        look = got.error_look or (got.url if got.status in NOT_FOUND else "")
+        return f"{STATUS}{got.status} {look}".rstrip()
     if got.outcome != "kept" or got.not_modified:
         return f"{got.outcome} {got.url}"
     return look_of(got.body, got.url)
+
+
+def says_not_found(sign: str) -> bool:
+    """Whether a sign is that of an error which dead pages of many hosts have, in the same words of their servers."""
+    return sign.startswith(_NOT_FOUND_SIGNS)
 
 
 def look_of(body: bytes, url: str) -> str:

@@ -69,6 +69,8 @@ UNKNOWN_NAME = "no such name"
 """How the detail begins where the name service answered that there is no address, as opposed to: it gave no answer."""
 STATUS = "status "
 """How the detail begins where a server answered with an error."""
+NOT_FOUND = frozenset({404, 410})
+"""The errors that many pages have on their own: a captive portal that answers so is known by its words only."""
 BREAKER = "circuit breaker: "
 """How the detail begins where a host failed so often in a row that it was not asked again."""
 TRANSIENT_STATUSES = frozenset({408, 425, 429, 502, 503, 504})

@@ -14,7 +14,7 @@ from yarl import URL
 from builder.fetch.addresses import RefusedAddressError
 from builder.fetch.answer_sign import look_of
 from builder.fetch.body import BodyError, check_headers, check_length, check_start, check_type, read_body
-from builder.fetch.fetched import STATUS, Fetched
+from builder.fetch.fetched import NOT_FOUND, STATUS, Fetched
 from builder.fetch.machine_use_signals import signals_in_headers, signals_in_page
 from builder.fetch.proxies import proxy_for
 from builder.fetch.robots import MAX_BYTES as MAX_ROBOTS_BYTES
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
-NOT_FOUND = frozenset({404, 410})
-"""The errors that many pages have on their own: a captive portal that answers so is known by its words only."""
 _ERROR_PAGE_BYTES, _ERROR_PAGE_S = 16_384, 1.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _URL_MARKS = "%/?:@!$&'()*+,;=~[]|"
@@ -182,16 +180,18 @@ class _Request:
         if response.status not in (200, 203):
             got = replace(got, outcome="http_error", detail=f"{STATUS}{response.status}")
             if self._page and response.status in NOT_FOUND:
-                got = replace(got, error_look=await self._look(response))
+                got = replace(got, error_look=await self._look(response, clock))
             answered = response.status < 500 and response.status != 429
             return HopResponse(got, retry_after=response.headers.get("Retry-After", ""), answered=answered)
         return HopResponse(await self._body(replace(got, headers=headers_of(response)), response, clock))
 
-    async def _look(self, response: aiohttp.ClientResponse) -> str:
+    async def _look(self, response: aiohttp.ClientResponse, clock: asyncio.Timeout) -> str:
         """What the error page says; empty if that cannot be read soon: its status is the answer in any case."""
         chunks = response.content.iter_any()
+        until, deadline = asyncio.get_running_loop().time() + _ERROR_PAGE_S, clock.when()
+        clock.reschedule(None)  # the request's own deadline would end it as a time-out, without its status
         try:
-            async with asyncio.timeout(_ERROR_PAGE_S):
+            async with asyncio.timeout_at(until if deadline is None else min(until, deadline)):
                 body = await read_body(chunks, headers_of(response), _ERROR_PAGE_BYTES, _no_lane, cut=True)
         except (BodyError, aiohttp.ClientError, OSError, ValueError):  # TimeoutError is an OSError
             return ""

@@ -4,6 +4,8 @@ Many hosts that give no answer, and no answer in between, are not many broken ho
 login page of a captive portal. So no result is final before a later request has shown that the network was there:
 a failure waits for two different answers to requests that began after it, a page for one answer that differs from it.
 While that does not come the crawl pauses, and probes: pages that were kept before, and some that failed just now.
+Without a page that was there before, pages that are not found are as many answers, however alike they look: the
+default error page of a web server is the same on many hosts, and no probe could tell them from a portal.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from builder.fetch.answer_sign import says_not_found
 from edu_rag.errors import OutageError
 from edu_rag.progress import note, say
 
@@ -113,6 +116,7 @@ class OutageWatch:
         self._probe, self._recover, self._spawn = probe, recover, spawn
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
+        self._not_found: OrderedDict[str, str] = OrderedDict()
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
         self._retried: dict[tuple[str, str], float] = {}
@@ -164,7 +168,7 @@ class OutageWatch:
         self._n_active -= 1
         if self.is_paused:
             self._held.append(held)
-        elif self.is_tainted(seen.started) and seen.sign in {"", *self._portal_signs} and held.may_come_again():
+        elif self.is_tainted(seen.started) and self._looks_away(seen) and held.may_come_again():
             self._release(held, "again")
         else:
             self._weigh(held)
@@ -177,6 +181,26 @@ class OutageWatch:
             self._count(seen)
 
     # ---- how it decides
+
+    def _has_pages(self) -> bool:
+        """Whether a page was there: one that was kept, or one that waits for its verdict and is like no other one."""
+        if self._landmarks:
+            return True
+        hosts: dict[str, set[str]] = {}
+        for held in self._held:
+            if held.seen.is_page:
+                hosts.setdefault(held.seen.sign, set()).add(held.seen.host)
+        return any(len(of) == 1 for of in hosts.values())
+
+    def _signer(self) -> Callable[[Sighting], str]:
+        """How answers are compared: by their signs; pages not found also by their URLs, if no page was there."""
+        if self._has_pages():
+            return lambda seen: seen.sign
+        return lambda seen: f"{seen.sign} {seen.url}" if says_not_found(seen.sign) else seen.sign
+
+    def _looks_away(self, seen: Sighting) -> bool:
+        """Whether nothing came back, or an answer that was taken for a portal's."""
+        return not seen.sign or self._signer()(seen) in self._portal_signs
 
     def _weigh(self, held: _Held) -> None:
         if held.seen.sign:
@@ -192,8 +216,9 @@ class OutageWatch:
 
     def _count(self, seen: Sighting) -> None:
         """The run of hosts without an answer, or with one and the same."""
-        if seen.sign and seen.sign != self._run_sign:
-            self._begin_run(seen.sign)
+        sign = self._signer()(seen)
+        if sign and sign != self._run_sign:
+            self._begin_run(sign)
         if seen.sign:
             self._retried.pop((seen.host, ""), None)
         self._run_hosts.add(seen.host)
@@ -203,9 +228,10 @@ class OutageWatch:
 
     def _clear(self, seen: Sighting) -> None:
         """Release the results that this answer shows to be genuine: its request began after their end."""
+        sign_of = self._signer()
         for held in [held for held in self._held if held.seen.ended <= seen.started]:
-            if held.seen.sign != seen.sign:
-                held.witnesses[seen.is_rules].add(seen.sign)
+            if sign_of(held.seen) != sign_of(seen):
+                held.witnesses[seen.is_rules].add(sign_of(seen))
                 if held.has_witnesses():
                     self._held.remove(held)
                     if held.seen.is_local and held.may_come_again():
@@ -233,6 +259,10 @@ class OutageWatch:
         self._n_active += 1
         if verdict == "genuine" and held.seen.is_page:
             self._remember(held.seen)
+        elif verdict == "genuine" and says_not_found(held.seen.sign):
+            self._not_found[held.seen.host] = held.seen.url
+            if len(self._not_found) > _N_LANDMARKS:
+                self._not_found.popitem(last=False)
         held.history.append((verdict, held.seen.sign))
         if not held.verdict.done():
             held.verdict.set_result(verdict)
@@ -247,14 +277,14 @@ class OutageWatch:
             self._landmarks.popitem(last=False)
 
     def _shared_signs(self) -> set[str]:
-        hosts: dict[str, set[str]] = {}
+        hosts, sign_of = dict[str, set[str]](), self._signer()
         for held in self._held:
-            hosts.setdefault(held.seen.sign, set()).add(held.seen.host)
+            hosts.setdefault(sign_of(held.seen), set()).add(held.seen.host)
         return {sign for sign, of in hosts.items() if sign and len(of) > 1}
 
     def _doubtful(self) -> list[_Held]:
-        shared = self._shared_signs() | {""}
-        return [held for held in self._held if held.seen.sign in shared]
+        shared, sign_of = self._shared_signs() | {""}, self._signer()
+        return [held for held in self._held if sign_of(held.seen) in shared]
 
     def _look_for_a_stall(self) -> None:
         """Decide where no further answer can come: every visit waits, and no other can begin."""
@@ -331,8 +361,11 @@ class OutageWatch:
     def _targets(self) -> list[str]:
         """The pages of the next round of probes, others than in the last one."""
         doubtful = self._doubtful()
-        answered = [held.seen.url for held in self._held if held not in doubtful and held.seen.is_page]
+        others = [held.seen for held in self._held if held not in doubtful]
+        answered = [seen.url for seen in others if seen.is_page]
         known = answered[-_N_PROBES:] + [url for url, _ in reversed(self._landmarks.values())]
+        if not known:  # an answer, where the crawl has no better one
+            known = [*self._not_found.values(), *(seen.url for seen in others if says_not_found(seen.sign))]
         failed = list({held.seen.host: held.seen.url for held in doubtful}.values())
         start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]
@@ -352,12 +385,12 @@ class OutageWatch:
         try:
             for probe in asyncio.as_completed(probes):
                 seen = await probe
-                if not seen.sign or seen.sign in self._portal_signs:
+                if self._looks_away(seen):
                     continue
                 _, known = self._landmarks.get(seen.host, ("", ""))
                 if seen.sign == known or (self._portal_signs and not seen.is_rules):
                     return True
-                answers.setdefault(seen.sign, set()).add(seen.host)
+                answers.setdefault(self._signer()(seen), set()).add(seen.host)
         finally:
             for probe in probes:
                 probe.cancel()

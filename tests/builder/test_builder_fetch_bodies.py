@@ -5,6 +5,7 @@ import gzip
 import time
 import zlib
 from datetime import UTC, datetime
+from threading import Event
 from typing import BinaryIO
 
 import pytest
@@ -137,6 +138,26 @@ def test_the_first_byte_has_a_deadline_of_its_own() -> None:
     assert (late.outcome, late.detail) == ("timeout", "no answer in time")
     assert fetch_one(_slow_body, first_byte_s=0.5, timeout_s=20).outcome == "kept"
     assert fetch_one(_slow_body, first_byte_s=20, timeout_s=0.5).detail == "not done after 0.5 s"
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_page_that_is_not_found_keeps_its_status_if_the_deadline_comes_while_it_is_read(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builder.fetch.hop._ERROR_PAGE_S", 600.0)
+    is_over = Event()
+
+    def never_whole(out: BinaryIO) -> None:
+        out.write(b"HTTP/1.1 %d No\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n<h1>" % status)
+        out.flush()
+        is_over.wait(60)
+
+    try:
+        got = (fetch_one(never_whole, timeout_s=timeout_s) for timeout_s in (0.2, 0.5, 0.9, 5.0, 25.0))
+        answered = next(one for one in got if one.status is not None)  # a busy machine may need more time
+    finally:
+        is_over.set()
+    assert (answered.outcome, answered.status, answered.error_look) == ("http_error", status, "")
 
 
 @pytest.mark.parametrize("headers", [b"X-N: y\r\n" * 500, b"X-Long: " + b"y" * 40_000 + b"\r\n"])

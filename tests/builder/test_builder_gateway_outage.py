@@ -119,12 +119,19 @@ def not_found(host: str, path: str) -> Answer:
     return 404, f"<h1>Not found</h1><p>There is no {path} here; ask {host}{path} after the login.</p>".encode()
 
 
-@pytest.mark.parametrize("pages_before", [0, 20, 70])
-def test_a_captive_portal_that_answers_404_to_everything_is_an_outage(pages_before: int) -> None:
+@pytest.mark.parametrize("pages_before", [20, 70])
+def test_a_captive_portal_that_answers_404_to_everything_is_an_outage_once_a_page_was_there(pages_before: int) -> None:
     urls = urls_of(40)
     with gateway(not_found, pages_before) as proxy:
         got = crawled(proxy, urls)
     assert Counter(one.outcome for one in got.values()) == {"kept": len(urls)}
+
+
+def test_a_first_crawl_of_dead_links_on_servers_with_the_same_error_page_ends_without_a_pause() -> None:
+    with gateway(lambda *_: (404, b"<h1>404 Not Found</h1><hr>nginx"), 0) as proxy:
+        got = crawled(proxy, urls_of(40))
+    assert Counter((one.outcome, one.status) for one in got.values()) == {("http_error", 404): 80}
+    assert proxy.n_sleeps == 0
 
 
 def portal_with_rules(_: str, path: str) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -139,6 +140,33 @@ def test_the_error_names_what_gets_the_lost_pages(n_attempts: int, remedy: str, 
     assert any("--refresh" in line for line in found.lines(5)) == (n_attempts == 3)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "first"),
+    [
+        (["connection"], "see that this machine is online and run the same `edu-rag build` again"),
+        (["http_error 503", "http_error 429"], "wait until the busy servers answer again and run the same"),
+        (["http_error 503", "timeout"], "see that this machine is online, wait until the busy servers answer"),
+    ],
+)
+def test_the_error_says_what_to_wait_for_by_the_cause_of_the_losses(
+    outcomes: list[str], first: str, tmp_path: Path
+) -> None:
+    folder = crawled(tmp_path, outcomes, n_attempts=1)
+    with pytest.raises(DataError) as caught:
+        replay(store_folder(folder / "ds"), folder / "again", workers=1, allow_partial=False)
+    assert f": {first}" in str(caught.value)
+    assert ("online" in str(caught.value)) == ("online" in first)
+
+
+def test_pages_of_other_questions_in_the_store_do_not_change_how_to_get_the_lost_ones(tmp_path: Path) -> None:
+    folder = crawled(tmp_path, ["http_error 502"], n_attempts=3)
+    with CrawlStore(store_folder(folder / "ds")) as store:
+        url = "http://other.invalid/p.html"
+        store.add_fetch(Fetched(url=url, final_url=url, outcome="timeout", fetched_at=AT))
+    with pytest.raises(DataError, match=r"was requested 3 times: run the same `edu-rag build` with --refresh"):
+        replay(store_folder(folder / "ds"), folder / "again", workers=1, allow_partial=False)
+
+
 def test_a_dataset_without_an_engine_needs_no_page(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text(
         '{"id": "Q1", "split": "val", "type": "True or False", "question": "Is ice cold?",'
@@ -178,6 +206,20 @@ def test_a_build_that_lost_its_pages_writes_nothing_unless_allowed_and_then_card
     assert manifest.sources["max_lost"] == 0.5
     assert not check_folder(out).faults
     assert "Not complete" not in (out / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("is_earlier", [True, False])
+def test_check_says_that_an_earlier_build_did_not_count_busy_servers(is_earlier: bool, tmp_path: Path) -> None:
+    rows = tables()
+    others = [item for item in rows["hits"]["val"] if item.question_id != "q1"]
+    before = [item for item in rows["hits"]["val"] if item.question_id == "q1"]
+    busy = replace(hit("q1", len(before) + 1, "http://busy.example/", outcome="http_error"), detail="503")
+    rows["hits"]["val"] = [*before, busy, *others]
+    counts = {"hits_by_outcome": {"kept": 5, "robots": 1, "http_error": 1}}
+    sources = {"engine": "folder"} | counts | ({} if is_earlier else {"hits_lost_by_status": {"503": 1}})
+    (fault,) = (str(error) for error in check_folder(write(tmp_path / "ds", rows, sources=sources)).faults.told())
+    assert "lost 1 (http_error 503 1)" in fault
+    assert ("an earlier edu-rag wrote this dataset and did not count pages of busy servers" in fault) == is_earlier
 
 
 def test_check_counts_the_rows_and_not_what_the_manifest_says(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from builder.fetch import Fetched, fetch_all
 from builder.fetch.addresses import GuardedResolver
-from builder.fetch.answer_sign import sign_of
+from builder.fetch.answer_sign import look_of, says_not_found, sign_of
 from builder.fetch.client import Crawl, Writer
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
@@ -47,7 +47,7 @@ class Net:
             started=started,
             ended=self.time,
             sign=sign,
-            is_page=bool(sign),
+            is_page=bool(sign) and not says_not_found(sign),
             was_there=not sign and self.hosts_are_there,
         )
 
@@ -246,6 +246,44 @@ def test_dead_hosts_alone_are_told_from_an_outage_by_a_page_that_was_there_befor
 def test_so_few_dead_hosts_that_they_say_nothing_end_no_crawl() -> None:
     dead = [f"dead{i}.com/page" for i in range(FEW_HOSTS - 1)]
     assert crawled(lambda *_: "", dead).kept == dict.fromkeys(dead, "")
+
+
+def not_found(url: str, body: bytes | None) -> str:
+    """The sign of a 404 with this page, or with one that could not be read."""
+    look = "" if body is None else look_of(body, url)
+    got = Fetched(url=url, final_url=url, outcome="http_error", status=404, fetched_at=NOW, error_look=look)
+    return sign_of(got) or ""
+
+
+EMPTY_404 = not_found(f"http://{URLS[0]}", b"")
+
+
+@pytest.mark.parametrize("n_dead", [FEW_HOSTS, 6, 40, 200])
+@pytest.mark.parametrize("n_without_answer", [0, FEW_HOSTS, MANY_HOSTS])
+@pytest.mark.parametrize("n_parked", [0, 2])
+def test_a_first_crawl_of_pages_that_are_not_found_ends_although_all_say_it_in_the_same_words(
+    n_dead: int, n_without_answer: int, n_parked: int
+) -> None:
+    fates = dict.fromkeys(URLS[:n_dead], EMPTY_404)
+    fates |= {f"parked{i}.com/page": "for sale" for i in range(n_parked)}
+    fates |= {f"dead{i}.com/page": "" for i in range(n_without_answer)}
+    net = crawled(lambda url, _: fates[url], list(fates))
+    assert net.kept == fates
+    assert net.slept == []
+
+
+def test_a_portal_that_finds_no_page_is_an_outage_where_a_page_was_there_before() -> None:
+    urls = URLS[:40]
+    net = crawled(_during(0.0, 40.0, EMPTY_404), urls, landmarks=["h99.com/page"])
+    assert net.kept == {url: PAGES[url] for url in urls}
+    assert crawled(_during(2.0, 60.0, EMPTY_404), URLS).kept == PAGES
+
+
+def test_a_page_that_is_not_found_and_cannot_be_read_is_like_no_other_one() -> None:
+    urls = [f"http://{url}" for url in URLS[:10]]
+    assert len({not_found(url, b"") for url in urls}) == 1
+    assert len({not_found(url, None) for url in urls}) == len(urls)
+    assert all(says_not_found(not_found(url, body)) for url in urls for body in (b"", None))
 
 
 def test_pages_that_are_alike_on_many_hosts_are_kept_where_the_network_is_up() -> None:

@@ -22,6 +22,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import read_manifest
 from edu_rag.gold import Gold
 from edu_rag.records import Leak
+from publishing.hub import without_xet_where_missing
 from publishing.push_dataset import PushPlan, push
 
 MINI = Path(__file__).resolve().parents[2] / "edu_rag" / "mini"
@@ -58,6 +59,43 @@ def test_a_version_is_one_commit_and_one_tag_with_exactly_the_files_of_the_manif
     assert hub.tags == {"2.0.0": oid}
     assert set(files) == {".gitattributes", "manifest.json", *read_manifest(folder).files}
     assert all(files[name] == (folder / name).read_bytes() for name in plan.sizes)
+
+
+@pytest.mark.parametrize(("status", "is_disabled"), [(404, True), (None, True), (200, False)])
+def test_a_hub_has_no_xet_if_it_has_no_token_to_give(
+    status: int | None, is_disabled: bool, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import HfApi, constants
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
+    hub.xet_status = status
+    api = HfApi(endpoint=hub.url, token=hub.token)
+    api.create_repo(REPO, repo_type="dataset")
+    with without_xet_where_missing(api, REPO):
+        assert constants.HF_HUB_DISABLE_XET is is_disabled
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        (429, "run the same command again in some minutes: the Hub limits requests"),
+        (500, "run the same command again in some minutes: the Hub is busy or has a fault"),
+        (503, "run the same command again in some minutes: the Hub is busy or has a fault"),
+        (403, "check HF_TOKEN and its rights"),
+    ],
+)
+def test_a_hub_that_is_busy_is_not_taken_for_one_without_xet(
+    status: int, remedy: str, hub: Hub, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", False)
+    hub.xet_status = status
+    with pytest.raises(EngineError) as caught:
+        pushed(hub, folder)
+    assert str(caught.value) == f"hub {REPO}: answered with status {status}: {remedy}"
+    assert not hub.objects
+    assert constants.HF_HUB_DISABLE_XET is False
 
 
 @pytest.mark.slow
