@@ -53,7 +53,6 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "dataset push": ("{data}/dataset", "nobody/nothing", "--dry-run"),
     "dataset takedown": ("{data}/dataset", "http://none.example/", "--reason", "test", "--dry-run"),
     "new": ("my-new-system", "--in", "{out}"),
-    "import": (QUESTIONS, *SCORED, "--submission", "my-answers", "--in", "{out}"),
     "check": ("{data}/submissions/my-system", *SCORED),
     "run": ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache", "--unsafe-no-sandbox"),
     "sandbox": (),
@@ -67,6 +66,10 @@ COMMANDS: Mapping[str, Sequence[str]] = {
         "--unsafe-no-sandbox",
     ),
     "score": ("{data}/submissions/my-system", *SCORED, "--out", "{out}"),
+    "import": ("{data}/answers.csv", *SCORED, "--submission", "my-answers", "--in", "{out}"),
+    "questions convert": (QUESTIONS,),
+    "questions sample": (QUESTIONS, "--n", "2"),
+    "questions stats": (QUESTIONS,),
     "judge audit": ("--human", str(ROOT / "no-such-file.jsonl")),
     "compare": ("{data}/submissions/my-system", "{data}/submissions/other-system", *SCORED, "--html", "{out}.html"),
     "power": ("--n", "100"),
@@ -99,7 +102,7 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
 _LONG = ("demo", "dataset fetch", "replay by Ray")
 _READ_ONLY = (
     *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
-    *("judge audit", "explain", "publish"),
+    *("judge audit", "explain", "publish", "questions convert", "questions sample"),
 )
 NIGHTLY = (*_LONG, *_READ_ONLY)
 """Two start the processes of other commands and build all questions, Ray starts a cluster. The others start no process:
@@ -197,6 +200,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         assert done.returncode == 0, done.stderr
     shutil.copytree(system, system.with_name("other-system"))
+    (folder / "answers.csv").write_text("id,answer\nMINI_0001,a\n")
     for tree in ("base", "head"):
         (folder / tree / "submissions").mkdir(parents=True)
     return folder
