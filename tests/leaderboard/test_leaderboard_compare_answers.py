@@ -94,6 +94,7 @@ def test_lessons_are_folded_those_that_move_the_score_most_first(browser: Any, b
     page, _ = look(browser, base)
     assert page.locator("table.by-slice").count() == 1
     page.get_by_text("By lesson: 30").click()
+    page.locator("table.by-slice").nth(1).locator("tbody tr").nth(29).wait_for()
     lessons = rows_of(page, "table.by-slice", 1)
     assert len(lessons) == 30
     gaps = [abs(int(row[-1])) for row in lessons]
