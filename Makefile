@@ -25,7 +25,7 @@ nightly: .venv/.ready-dev ## run all tests with their exhaustive forms
 	EDU_RAG_NIGHTLY=1 $(PYTEST_WHOLE)
 
 # The parts run side by side: mypy and the tests take a core each.
-check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute and a half
+check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-code check-tests
 
 check-code:
