@@ -135,7 +135,7 @@ class EarlyExtraction:
             self._changed.wait_for(self._has_work)
             ended, self._ended = self._ended, deque()
             url = self._urls.popleft() if self._has_room() and self._order != "stop" else None
-            is_last = self._order == "stop" or self._is_done()
+            is_last = self._order == "stop" or (url is None and self._is_done())
         for page_url, future in ended:
             self._keep(page_url, workers.result(future), known)
         if url is not None:
