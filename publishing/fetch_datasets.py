@@ -10,7 +10,7 @@ from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.board_file import BoardDataset, BoardFile, check_dataset
 from edu_rag.files.manifest import FILE_NAME, file_sha256, read_manifest
 from edu_rag.progress import Stage, say
-from publishing.hub import told
+from publishing.hub import hub_errors_as_ours
 
 
 def download(wanted: BoardDataset, folder: Path, *, endpoint: str | None) -> None:
@@ -42,7 +42,7 @@ def _take(wanted: BoardDataset, name: str, part: Path, endpoint: str | None) -> 
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    with told(wanted.hub):
+    with hub_errors_as_ours(wanted.hub):
         try:
             hf_hub_download(
                 wanted.hub,

@@ -51,7 +51,7 @@ def _in_our_words(repo: str, error: BaseException) -> EngineError:
 
 
 @contextmanager
-def told(repo: str) -> Iterator[None]:
+def hub_errors_as_ours(repo: str) -> Iterator[None]:
     """An error of the Hub or the network as one of our errors; it never contains a token."""
     known = errors_of_hub()
     try:

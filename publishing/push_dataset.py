@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from edu_rag.errors import DataError
 from edu_rag.files.manifest import FILE_NAME, Manifest
 from edu_rag.progress import say
-from publishing.hub import KEPT, MAX_FILES, told, verify, without_xet_where_missing
+from publishing.hub import KEPT, MAX_FILES, hub_errors_as_ours, verify, without_xet_where_missing
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -89,7 +89,7 @@ def push(folder: Path, plan: PushPlan, *, token: str | None, endpoint: str | Non
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 
     api = HfApi(endpoint=endpoint, token=token)
-    with told(plan.repo):
+    with hub_errors_as_ours(plan.repo):
         api.create_repo(plan.repo, repo_type="dataset", private=private, exist_ok=True)
         present = _refuse_published(api, plan)
         stale = [name for name in present if name not in plan.sizes and name not in KEPT]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.manifest import file_sha256
-from publishing.hub import KEPT, MAX_FILES, errors_of_hub, told, verify, without_xet_where_missing
+from publishing.hub import KEPT, MAX_FILES, errors_of_hub, hub_errors_as_ours, verify, without_xet_where_missing
 from publishing.result_entries import refuse_revealing
 from publishing.results_tables import MANIFEST, WrittenResults
 
@@ -95,7 +95,7 @@ def push_results(
     if len(names) > MAX_FILES:
         raise DataError(folder, f"has {len(names):,} files; one commit takes {MAX_FILES}", "publish fewer results")
     api = HfApi(endpoint=endpoint, token=token)
-    with told(made.repo):
+    with hub_errors_as_ours(made.repo):
         api.create_repo(made.repo, repo_type="dataset", private=private, exist_ok=True)
         head = str(api.repo_info(made.repo, repo_type="dataset").sha)
         there = _there(api, made.repo, head)

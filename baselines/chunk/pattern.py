@@ -72,5 +72,7 @@ def pattern(delimiter: str | None = None, regex: str | None = None, tokens: int 
     try:
         compiled = re.compile(wanted if wanted is not None else BLANK_LINES_AND_HEADINGS)
     except re.error as error:
-        raise ConfigError("parts.chunk.regex", f"{regex!r} is not a regular expression ({error})", "mend it") from None
+        raise ConfigError(
+            "parts.chunk.regex", f"{regex!r} is not a regular expression ({error})", "correct it"
+        ) from None
     return chunker(lambda page: _cut(page, compiled, tokens))

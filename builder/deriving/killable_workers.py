@@ -124,7 +124,7 @@ def _run(work: Callable[[J], R], job: J, cpu_limit_s: float) -> R | WorkFailure 
 
 
 _LOST = 255
-"""The exit code of a worker whose fork server is gone: nobody knows its own."""
+"""The exit code that multiprocessing reports for a worker whose fork server has ended, since its own is unknown."""
 
 
 def _result(future: Any, *, may_be_lost: bool = False) -> Any:

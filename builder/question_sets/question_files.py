@@ -1,7 +1,7 @@
 """Reading question files of every kind that is known into records, or a list of every fault.
 
 TQA's nested JSON, CRAG's records and flat JSON lines are read here; other tables by `foreign_questions`. Real files are
-dirty. The rules, each counted in `Reading.mended`:
+dirty. The rules, each counted in `QuestionReading.corrected`:
 * a blank choice, or a letter left out (a, c, d), is not a choice: the letters after it move up, and the gold with them;
 * a gold that is not a letter but equals the text of exactly one choice ("true") means that choice.
 Everything else that breaks a record's invariant, or a gold that is not a choice, is a fault; no question is dropped
@@ -74,7 +74,7 @@ class QuestionReading:
     questions: list[Question] = field(default_factory=list)
     golds: list[Gold] = field(default_factory=list)
     faults: list[DataError] = field(default_factory=list)
-    mended: dict[str, list[str]] = field(default_factory=dict)
+    corrected: dict[str, list[str]] = field(default_factory=dict)
     cut_ids: set[str] = field(default_factory=set)
     places: dict[str, str] = field(default_factory=dict)
     extra: Counter[str] = field(default_factory=Counter)
@@ -86,9 +86,9 @@ class QuestionReading:
     pages: dict[str, str] = field(default_factory=dict)
     """By question id, the URL of the page that it was taken from."""
 
-    def mend(self, rule: str, question_id: str) -> None:
+    def correct(self, rule: str, question_id: str) -> None:
         """Count a question that a rule corrected."""
-        self.mended.setdefault(rule, []).append(question_id)
+        self.corrected.setdefault(rule, []).append(question_id)
 
 
 def tidy(text: str) -> str:
@@ -152,9 +152,9 @@ def _question_and_gold(entry: _Entry, split: str | None, reading: QuestionReadin
         question_id=flat.id, text=tidy(flat.question), choices=choices, kind=kind, split=chosen, lesson=_lesson(flat)
     )
     if list(moved) != list(choices):
-        reading.mend("choices re-lettered (blank or missing letter)", flat.id)
+        reading.correct("choices re-lettered (blank or missing letter)", flat.id)
     if by_text:
-        reading.mend("gold given as a choice's text", flat.id)
+        reading.correct("gold given as a choice's text", flat.id)
     return question, Gold(question_id=flat.id, answer=letter, home_page=_home_page(flat))
 
 
@@ -218,7 +218,7 @@ def _table_entries(table: QuestionTable, given: ColumnMap | None, reading: Quest
     found = TableReading()
     for question in foreign_questions(table, given, found):
         for rule in question.rules:
-            reading.mend(rule, question.flat.id)
+            reading.correct(rule, question.flat.id)
         yield _Entry(where=question.where, flat=question.flat, extra=question.extra)
     reading.faults += found.faults
     reading.extra.update(found.extra)
@@ -257,7 +257,7 @@ def _crag_entries(path: Path, reading: QuestionReading) -> Iterator[_Entry]:
             reading.faults.append(DataError(f"{where}: {found.where}", first_line(found)))
             continue
         if is_lost:
-            reading.mend("gold is a lost value, which no answer equals", found["id"])
+            reading.correct("gold is a lost value, which no answer equals", found["id"])
         yield _Entry(where=where, flat=FlatQuestion(**found))
 
 
@@ -376,7 +376,7 @@ def _refuse_faults(reading: QuestionReading, sources: Sequence[QuestionSource]) 
 
 def _notes(reading: QuestionReading) -> Iterator[str]:
     """One line for each kind of correction, of rows left out, and for the columns kept as `extra`."""
-    for rule, ids in reading.mended.items():
+    for rule, ids in reading.corrected.items():
         yield f"{rule}: {len(ids):,} ({', '.join(ids[:3])}{' …' if len(ids) > 3 else ''})"
     for why, n in reading.left_out.items():
         yield f"left out, {why}: {n:,}"

@@ -11,6 +11,7 @@ import click
 from harness.commands.options import (
     PATH,
     dataset_option,
+    into_option,
     open_dataset,
     own_name,
     sample_name,
@@ -54,15 +55,7 @@ if TYPE_CHECKING:
 @click.option("--skip-unknown", is_flag=True, help="Leave out rows of unknown questions instead of refusing the file.")
 @split_option
 @sample_options
-@click.option(
-    "--in",
-    "into",
-    type=PATH,
-    default=Path("submissions"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder of submissions.",
-)
+@into_option
 @click.option("--force", is_flag=True, help="Replace predictions that exist.")
 def import_(
     file: Path,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.commands.options import PATH, own_name
+from harness.commands.options import into_option, own_name
 
 
 def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
@@ -31,15 +31,7 @@ def _next_steps(folder: Path, *, predictions_only: bool) -> Iterator[str]:
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--in",
-    "into",
-    type=PATH,
-    default=Path("submissions"),
-    show_default=True,
-    metavar="DIR",
-    help="Folder of submissions to create it in.",
-)
+@into_option
 @click.option("--predictions-only", is_flag=True, help="Create settings only, for a submission without code.")
 @click.option("--name", "title", default="", metavar="TEXT", help="Name of the system on the board.")
 @click.option("--team", default="", metavar="TEXT", help="Name of the team.")

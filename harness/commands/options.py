@@ -89,6 +89,19 @@ def reruns_option(command: F) -> F:
     )(command)
 
 
+def into_option(command: F) -> F:
+    """`--in`: the folder that holds the submissions, for a command that may create one."""
+    return click.option(
+        "--in",
+        "into",
+        type=PATH,
+        default=Path("submissions"),
+        show_default=True,
+        metavar="DIR",
+        help="Folder of submissions to create it in.",
+    )(command)
+
+
 def own_machine_option(command: F) -> F:
     """`--own-machine`: the run records come from the user's own runs."""
     return click.option(

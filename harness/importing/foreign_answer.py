@@ -8,25 +8,11 @@ from typing import Any, NamedTuple
 
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.look.texts import clip
+from harness.submission.predictions_file import OPTIONAL_FIELDS
 
 QUESTION, CHOICES = "question", "choices"
 """The question as it was asked: it finds the question if the id does not, and its choices give letters a meaning."""
-FIELDS = (
-    "question_id",
-    QUESTION,
-    CHOICES,
-    "answer",
-    "response",
-    "confidence",
-    "passages",
-    "latency_s",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-    "energy_j",
-    "status",
-    "error",
-)
+FIELDS = ("question_id", QUESTION, CHOICES, "answer", *OPTIONAL_FIELDS, "error")
 """The fields that a file may give, and `--map` may name."""
 MAX_COLUMNS_SHOWN = 20
 _MAX_NAME = 40

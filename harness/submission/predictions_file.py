@@ -30,7 +30,7 @@ _BATCH_BYTES = 1_000_000
 """Of predictions that a child sends back at a time."""
 _MUST = {"question_id": "-", "answer": None}
 """The required keys of a line, used to read on after one is at fault."""
-_SAID = (
+OPTIONAL_FIELDS = (
     "response",
     "confidence",
     "passages",
@@ -120,7 +120,11 @@ def _read(path: Path, known: Collection[str] | None) -> Iterator[tuple[list[Data
 def row_of(prediction: Prediction) -> dict[str, Any]:
     """A prediction without the fields that say nothing, so that the file stays small and readable."""
     default = Prediction(question_id=prediction.question_id, answer=prediction.answer)
-    said = {name: getattr(prediction, name) for name in _SAID if getattr(prediction, name) != getattr(default, name)}
+    said = {
+        name: getattr(prediction, name)
+        for name in OPTIONAL_FIELDS
+        if getattr(prediction, name) != getattr(default, name)
+    }
     return {"question_id": prediction.question_id, "answer": prediction.answer} | said
 
 

@@ -78,7 +78,7 @@ def test_a_lesson_of_tqa_is_read_with_its_kinds_gold_letters_and_lesson(shared_d
 def test_all_2524_questions_of_tqa_val_are_read_and_one_is_relettered(shared_data: Path) -> None:
     reading = read_files([shared_data / "tqa" / "val" / "questions.jsonl"], None)
     assert (len(reading.questions), reading.faults) == (2524, [])
-    assert reading.mended == {"choices re-lettered (blank or missing letter)": ["NDQ_004046"]}
+    assert reading.corrected == {"choices re-lettered (blank or missing letter)": ["NDQ_004046"]}
     match_gold(reading.questions, reading.golds, "val")
     kinds = [question.kind for question in reading.questions]
     assert [kinds.count(kind) for kind in ("multiple_choice", "true_false", "matching")] == [1211, 994, 319]

@@ -102,7 +102,7 @@ def test_the_page_links_the_lexicon_and_lists_the_marks_the_keys_and_the_folded_
 
 _CHOICES = r"(?!choices)(\*\w+\*|.+? / .+?)"
 """The first cell of a row: texts of choices, or the name that the page gives to some."""
-_NAMED = dict(re.findall(r"^(\*\w+\*) stands for the choices `(.+)`\.$", PAGE, re.MULTILINE))
+_NAMED = dict(re.findall(r"^(\*\w+\*) means the choices `(.+)`\.$", PAGE, re.MULTILINE))
 
 
 def choices_of(cell: str) -> dict[str, str]:

@@ -79,7 +79,7 @@ HOSTILE = {
     ),
     "a sample that is no object": (lambda: archive({"header.json": HEADER, "samples/1.json": b"7"}), "is not a sample"),
     "a log without samples": (lambda: archive({"header.json": HEADER}), "the log holds no samples"),
-    "a packing that nobody knows": (
+    "an unknown packing": (
         lambda: archive({"header.json": HEADER, "samples/1.json": SAMPLE * 50}, zipfile.ZIP_LZMA),
         "packed by method 14, which is not read",
     ),
