@@ -1,36 +1,47 @@
 """Extractors side by side on real pages with gold text: F1, pages lost to the 0.5 KB rule, pages a second.
 
-Run: `PYTHONPATH=. python bench/extraction.py ../shared/data [--json FILE] [--tools NAME …] [--every N]`. One process,
-one core. Ours are timed with all that `extract_page` does (charset, title, licence, language); peers with their own
-call on bytes that are already decoded.
+Run: `PYTHONPATH=. python bench/extraction.py ../shared/data [--json FILE] [--tools NAME …] [--every N] [--half N]`.
+One process, one core. Ours are timed with all that `extract_page` does (charset, title, licence, language); peers with
+their own call on bytes that are already decoded. Pages fall into two halves by the hash of their host: thresholds are
+fitted on half 0 (`bench/extraction_fit.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import logging
+import random
 import re
 import statistics
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 MIN_BYTES = 512
 _WORD = re.compile(r"\w+")
 
 
 class Page(NamedTuple):
-    """One page with its gold main text."""
+    """One page with its gold main text, and the host that it came from."""
 
     corpus: str
     name: str
     body: bytes
     gold: str
+    host: str
+
+    @property
+    def half(self) -> int:
+        """0 or 1, by the hash of the host: all pages of a host are in one half."""
+        return hashlib.sha256(self.host.encode()).digest()[-1] % 2
 
 
 def aeb_pages(data: Path) -> Iterator[Page]:
@@ -38,18 +49,20 @@ def aeb_pages(data: Path) -> Iterator[Page]:
     folder = data / "extraction" / "aeb"
     gold = json.loads((folder / "ground-truth.json").read_text(encoding="utf-8"))
     for name in sorted(gold):
-        yield Page(
-            "aeb", name, gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()), gold[name]["articleBody"]
-        )
+        body = gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes())
+        yield Page("aeb", name, body, gold[name]["articleBody"], urlsplit(gold[name]["url"]).hostname or "")
 
 
 def wcxb_pages(data: Path) -> Iterator[Page]:
     """A sample of WCXB's development split: 250 pages of seven kinds."""
     folder = data / "extraction" / "wcxb-dev"
+    rows = map(json.loads, (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines())
+    hosts = {row["file_id"]: urlsplit(row["url"]).hostname or "" for row in rows}
     for path in sorted((folder / "ground-truth").glob("*.json")):
         truth = json.loads(path.read_text(encoding="utf-8"))
         gold = truth.get("main_content") or truth["ground_truth"]["main_content"]
-        yield Page("wcxb", path.stem, gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes()), gold)
+        body = gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes())
+        yield Page("wcxb", path.stem, body, gold, hosts[path.stem])
 
 
 def siyavula_pages(data: Path) -> Iterator[Page]:
@@ -60,17 +73,44 @@ def siyavula_pages(data: Path) -> Iterator[Page]:
         body = path.read_bytes()
         main = lxml.html.document_fromstring(body.decode("utf-8").encode()).xpath('//div[@id="contents"]')
         if main:
-            yield Page("siyavula", path.stem, body, "\n".join(main[0].itertext()))
+            yield Page("siyavula", path.stem, body, "\n".join(main[0].itertext()), "siyavula")
 
 
 def openstax_pages(data: Path) -> Iterator[Page]:
     """OpenStax Physics as framed pages with gold text."""
     folder = data / "web" / "openstax-physics"
     for path in sorted((folder / "gold").glob("*.txt")):
-        yield Page("openstax", path.stem, (folder / f"{path.stem}.html").read_bytes(), path.read_text(encoding="utf-8"))
+        body = (folder / f"{path.stem}.html").read_bytes()
+        yield Page("openstax", path.stem, body, path.read_text(encoding="utf-8"), "openstax-physics")
 
 
-CORPORA = (aeb_pages, wcxb_pages, siyavula_pages, openstax_pages)
+def sites_pages(data: Path) -> Iterator[Page]:
+    """Pages drawn from more school-science sites; gold is the text of the main element that `sites.json` names."""
+    from lxml import html as lxml_html
+
+    for site in json.loads((data / "web" / "sites.json").read_text(encoding="utf-8")):
+        if " less " in site["main"]:  # no one element
+            continue
+        paths = sorted((data / "web" / site["folder"]).rglob("*.html"))
+        random.Random(3).shuffle(paths)
+        found = (page for path in paths if (page := _site_page(site, path, lxml_html)) is not None)
+        yield from islice(found, PAGES_OF_A_SITE)
+
+
+def _site_page(site: Mapping[str, str], path: Path, lxml_html: Any) -> Page | None:
+    body = path.read_bytes()
+    parser = lxml_html.HTMLParser(encoding="utf-8")
+    main = lxml_html.document_fromstring(body, parser=parser).cssselect(site["main"])
+    if path.name == "index.html" or not main:
+        return None
+    for unread in main[0].xpath(".//script | .//style | .//noscript | .//template"):
+        unread.drop_tree()
+    gold = "\n".join(main[0].itertext())
+    return Page("sites", f"{site['folder']}/{path.name}", body, gold, site["folder"]) if len(gold) > 600 else None
+
+
+PAGES_OF_A_SITE = 14
+CORPORA = (aeb_pages, wcxb_pages, siyavula_pages, openstax_pages, sites_pages)
 
 
 def _trafilatura(html: str) -> str:
@@ -183,7 +223,7 @@ def measure(run: Callable[[bytes], tuple[str, str]], pages: list[Page]) -> dict[
         if page.corpus == "aeb":
             shingles.append(shingle_scores(page.gold, text))
         words.setdefault(page.corpus, []).append(word_f1(page.gold, text))
-        if page.corpus != "openstax" and _n_bytes(page.gold) > MIN_BYTES:
+        if page.corpus in {"aeb", "wcxb", "siyavula"} and _n_bytes(page.gold) > MIN_BYTES:
             real += 1
             if _n_bytes(text) < MIN_BYTES:
                 lost.append(f"{page.corpus}/{page.name}")
@@ -210,11 +250,12 @@ def _aeb_f1(scores: list[tuple[float | None, float | None]]) -> float:
 def table(results: dict[str, dict[str, Any]]) -> str:
     """The results as a Markdown table."""
     lines = [
-        "| tool | AEB F1 | WCXB-dev F1 | Siyavula F1 | OpenStax F1 | real pages lost | pages/s a core | slowest |",
-        "|---|---|---|---|---|---|---|---|",
+        "| tool | AEB F1 | WCXB-dev F1 | Siyavula F1 | OpenStax F1 | twelve sites F1 | real pages lost | pages/s a core"
+        " | slowest |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, result in results.items():
-        f1 = (f"{result['word_f1'].get(corpus, 0):.3f}" for corpus in ("wcxb", "siyavula", "openstax"))
+        f1 = (f"{result['word_f1'].get(corpus, 0):.3f}" for corpus in ("wcxb", "siyavula", "openstax", "sites"))
         lost = f"{len(result['lost'])} of {result['real']} ({100 * len(result['lost']) / max(1, result['real']):.1f} %)"
         row = (
             name,
@@ -235,12 +276,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--tools", nargs="*")
     parser.add_argument("--every", type=int, default=1, help="only every Nth page")
-    parser.add_argument("--corpora", nargs="*", default=[], help="aeb wcxb siyavula openstax")
+    parser.add_argument("--corpora", nargs="*", default=[], help="aeb wcxb siyavula openstax sites")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="only the pages of one half of the hosts")
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     chosen = [make for make in CORPORA if not given.corpora or make.__name__.removesuffix("_pages") in given.corpora]
-    pages = [page for make in chosen for page in make(given.data)][:: given.every]
+    pages = [page for make in chosen for page in make(given.data) if given.half in {None, page.half}][:: given.every]
     results = {name: measure(run, pages) for name, run in tools().items() if not given.tools or name in given.tools}
     print(table(results))
     for name, result in results.items():

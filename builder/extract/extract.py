@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from builder.extract import extraction_tools as extract_tools
-from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, raw_text
+from builder.extract.cascade import FAST, FULL, MAIN, PLAIN, cascade_v1, cascade_v2, raw_text
 from builder.extract.extraction_tools import PageShape, ToolOutput, page_shape, refused
 from builder.extract.page_text import clean_text, page_title, parse_html
 from builder.labels.hidden_text import hidden_text_of
@@ -102,12 +102,14 @@ def _resiliparse_v1(html: str, tree: Any) -> str:
 
 EXTRACTORS: Mapping[str, Extractor] = {
     "cascade-v1": cascade_v1,
+    "cascade-v2": cascade_v2,
     "trafilatura-v1": _single("trafilatura", _trafilatura_v1),
     "resiliparse-v1": _single("resiliparse", _resiliparse_v1),
     "newspaper3k-v1": _single("newspaper3k", lambda html, tree: extract_tools.newspaper3k_text(html)),
     "bs4-v1": _single("bs4", lambda html, tree: extract_tools.bs4_text(html)),
 }
 """The named, versioned extractors of build.toml."""
+CASCADES = frozenset({"cascade-v1", "cascade-v2"})
 
 
 def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[str, ...] = ()) -> Outcome:
@@ -148,9 +150,9 @@ def extract_page(body: bytes, charset: str | None, extractor: str, skip: tuple[s
 def skip_after(extractor: str, skip: tuple[str, ...], reason: str) -> tuple[str, ...] | None:
     """The tools to leave out when a page is tried again after a worker's failure, or None if that cannot help.
 
-    `reason` is a WorkFailure's. Only the cascade has other tools to try.
+    `reason` is a WorkFailure's. Only a cascade has other tools to try.
     """
-    if extractor != "cascade-v1" or reason.startswith("error"):
+    if extractor not in CASCADES or reason.startswith("error"):
         return None
     if not skip:
         return (FAST, FULL)
@@ -174,7 +176,7 @@ def check_tools(extractor: str) -> None:
 
     Raises MissingExtraError that names the tool.
     """
-    if extractor == "cascade-v1":
+    if extractor in CASCADES:
         for tool in (FAST, FULL, MAIN, PLAIN):
             _check_tool(extractor, tool, partial(raw_text, tool))
     else:

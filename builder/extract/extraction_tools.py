@@ -83,6 +83,13 @@ def resiliparse_main(html: str) -> str:
     return str(extract_plain_text(html, main_content=True, alt_texts=False, links=False, comments=False))
 
 
+def resiliparse_all(html: str) -> str:
+    """All text of a page as resiliparse sees it, with menus, comments and footers."""
+    from resiliparse.extract.html2text import extract_plain_text
+
+    return str(extract_plain_text(html, main_content=False, alt_texts=False, links=False, comments=False))
+
+
 def newspaper3k_text(html: str) -> str:
     """Newspaper3k as it comes, but for its fetching of images."""
     from newspaper import Article

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from heapq import nsmallest
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -209,7 +210,10 @@ def archived_pages(archive: WarcPages) -> Iterator[tuple[str, str, str]]:
 
 
 class FolderEngine:
-    """SQLite FTS5 (porter, unicode61) ranked by its bm25(), title weighted double, ties by URL."""
+    """SQLite FTS5 (porter, unicode61) ranked by its bm25(), title weighted double, ties by URL.
+
+    URLs have a table of their own: FTS5 would read all of a page's text to give one of its columns, for every match.
+    """
 
     name = NAME
 
@@ -218,12 +222,18 @@ class FolderEngine:
         self._archive = archive
         self._index = sqlite3.connect("", check_same_thread=False)  # on disk where it grows large
         self._index.execute(
-            "CREATE VIRTUAL TABLE page USING fts5(url UNINDEXED, title, text, tokenize='porter unicode61')"
+            "CREATE VIRTUAL TABLE page USING fts5(title, text, content='', tokenize='porter unicode61')"
         )
+        self._index.execute("CREATE TABLE address (number INTEGER PRIMARY KEY, url TEXT)")
         for site in self._sites:
-            self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", indexed_pages(site))
+            self._add(indexed_pages(site))
         if archive is not None:
-            self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", archived_pages(archive))
+            self._add(archived_pages(archive))
+
+    def _add(self, pages: Iterable[tuple[str, str, str]]) -> None:
+        for url, title, text in pages:
+            number = self._index.execute("INSERT INTO address (url) VALUES (?)", (url,)).lastrowid
+            self._index.execute("INSERT INTO page (rowid, title, text) VALUES (?, ?, ?)", (number, title, text))
 
     @classmethod
     def open(cls, config: FolderConfig) -> FolderEngine:
@@ -237,7 +247,7 @@ class FolderEngine:
                 twice[0], "is a site and in a WARC file", "give the site another name in [search.folder.hosts]"
             )
         engine = cls(sites, archive)
-        if engine._index.execute("SELECT 1 FROM page LIMIT 1").fetchone() is None:
+        if engine._index.execute("SELECT 1 FROM address LIMIT 1").fetchone() is None:
             raise ConfigError(folder, "its folders hold no HTML page", "give the folder whose folders are sites")
         return engine
 
@@ -247,12 +257,17 @@ class FolderEngine:
         if not expression:
             return SearchResult(state="none", reason="the query has no word")
         rows = self._index.execute(
-            "SELECT url FROM page WHERE page MATCH ? ORDER BY round(bm25(page, 0.0, ?, 1.0), 9), url LIMIT ?",
-            (expression, TITLE_WEIGHT, n),
+            "SELECT round(bm25(page, ?, 1.0), 9), rowid FROM page WHERE page MATCH ?", (TITLE_WEIGHT, expression)
         ).fetchall()
         if not rows:
             return SearchResult(state="none", reason="no page holds any of the query's words")
-        return SearchResult(state="hits", urls=tuple(url for (url,) in rows))
+        worst, _ = nsmallest(n, rows)[-1]
+        best = sorted((score, self._url(number)) for score, number in rows if score <= worst)
+        return SearchResult(state="hits", urls=tuple(url for _, url in best[:n]))
+
+    def _url(self, number: int) -> str:
+        (url,) = self._index.execute("SELECT url FROM address WHERE number = ?", (number,)).fetchone()
+        return str(url)
 
     @contextmanager
     def serving(self) -> Iterator[HostMap]:

@@ -65,7 +65,7 @@ def text_of(html: str, extractor: str = "trafilatura-v1") -> str:
         "1538",
     ],
 )
-@pytest.mark.parametrize("extractor", ["cascade-v1", "trafilatura-v1", "resiliparse-v1"])
+@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "trafilatura-v1", "resiliparse-v1"])
 def test_the_pre_pass_keeps_science(extractor: str, kept: str) -> None:
     assert kept in text_of(PAGE, extractor)
 
@@ -112,7 +112,7 @@ def test_a_page_without_text_is_a_failure_not_an_empty_page(body: bytes, extract
 
 def test_an_unknown_extractor_is_one_clear_line() -> None:
     with pytest.raises(
-        ConfigError, match="unknown extractor 'x': known are cascade-v1, trafilatura-v1, resiliparse-v1"
+        ConfigError, match="unknown extractor 'x': known are cascade-v1, cascade-v2, trafilatura-v1, resiliparse-v1"
     ):
         check_extractor("x")
 
@@ -226,7 +226,7 @@ def test_a_broken_library_under_the_cascade_is_one_clear_line_before_any_page(tm
     done = subprocess.run(
         [sys.executable, "-c", _BROKEN, str(tmp_path)], capture_output=True, text=True, timeout=120, check=True
     )
-    told = r"extractor cascade-v1: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
+    told = r"extractor cascade-v2: its tool trafilatura-fast does not work \(AttributeError: .*\): pip install --force-"
     assert re.match(told, done.stdout), done.stdout
     assert done.stderr == ""
 
@@ -312,21 +312,67 @@ def test_an_author_is_taken_only_where_one_is_stated(head: str, body: str, autho
     assert _stated(head, body).author == author
 
 
-def test_the_cascade_says_which_tool_answered_and_leaves_out_what_has_failed() -> None:
+@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2"])
+def test_a_cascade_says_which_tool_answered_and_leaves_out_what_has_failed(extractor: str) -> None:
     tools = {}
     skip: tuple[str, ...] | None = ()
     while skip is not None:
-        found = extract_page(PAGE.encode(), None, "cascade-v1", skip)
+        found = extract_page(PAGE.encode(), None, extractor, skip)
         assert isinstance(found, Extracted)
         assert "Plant 11 makes" in found.text
         tools[skip] = found.tool
-        skip = skip_after("cascade-v1", skip, "timeout")
+        skip = skip_after(extractor, skip, "timeout")
     assert list(tools.values()) == ["trafilatura-fast", "resiliparse", "plain"]
 
 
-def test_only_the_cascade_is_tried_again_and_only_after_a_worker_was_stopped() -> None:
+LESSON = "".join(
+    f"<p>Fact {n} of this lesson: a plant uses light of {400 + n} nm.</p><ul><li>Step {n}: look at leaf {n}.</li></ul>"
+    for n in range(120)
+)
+MENU = "".join(f"<div><a href='/{n}'>Another lesson, number {n}</a></div>" for n in range(120))
+
+
+@pytest.mark.parametrize(
+    ("extractor", "body", "tool"),
+    [
+        ("cascade-v2", LESSON, "resiliparse"),
+        ("cascade-v1", LESSON, "trafilatura-fast"),
+        ("cascade-v2", LESSON[: len(LESSON) // 4], "trafilatura-fast"),  # short
+        ("cascade-v2", f"<nav>{MENU}</nav>{LESSON}", "trafilatura-fast"),  # much of the page is a menu
+    ],
+)
+def test_resiliparse_alone_reads_a_long_page_that_is_nearly_all_main_content(
+    extractor: str, body: str, tool: str
+) -> None:
+    found = extract_page(f"<html><body>{body}</body></html>".encode(), None, extractor)
+    assert isinstance(found, Extracted)
+    assert found.tool == tool
+    assert ("Fact 29 of this lesson" in found.text, "Step 29: look at leaf 29." in found.text) == (True, True)
+    assert "Another lesson" not in found.text
+
+
+@pytest.mark.parametrize("name", ["resiliparse_main", "resiliparse_all"])
+def test_a_long_page_on_which_resiliparse_raises_or_finds_nothing_is_read_by_the_other_tools(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raises(html: str) -> str:
+        raise KeyError(html[:1])
+
+    monkeypatch.setattr(f"builder.extract.cascade.{name}", raises)
+    found = extract_page(f"<html><body>{LESSON}</body></html>".encode(), None, "cascade-v2")
+    assert isinstance(found, Extracted)
+    assert found.tool == "trafilatura-fast"
+    assert found.raised == (("resiliparse" if name == "resiliparse_main" else "resiliparse-all"),)
+    monkeypatch.setattr(f"builder.extract.cascade.{name}", _no_text)
+    found = extract_page(f"<html><body>{LESSON}</body></html>".encode(), None, "cascade-v2")
+    assert isinstance(found, Extracted)
+    assert (found.tool, found.raised) == ("trafilatura-fast", ())
+
+
+def test_only_a_cascade_is_tried_again_and_only_after_a_worker_was_stopped() -> None:
     assert skip_after("trafilatura-v1", (), "timeout") is None
     assert skip_after("cascade-v1", (), "error KeyError") is None
+    assert skip_after("cascade-v2", (), "memory") == skip_after("cascade-v1", (), "memory")
     assert skip_after("cascade-v1", (), "memory") == ("trafilatura-fast", "trafilatura")
 
 

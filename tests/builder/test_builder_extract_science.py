@@ -211,7 +211,7 @@ def test_a_caption_that_only_credits_is_told_from_one_that_says_something(captio
         "λ = 500 nm",
     ],
 )
-@pytest.mark.parametrize("extractor", ["cascade-v1", "trafilatura-v1", "resiliparse-v1"])
+@pytest.mark.parametrize("extractor", ["cascade-v1", "cascade-v2", "trafilatura-v1", "resiliparse-v1"])
 def test_blocks_of_a_lesson_survive_the_whole_extraction(extractor: str, kept: str) -> None:
     html = f"""<html><head><title>Lesson</title></head><body><nav><a href=/>Home</a></nav><article>
     <h1>Lesson</h1>{FILLER}
