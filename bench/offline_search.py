@@ -20,10 +20,10 @@ from typing import Any
 
 from builder.question_sets.question_files import read_questions
 from builder.search import SearchEngine
-from builder.search.folder_engine import FolderEngine, indexed_pages
+from builder.search.engines.folder_engine import FolderEngine, indexed_pages
+from builder.search.engines.zim_engine import ZimEngine
 from builder.search.searching import query_of
 from builder.search.settings import FolderConfig, ZimConfig
-from builder.search.zim_engine import ZimEngine
 from builder.sites.site_folders import Site, read_sites
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "builder"))

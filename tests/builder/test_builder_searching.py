@@ -20,12 +20,12 @@ from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
 from builder.fetch.addresses import RefusedAddressError
 from builder.search.combine import Chain
-from builder.search.failure_causes import failure_cause
-from builder.search.http_question import Asker, AskingError, SearchRequest
+from builder.search.engines.searxng import Searxng
 from builder.search.pace import Pace
 from builder.search.searching import Left, answer_to, search_all
-from builder.search.searxng import Searxng
 from builder.search.settings import SearchConfig, SearxngConfig
+from builder.search.web.failure_causes import failure_cause
+from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import SearchResult, State
 from builder.sites.site_folders import HostMap
 from builder.store.crawl_store import CrawlStore

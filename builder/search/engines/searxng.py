@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.http_question import SearchRequest
 from builder.search.settings import SearxngConfig
+from builder.search.web.api import PageRead, decoded, refusal_of, web_urls
+from builder.search.web.http_question import SearchRequest
 from builder.search_results import RawResponse
 from edu_rag.errors import ConfigError
 

@@ -16,8 +16,8 @@ import requests
 from builder.clock import Clock
 from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
 from builder.fetch.proxies import proxy_for
-from builder.search.failure_causes import failure_cause, host_in
-from builder.search.guarded_connection import GuardedAdapter
+from builder.search.web.failure_causes import failure_cause, host_in
+from builder.search.web.guarded_connection import GuardedAdapter
 from builder.search_results import RawResponse
 
 MAX_BYTES = 4_000_000

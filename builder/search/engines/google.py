@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import googlesearch
 import requests
 
-from builder.search.http_question import Asker, AskingError, SearchRequest
 from builder.search.pace import Pace, Sleep
 from builder.search.settings import GoogleConfig
+from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
 from builder.urls import canonical_or_none

@@ -17,10 +17,10 @@ from urllib.parse import urlencode
 import msgspec
 
 from builder.fetch.proxies import proxy_for
-from builder.search.api import web_urls
-from builder.search.failure_causes import ONLINE
 from builder.search.pace import Pace, Sleep
 from builder.search.settings import DdgsConfig
+from builder.search.web.api import web_urls
+from builder.search.web.failure_causes import ONLINE
 from builder.search_results import RawResponse, SearchResult
 from builder.sites.site_folders import HostMap
 from edu_rag.errors import ConfigError, MissingExtraError

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.api_key import key_from
-from builder.search.http_question import SearchRequest
 from builder.search.query_words import cut_to
 from builder.search.settings import SerperConfig
+from builder.search.web.api import PageRead, decoded, refusal_of, web_urls
+from builder.search.web.api_key import key_from
+from builder.search.web.http_question import SearchRequest
 from builder.search_results import RawResponse
 
 PAGE_SIZE = 10

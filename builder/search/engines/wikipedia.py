@@ -6,10 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.http_question import SearchRequest
 from builder.search.query_words import cut_to, telling_words
 from builder.search.settings import WikipediaConfig
+from builder.search.web.api import PageRead, decoded, refusal_of, web_urls
+from builder.search.web.http_question import SearchRequest
 from builder.search_results import RawResponse
 
 MAX_CHARACTERS = 300

@@ -11,9 +11,9 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from builder.search import ReadPages
-from builder.search.http_question import Asker, AskingError, SearchRequest
 from builder.search.pace import Pace, Sleep
 from builder.search.settings import WebEngineConfig
+from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import RawResponse, SearchResult, State
 from builder.sites.site_folders import HostMap
 

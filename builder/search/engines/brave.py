@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.api_key import key_from
-from builder.search.http_question import SearchRequest
 from builder.search.query_words import cut_to
 from builder.search.settings import BraveConfig
+from builder.search.web.api import PageRead, decoded, refusal_of, web_urls
+from builder.search.web.api_key import key_from
+from builder.search.web.http_question import SearchRequest
 from builder.search_results import RawResponse
 
 MAX_CHARACTERS, MAX_WORDS, PAGE_SIZE = 400, 50, 20
