@@ -4,8 +4,8 @@ Many hosts that give no answer, and no answer in between, are not many broken ho
 login page of a captive portal. So no result is final before a later request has shown that the network was there:
 a failure waits for two different answers to requests that began after it, a page for one answer that differs from it.
 While that does not come the crawl pauses, and probes: pages that were kept before, and some that failed just now.
-Without a page that was there before, pages that are not found are as many answers, however alike they look: the
-default error page of a web server is the same on many hosts, and no probe could tell them from a portal.
+Without a page that was there before, pages that are not found, and redirects without an end, are as many answers,
+however alike they look: many hosts have them on their own, and no probe could tell them from a portal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from builder.fetch.answer_sign import says_not_found
+from builder.fetch.answer_sign import is_common_fault
 from edu_rag.errors import OutageError
 from edu_rag.progress import note, say
 
@@ -116,7 +116,7 @@ class OutageWatch:
         self._probe, self._recover, self._spawn = probe, recover, spawn
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
-        self._not_found: OrderedDict[str, str] = OrderedDict()
+        self._common_faults: OrderedDict[str, str] = OrderedDict()
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
         self._retried: dict[tuple[str, str], float] = {}
@@ -193,10 +193,10 @@ class OutageWatch:
         return any(len(of) == 1 for of in hosts.values())
 
     def _signer(self) -> Callable[[Sighting], str]:
-        """How answers are compared: by their signs; pages not found also by their URLs, if no page was there."""
+        """How answers are compared: by their signs; faults of many hosts also by their URLs, if no page was there."""
         if self._has_pages():
             return lambda seen: seen.sign
-        return lambda seen: f"{seen.sign} {seen.url}" if says_not_found(seen.sign) else seen.sign
+        return lambda seen: f"{seen.sign} {seen.url}" if is_common_fault(seen.sign) else seen.sign
 
     def _looks_away(self, seen: Sighting) -> bool:
         """Whether nothing came back, or an answer that was taken for a portal's."""
@@ -259,10 +259,10 @@ class OutageWatch:
         self._n_active += 1
         if verdict == "genuine" and held.seen.is_page:
             self._remember(held.seen)
-        elif verdict == "genuine" and says_not_found(held.seen.sign):
-            self._not_found[held.seen.host] = held.seen.url
-            if len(self._not_found) > _N_LANDMARKS:
-                self._not_found.popitem(last=False)
+        elif verdict == "genuine" and is_common_fault(held.seen.sign):
+            self._common_faults[held.seen.host] = held.seen.url
+            if len(self._common_faults) > _N_LANDMARKS:
+                self._common_faults.popitem(last=False)
         held.history.append((verdict, held.seen.sign))
         if not held.verdict.done():
             held.verdict.set_result(verdict)
@@ -365,7 +365,7 @@ class OutageWatch:
         answered = [seen.url for seen in others if seen.is_page]
         known = answered[-_N_PROBES:] + [url for url, _ in reversed(self._landmarks.values())]
         if not known:  # an answer, where the crawl has no better one
-            known = [*self._not_found.values(), *(seen.url for seen in others if says_not_found(seen.sign))]
+            known = [*self._common_faults.values(), *(seen.url for seen in others if is_common_fault(seen.sign))]
         failed = list({held.seen.host: held.seen.url for held in doubtful}.values())
         start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]

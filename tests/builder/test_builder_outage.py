@@ -10,7 +10,7 @@ import pytest
 
 from builder.fetch import Fetched, fetch_all
 from builder.fetch.addresses import GuardedResolver
-from builder.fetch.answer_sign import look_of, says_not_found, sign_of
+from builder.fetch.answer_sign import is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
@@ -47,7 +47,7 @@ class Net:
             started=started,
             ended=self.time,
             sign=sign,
-            is_page=bool(sign) and not says_not_found(sign),
+            is_page=bool(sign) and not is_common_fault(sign),
             was_there=not sign and self.hosts_are_there,
         )
 
@@ -283,7 +283,7 @@ def test_a_page_that_is_not_found_and_cannot_be_read_is_like_no_other_one() -> N
     urls = [f"http://{url}" for url in URLS[:10]]
     assert len({not_found(url, b"") for url in urls}) == 1
     assert len({not_found(url, None) for url in urls}) == len(urls)
-    assert all(says_not_found(not_found(url, body)) for url in urls for body in (b"", None))
+    assert all(is_common_fault(not_found(url, body)) for url in urls for body in (b"", None))
 
 
 def test_pages_that_are_alike_on_many_hosts_are_kept_where_the_network_is_up() -> None:
