@@ -176,7 +176,7 @@ class Crawl:
         try:
             history: History = []
             while True:
-                await self.watch.fair_weather()
+                await self.watch.fair_weather(url, politeness_key(url))
                 got, seen = await self._attempt(url, share, probe=False)
                 if seen is None or not await self._is_again(seen, got, share, history):
                     break
@@ -358,7 +358,7 @@ class Crawl:
     async def _request(self, walk: _Walk, key: str) -> HopResponse:
         while True:
             if not walk.probe:
-                await self.watch.fair_weather()
+                await self.watch.fair_weather(walk.got.url, politeness_key(walk.got.url))
             failure = await self._find_name(walk)
             if failure is not None:
                 return failure

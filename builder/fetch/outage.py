@@ -117,6 +117,7 @@ class OutageWatch:
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._common_faults: OrderedDict[str, str] = OrderedDict()
+        self._waiting: dict[str, str] = {}
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
         self._retried: dict[tuple[str, str], float] = {}
@@ -151,9 +152,14 @@ class OutageWatch:
         """Whether nothing but probes may be requested now."""
         return not self._open.is_set()
 
-    async def fair_weather(self) -> None:
-        """Return when requests may be made."""
-        await self._open.wait()
+    async def fair_weather(self, url: str, host: str) -> None:
+        """Return when requests may be made. Meanwhile the URL of this registered host may be probed."""
+        if self.is_paused:
+            self._waiting[url] = host
+            try:
+                await self._open.wait()
+            finally:
+                self._waiting.pop(url, None)
 
     def is_tainted(self, started: float) -> bool:
         """Whether a failure of something that began then may be an outage's."""
@@ -366,10 +372,13 @@ class OutageWatch:
         known = answered[-_N_PROBES:] + [url for url, _ in reversed(self._landmarks.values())]
         if not known:  # an answer, where the crawl has no better one
             known = [*self._common_faults.values(), *(seen.url for seen in others if is_common_fault(seen.sign))]
-        failed = list({held.seen.host: held.seen.url for held in doubtful}.values())
+        failed = {held.seen.host: held.seen.url for held in doubtful}
+        # The dead hosts may be those that came first: the others, which wait for them, show that the network is there.
+        untried = {host: url for url, host in self._waiting.items() if host not in failed}
         start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
-        turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]
-        return list(dict.fromkeys(turned[0] + turned[1]))
+        lists = (known, list(failed.values()), list(untried.values()))
+        turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in lists]
+        return list(dict.fromkeys(url for urls in turned for url in urls))
 
     def _forget(self, doubtful: list[_Held], *, all_hosts: bool = False) -> None:
         """Forget the failures that results may have met; of all hosts, if the network was away."""

@@ -63,7 +63,7 @@ class Net:
         try:
             history: History = []
             for _ in range(100):
-                await watch.fair_weather()
+                await watch.fair_weather(url, url.partition("/")[0])
                 seen = await self.fetch(url)
                 verdict = await watch.verdict(seen, history)
                 self.verdicts[verdict] += 1
@@ -217,6 +217,23 @@ def test_login_pages_that_differ_in_tokens_and_addresses_look_the_same() -> None
         )
         signs.add(sign_of(got))
     assert len(signs) == 1
+
+
+@pytest.mark.parametrize(
+    ("outcome", "detail", "n_signs"),
+    [
+        ("redirect_loop", "comes back to itself", 1),
+        ("not_html", "application/captive+json", 1),
+        ("not_html", "application/pdf", 9),
+        ("too_large", "Content-Length 9000000", 9),
+    ],
+)
+def test_a_portal_may_answer_with_data_or_an_endless_redirect_but_documents_of_many_hosts_are_no_portal(
+    outcome: str, detail: str, n_signs: int
+) -> None:
+    urls = (f"http://www.h{n}.com/page" for n in range(9))
+    got = [Fetched(url=url, final_url=url, outcome=outcome, detail=detail, fetched_at=NOW) for url in urls]
+    assert len({sign_of(one) for one in got}) == n_signs
 
 
 def test_one_outage_after_the_other_and_portals_of_two_kinds_leave_nothing_behind() -> None:
