@@ -19,6 +19,7 @@ from builder.search import SearchEngine
 from builder.search.combine import Chain, Combined, combined
 from builder.search.pace import Sleep
 from builder.search.settings import SearchConfig
+from builder.search.web.failure_causes import ONLINE
 from builder.search_results import ANSWERED, SearchResult
 from builder.store.crawl_store import CrawlStore, Search
 from builder.store.reader import StoreReader
@@ -28,6 +29,8 @@ from edu_rag.records import Question
 
 MAX_FAILURES_IN_A_ROW = 3
 FIRST_WAIT_S = 30.0
+MAX_AWAY_WAIT_S = 30.0
+"""The longest wait where the network is away: the waits double from a second on, up to `max_wait_s` in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,10 @@ class Left:
 
 
 class _Asker:
-    """One engine as its threads see it: a question is asked once, and again after each wait while it is limited."""
+    """One engine as its threads see it: a question is asked once, and again after each wait while it is limited.
+
+    So it is while this machine has no network, if the engine was there before in this run.
+    """
 
     def __init__(self, engine: SearchEngine, patience: Patience, top: int, sleep: Sleep) -> None:
         self.engine = engine
@@ -101,24 +107,39 @@ class _Asker:
         self._sleep = sleep
         self._gate = threading.Lock()
         self._n_waits = 0
+        self._was_there = False
 
     def ask(self, query: str) -> SearchResult:
         """The engine's answer."""
         result, n_waits = self._search(query)
-        for attempt in range(self.patience.retries):
-            if result.state != "rate_limited":
-                break
-            wait_s = result.retry_after_s if result.retry_after_s is not None else FIRST_WAIT_S * 2**attempt
-            if wait_s > self.patience.max_wait_s:
-                break
+        n_refused, away_s = 0, 0.0
+        while (wait_s := self._wait_s(result, n_refused, away_s)) is not None:
+            if result.state == "failed":
+                away_s += wait_s
+            else:
+                n_refused += 1
             self._wait(wait_s, n_waits, _reported(result))
             result, n_waits = self._search(query)
+        if away_s and result.state == "failed":
+            self._was_there = False  # one question has waited long enough for all of them
         return result
+
+    def _wait_s(self, result: SearchResult, n_refused: int, away_s: float) -> float | None:
+        """The seconds until the question is asked again; None if this is the answer."""
+        longest_s = self.patience.max_wait_s
+        if result.state == "rate_limited" and n_refused < self.patience.retries:
+            wait_s = result.retry_after_s if result.retry_after_s is not None else FIRST_WAIT_S * 2**n_refused
+            return wait_s if wait_s <= longest_s else None
+        if result.state == "failed" and ONLINE in result.reason and self._was_there and away_s < longest_s:
+            return min(max(away_s, 1.0), MAX_AWAY_WAIT_S, longest_s - away_s)
+        return None
 
     def _search(self, query: str) -> tuple[SearchResult, int]:
         with self._gate:  # while one question waits for the engine's limit, the others do not ask it
             n_waits = self._n_waits
-        return self.engine.search(query, self._top), n_waits
+        result = self.engine.search(query, self._top)
+        self._was_there = self._was_there or result.state != "failed"
+        return result, n_waits
 
     def _wait(self, wait_s: float, n_waits: int, why: str) -> None:
         with self._gate:

@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from builder.search.engines.searxng import Searxng
 from builder.search.pace import Pace
 from builder.search.searching import Left, answer_to, search_all
 from builder.search.settings import SearchConfig, SearxngConfig
-from builder.search.web.failure_causes import failure_cause
+from builder.search.web.failure_causes import ONLINE, failure_cause
 from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import SearchResult, State
 from builder.sites.site_folders import HostMap
@@ -94,6 +95,34 @@ def test_an_engine_gets_as_many_questions_at_once_as_its_settings_allow_and_no_m
     engine = Scripted("serper", {}, together=4)  # nothing is answered before four are under way
     left = search([asked(i) for i in range(12)], store, [engine], config(["serper"], serper=4))
     assert (left.n, engine.most_at_once, len(engine.asked)) == (0, 4, 12)
+
+
+class Away(Scripted):
+    """It is there for a question, and then the network is away for some requests."""
+
+    def __init__(self, n_before: int, n_away: int) -> None:
+        super().__init__("wikipedia", {})
+        self.away = range(n_before, n_before + n_away)
+
+    def search(self, query: str, n: int) -> SearchResult:
+        result = super().search(query, n)
+        reason = f"wikipedia.example: no route: {ONLINE}"
+        return SearchResult(state="failed", reason=reason) if len(self.asked) - 1 in self.away else result
+
+
+@pytest.mark.parametrize(
+    ("n_before", "n_away", "n_left", "waits"),
+    [(1, 6, 0, [1, 1, 2, 4, 8, 16]), (0, 10, 5, []), (1, 99, 4, [1, 1, 2, 4, 8, 16, 30, 30, 8])],
+)
+def test_an_engine_that_was_there_is_waited_for_while_the_network_is_away(
+    store: CrawlStore, n_before: int, n_away: int, n_left: int, waits: Sequence[float]
+) -> None:
+    slept: list[float] = []
+    settings = config(["wikipedia"])
+    settings = replace(settings, wikipedia=replace(settings.wikipedia, max_wait_s=100.0))
+    chain = Chain([Away(n_before, n_away)])
+    left = search_all([asked(i) for i in range(5)], store, chain, settings, lambda: LOCAL_INSTANT, slept.append)
+    assert (left.n, slept) == (n_left, waits)
 
 
 def test_engines_work_side_by_side_on_different_questions(store: CrawlStore) -> None:
