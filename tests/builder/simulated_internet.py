@@ -8,7 +8,8 @@ is a JSON file:
                       "web": "live", "dead" or "slow", "pages": n, "delay_s": s,
                       "tls": "live", "expired", "wrong_name" or "untrusted"}
     events  [{"after_pages": n, "what": one of EVENTS, "seconds": s or null, "hosts": [...] for "dead",
-              "after_requests": n, if it begins before the first page}]
+              "after_requests": n, if it begins before the first page,
+              "pause_s": s, if it begins so long after the end of the one before}]
     runs    the commands, one after the other, each a list of words
 
 An event begins when so many pages have been served (and so many requests have come), and ends after its seconds, or
@@ -128,6 +129,7 @@ class World:
     asked: Counter[str] = field(default_factory=Counter)
     names_asked: Counter[str] = field(default_factory=Counter)
     running: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    last_ended_at: float = -math.inf
     log: list[str] = field(default_factory=list)
     served_at: dict[str, float] = field(default_factory=dict)
 
@@ -153,6 +155,7 @@ class World:
         for until, event in list(self.running):
             if until <= time.monotonic():
                 self.running.remove((until, event))
+                self.last_ended_at = time.monotonic()
                 self.log.append(f"end of {event['what']} after {self.n_pages} pages")
                 if event["what"] == "away":
                     _interface(_DEVICE, _WHOLE)
@@ -162,7 +165,8 @@ class World:
         # The seconds of an event at the very beginning count from the first question to the name server.
         has_begun = event["seconds"] is None or event["after_pages"] > 0 or bool(self.names_asked)
         has_come = self.n_pages >= event["after_pages"] and self.n_requests >= event.get("after_requests", 0)
-        return has_begun and has_come and not self.running
+        has_rested = time.monotonic() >= self.last_ended_at + event.get("pause_s", 0.0)
+        return has_begun and has_come and has_rested and not self.running
 
     def end_of_run(self) -> None:
         """End the events without an end: the next command finds the network as it should be."""
