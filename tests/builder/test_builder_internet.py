@@ -133,6 +133,16 @@ def test_nothing_is_lost_to_a_long_outage_of_any_kind(tmp_path: Path, what: str)
     assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 180}
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("what", ["away", "portal"])
+def test_nothing_is_lost_to_a_network_that_comes_and_goes(tmp_path: Path, what: str) -> None:
+    hosts = {name: {"delay_s": 0.5} for name in live_hosts(30)}
+    events = [{"after_pages": 10 + n, "what": what, "seconds": 3.0, "pause_s": 3.0} for n in range(20)]
+    happened, rows = crawled(tmp_path, hosts, events, n_pages=20)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 600}
+
+
 def test_a_crawl_without_a_network_stops_and_the_same_command_completes_it(tmp_path: Path) -> None:
     events = [{"after_pages": 0, "what": "away", "seconds": None}]
     happened, rows = crawled(tmp_path, live_hosts(20), events, n_pages=1, n_runs=2, give_up_after_s=1.0)
