@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -191,7 +191,7 @@ def _path_for_server() -> str:
 
 
 @contextlib.contextmanager
-def _environment(**variables: str) -> Iterator[None]:
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     """While entered, children get these variables."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
@@ -230,14 +230,13 @@ def load_libraries() -> bool:
         if _has_server is None:
             guard_children()
             forkserver.set_forkserver_preload([LIBRARIES])
-            # Until Python 3.13 it ignores the path that it is given.
-            with _environment(PYTHONPATH=_path_for_server(), **{FOLDER_VARIABLE: util.get_temp_dir()}):
-                try:
-                    with deaf_to_interrupts():
-                        forkserver.ensure_running()
-                    _has_server = True
-                except OSError:
-                    _has_server = False
+            try:
+                variables = {"PYTHONPATH": _path_for_server(), FOLDER_VARIABLE: util.get_temp_dir()}
+                with _environment(variables), deaf_to_interrupts():
+                    forkserver.ensure_running()  # until Python 3.13 it ignores the path that it is given
+                _has_server = True
+            except OSError:
+                _has_server = False
             atexit.register(_end_server, os.getpid())
         return _has_server
 

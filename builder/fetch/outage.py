@@ -124,7 +124,7 @@ class OutageWatch:
         self._waiting: dict[str, str] = {}
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
-        self._retried: dict[tuple[str, str], float] = {}
+        self._retried: dict[tuple[str, str], tuple[float, int]] = {}
         self._portal_signs = frozenset[str]()
         self._seen_portals: set[str] = set()
         self._n_pages = self._n_pages_before = self._n_fruitless = self._n_outages = 0
@@ -217,7 +217,7 @@ class OutageWatch:
         return not seen.sign or self._signer()(seen) in self._portal_signs
 
     def _weigh(self, held: _Held) -> None:
-        if held.seen.sign:
+        if held.seen.sign and held.seen.sign not in self._seen_portals:
             self._clear(held.seen)
         self._held.append(held)
         self._count(held.seen)
@@ -263,19 +263,22 @@ class OutageWatch:
     def _was_retried(self, held: _Held) -> bool:
         """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so.
 
-        In a network that comes and goes the URL may meet it as often as that happened.
+        In a network that comes and goes it may meet that as often as it happened.
         """
-        retried_at = self._retried.get((held.seen.host, held.seen.sign), math.inf)
-        n_retries = held.history.count(("once_more", held.seen.sign))
-        if self._n_outages > 1:
-            return n_retries >= min(self._n_outages, MAX_AGAIN)
-        return n_retries > 0 or retried_at < held.seen.ended
+        retried_at, n_of_host = self._retried.get((held.seen.host, held.seen.sign), (math.inf, 0))
+        n_of_url = held.history.count(("once_more", held.seen.sign))
+        most = max(1, min(self._n_outages, MAX_AGAIN))
+        return n_of_url >= most or (retried_at < held.seen.ended and n_of_host >= most)
 
     def _fetch_once_more(self, doubtful: list[_Held]) -> None:
         if doubtful:
             self._forget(doubtful)
+        now = self.monotonic()
         for held in doubtful:
-            self._retried.setdefault((held.seen.host, held.seen.sign), self.monotonic())
+            key = held.seen.host, held.seen.sign
+            retried_at, n_times = self._retried.get(key, (-math.inf, 0))
+            if retried_at < held.seen.ended:
+                self._retried[key] = now, n_times + 1
         for held in doubtful:
             self._release(held, "once_more")
 
@@ -414,6 +417,7 @@ class OutageWatch:
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
         probes, heard, is_up = list(waits), list[Sighting](), False
+        self._has_failed_answered = False
         try:
             while waits and not (is_up and self._has_failed_answered):
                 done, waits = await asyncio.wait(
