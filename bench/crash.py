@@ -42,7 +42,7 @@ from builder_crash import (  # noqa: E402 - the tests' own tools
 from warm_builds import WarmBuilds  # noqa: E402
 
 FAULTS = {"kill -9": "signal=KILL", "ENOSPC": "error=ENOSPC", "EIO": "error=EIO"}
-STAGES = ("search: ", "fetch: ", "extract: ", "label: ")
+STAGES = ("search: ", "fetch: ", "extract: ", "label: ", "dataset: ", "evidence was found ")
 CACHE_WARNING = "the cache of extracted pages cannot be used"
 """A build without it makes the same dataset."""
 WRONG = ("lost", "doubled", "other bytes", "resume failed")

@@ -225,6 +225,7 @@ def _loading(libraries: str, seconds: float, folder: Path) -> subprocess.Popen[s
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_output_is_closed_when_a_build_ends_although_libraries_are_still_being_loaded(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text("import time\ntime.sleep(600)\n")
     process = _loading("endless", 0, tmp_path)
