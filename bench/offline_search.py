@@ -111,7 +111,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         web = two_sites(Path(folder), options.data)
         sites = read_sites(web, HOSTS)
-        texts = {url: f"{title} {text}".lower() for site in sites for url, title, text in indexed_pages(site)}
+        texts = {url: f"{title} {text}".lower() for url, title, text in indexed_pages(sites)}
         items, golds = known_items(texts), gold_questions(options.data, options.questions)
         path = Path(folder) / "pages.zim"
         folder_config = FolderConfig(sites=str(web), hosts=HOSTS)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -39,6 +40,9 @@ JOBS_PER_WORKER = 2_000
 """A worker is replaced after this many jobs, so that memory leaks of parsers do not add up."""
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""
+
+GARBAGE_OBJECTS = 20_000
+"""New objects after which a worker looks for garbage in cycles: Python's 700 are a fraction of one page."""
 
 MOST_STARTS = 4
 """Times that a job is given to a new pool, where pools break under it, before the workers count as unable to start."""
@@ -105,6 +109,9 @@ def _start(prepare: Callable[[], None], memory_bytes: int) -> None:
         _unprepared = _Unprepared(error)
     except Exception as error:  # a broken library may raise anything
         _unprepared = _Unprepared(_cannot_start(str(error) if isinstance(error, ImportError) else repr(error)))
+    # What is loaded stays: to look for garbage in it, at every few pages, took a tenth of a worker's time.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
     _bound_memory(memory_bytes)
 
 

@@ -26,3 +26,9 @@ if _place := os.environ.pop(FOLDER_VARIABLE, ""):
 
 with suppress(Exception):
     PageStage(PageSettings(extract=ExtractConfig(), filter=FilterConfig(), label=LabelConfig())).warm_up()
+with suppress(
+    Exception
+):  # trafilatura's word lists, which it would read in each worker, at the first page that needs them
+    from trafilatura.external import jt_stoplist_init
+
+    jt_stoplist_init()

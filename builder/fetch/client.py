@@ -21,7 +21,6 @@ import aiohttp
 from builder.clock import Clock
 from builder.fetch.addresses import (
     Doors,
-    GuardedResolver,
     Lookup,
     RefusedAddressError,
     check_url,
@@ -34,6 +33,7 @@ from builder.fetch.body import (
     Shares,
 )
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
+from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.hit_detail import detail_of
 from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting

@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import GuardedResolver
 from builder.fetch.answer_sign import is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
+from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
 from builder.fetch.settings import FetchConfig

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from heapq import nsmallest
 from pathlib import Path
 from typing import Any
@@ -190,23 +193,58 @@ def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:
     return title, " ".join(" ".join(tree.itertext()).split())[:MAX_INDEXED_CHARACTERS]
 
 
-def indexed_pages(site: Site) -> Iterator[tuple[str, str, str]]:
-    """URL, title and text of all that the engine knows of a site: its HTML pages, and routes with `index_text`."""
+IndexedPage = tuple[str, str, str]
+"""URL, title and text of a page."""
+_Reading = tuple[str, Callable[[], tuple[str, str]]]
+N_READERS = 2
+READ_AHEAD = 16
+"""Pages that are read and not yet indexed."""
+
+
+def _read(pages: Iterable[_Reading]) -> Iterator[IndexedPage]:
+    """The pages in their order. Threads read them while SQLite indexes others: parsing takes most of the time."""
+    waiting: deque[tuple[str, Future[tuple[str, str]]]] = deque()
+    with ThreadPoolExecutor(N_READERS, "read-page") as readers:
+        for url, read in pages:
+            waiting.append((url, readers.submit(read)))
+            if len(waiting) > READ_AHEAD:
+                first, found = waiting.popleft()
+                yield (first, *found.result())
+        for first, found in waiting:
+            yield (first, *found.result())
+
+
+def _untitled(text: str) -> tuple[str, str]:
+    return "", text
+
+
+def _read_file(path: Path) -> tuple[str, str]:
+    return _title_and_text(path.read_bytes())
+
+
+def _of_site(site: Site) -> Iterator[_Reading]:
     special = {site.url(path): route.index_text for path, route in site.routes.items()}
     for url, path in site.pages():
         if special.get(url) is None:
-            yield (url, *_title_and_text(path.read_bytes()))
+            yield url, partial(_read_file, path)
     for url, text in sorted(special.items()):
         if text is not None:
-            yield url, "", text
+            yield url, partial(_untitled, text)
 
 
-def archived_pages(archive: WarcPages) -> Iterator[tuple[str, str, str]]:
-    """URL, title and text of the HTML pages of WARC files."""
+def indexed_pages(sites: Iterable[Site]) -> Iterator[IndexedPage]:
+    """All that the engine knows of sites: their HTML pages, and routes with `index_text`."""
+    return _read(page for site in sites for page in _of_site(site))
+
+
+def archived_pages(archive: WarcPages) -> Iterator[IndexedPage]:
+    """The HTML pages of WARC files."""
     from builder.fetch.body import charset_of
 
-    for url, body, content_type in archive.pages():
-        yield (url, *_title_and_text(body, charset_of({"Content-Type": content_type})))
+    return _read(
+        (url, partial(_title_and_text, body, charset_of({"Content-Type": content_type})))
+        for url, body, content_type in archive.pages()
+    )
 
 
 class FolderEngine:
@@ -225,12 +263,11 @@ class FolderEngine:
             "CREATE VIRTUAL TABLE page USING fts5(title, text, content='', tokenize='porter unicode61')"
         )
         self._index.execute("CREATE TABLE address (number INTEGER PRIMARY KEY, url TEXT)")
-        for site in self._sites:
-            self._add(indexed_pages(site))
+        self._add(indexed_pages(self._sites))
         if archive is not None:
             self._add(archived_pages(archive))
 
-    def _add(self, pages: Iterable[tuple[str, str, str]]) -> None:
+    def _add(self, pages: Iterable[IndexedPage]) -> None:
         for url, title, text in pages:
             number = self._index.execute("INSERT INTO address (url) VALUES (?)", (url,)).lastrowid
             self._index.execute("INSERT INTO page (rowid, title, text) VALUES (?, ?, ?)", (number, title, text))
