@@ -23,11 +23,12 @@ from harness.named_network.forward_proxy import NO_NETWORK, NetworkGrant
 from harness.own_packages.fetch_wheels import FetchWheels, pip_download
 from harness.own_packages.package_environment import PackageEnvironment, environment_of
 from harness.running.answer_cache import AnswerCache, cache_path, key_of
-from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment, is_secret
+from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.resume import Partial
 from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
+from harness.running.withheld_keys import WithheldKeys
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
@@ -160,11 +161,12 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
-        log = SystemLog(log_path, keep=bool(partial.done))
+        keys = WithheldKeys.passed(manner.passed, manner.environment)
+        log = SystemLog(log_path, keep=bool(partial.done), keys=keys)
         stack.callback(log.close)
         launcher = stack.enter_context(_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
-        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
+        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher, keys)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
         predictions = [task.back(everything[question.question_id]) for question in task.questions]
         written = _write(
@@ -284,14 +286,14 @@ def _ask(
     cached: Mapping[str, Prediction],
     log: SystemLog,
     launcher: Launcher,
+    keys: WithheldKeys,
 ) -> list[Prediction]:
     """Ask the questions that are neither answered nor cached; return the predictions of those that were never asked."""
     command = submission.settings.command
     cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
-        masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
-        runner = Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
+        runner = Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, keys), limits, manner.new_id, keys)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):
