@@ -88,9 +88,9 @@ def environment_of(
         key = key_of(pins)
         entry = root / key
         with _locked(root / f"{key}.lock"):
-            if entry.exists() and (changed := work.changed(entry)):
+            if os.path.lexists(entry) and (changed := work.changed(entry)):
                 say(f"{entry}: {changed}: made again")
-                shutil.rmtree(entry)
+                _remove(entry)
             if not entry.exists():
                 work.make(entry)
         yield PackageEnvironment(site=entry / "site", n_packages=len(list((entry / "wheels").iterdir())), key=key)
@@ -119,6 +119,14 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _remove(entry: Path) -> None:
+    """Remove what is at a place; of a link the link alone."""
+    if entry.is_symlink() or not entry.is_dir():
+        entry.unlink()
+    else:
+        shutil.rmtree(entry)
 
 
 class _Work:
