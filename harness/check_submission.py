@@ -180,7 +180,7 @@ def _check_requirements(submission: Submission) -> SubmissionFindings:
     try:
         if behind_link(path, submission.folder):
             raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
-        return SubmissionFindings([], [f"{path}: {len(read_requirements(path)):,} packages, each pinned by hash"])
+        return SubmissionFindings([], [f"{path}: {len(read_requirements(path)):,} package(s), each pinned by hash"])
     except EduRagError as error:
         return SubmissionFindings(each_fault(error), [])
 

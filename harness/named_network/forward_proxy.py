@@ -90,9 +90,9 @@ class Traffic:
         """One line a host, and one a reason of refusals."""
         for host in sorted(self.connections):
             n, out, back = self.connections[host], self.sent[host], self.received[host]
-            yield f"network: {host}: {n:,} connections, {out:,} bytes sent, {back:,} bytes received"
+            yield f"network: {host}: connections {n:,}, bytes sent {out:,}, bytes received {back:,}"
         for reason, n in self.refused.most_common(_MAX_REASONS):
-            yield f"network: refused {n:,} times: {reason}"
+            yield f"network: refused {n:,}: {reason}"
 
     def refuse(self, reason: str) -> None:
         """Count a refusal; of a flood of different reasons only the first are kept."""

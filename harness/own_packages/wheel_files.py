@@ -30,11 +30,12 @@ _REMEDY = "name another version, or leave the package out"
 
 
 class WheelFile(NamedTuple):
-    """A file of a wheel: its name in the archive, its place in the environment, its size in bytes."""
+    """A file of a wheel: its name in the archive, its place in the environment, its bytes, whether it is a program."""
 
     member: str
     place: str
     n_bytes: int
+    is_program: bool
 
 
 def files_of(wheel: Path, pin: PinnedPackage, where: str) -> list[WheelFile]:
@@ -113,7 +114,7 @@ def _placed(infos: Sequence[zipfile.ZipInfo]) -> Iterator[WheelFile]:
     for info in infos:
         place = _place(info.filename)
         if place and not info.is_dir():
-            yield WheelFile(info.filename, place, info.file_size)
+            yield WheelFile(info.filename, place, info.file_size, bool(info.external_attr >> 16 & stat.S_IXUSR))
 
 
 def _place(name: str) -> str:

@@ -215,4 +215,4 @@ def test_check_names_the_faults_of_requirements_and_network_with_their_lines(tmp
     (folder / "r.txt").write_text(f"spam==1.0 {HASH}\n")
     done = CliRunner().invoke(root, ["check", str(folder)])
     assert "asks for the network: ok.example.org" in done.output
-    assert "1 packages, each pinned by hash" in done.output
+    assert "1 package(s), each pinned by hash" in done.output
