@@ -6,17 +6,25 @@ import contextlib
 import json
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from inside_run import KEY, Attacked, attack_from_inside
 from network_attacks import GRANTED, NETWORK_ATTACKS, PUBLIC, Net, greeting, request
+from pull_request_trees import hand_in, judged, settings, write_base, write_run
 
-from edu_rag.errors import RecordError
+from edu_rag.__main__ import root
+from edu_rag.errors import ConfigError, RecordError
+from edu_rag.files.dataset import Dataset
+from harness.commands.run_command import network_of
 from harness.named_network.connect_request import RefusedRequestError, asked_host, greeted_name
 from harness.named_network.named_host import NamedHost
+from harness.running.run import Manner, record_of
+from harness.submission.folder import open_submission
 
 SLOW = ("a_slow_header", "a_slow_greeting")
 
@@ -170,3 +178,51 @@ def test_the_record_names_the_granted_hosts_and_the_packages(attacked: Attacked)
     assert caps["network"] == [GRANTED]
     assert caps["n_packages"] == 1
     assert len(caps["packages_sha256"]) == 64
+
+
+ASKS = f'[network]\nallow = ["{GRANTED}", "other.example.org:8443"]\n'
+
+
+def test_a_name_is_granted_only_if_the_system_asks_for_it(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    folder = write_system("", extra=ASKS)
+    words = ["run", str(folder), "--dataset", str(tiny.folder), "--allow-network"]
+    for name, what in (("evil.example", "does not ask for evil.example"), ("127.0.0.1", "is not a host's full name")):
+        error = CliRunner().invoke(root, [*words, name]).exception
+        assert isinstance(error, ConfigError)
+        assert what in str(error)
+    assert CliRunner().invoke(root, [*words, GRANTED, "--unsafe-no-sandbox"]).exit_code == 2
+
+
+def test_what_is_asked_for_and_not_granted_is_said(write_system: Callable[..., Path], tiny: Dataset) -> None:
+    submission = open_submission(write_system("", extra=ASKS))
+    assert network_of(submission, [GRANTED], unsafe=False).facts == {"network": [GRANTED]}
+    assert network_of(submission, [], unsafe=False).facts == {}
+
+
+def test_answers_under_a_granted_network_are_not_taken_for_answers_without_one(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    submission = open_submission(write_system("", extra=ASKS))
+    records = [
+        record_of(submission, tiny, "test", None, Manner(network=network_of(submission, names, unsafe=False)))
+        for names in ([], [GRANTED])
+    ]
+    assert records[0].caps != records[1].caps
+    assert records[0].settings_sha256 != records[1].settings_sha256
+
+
+def test_ci_and_a_rerun_refuse_a_system_that_asks_for_the_network(
+    tmp_path: Path, tiny: Dataset, gold: dict[str, str]
+) -> None:
+    base, head = write_base(tmp_path, tiny, gold)
+    toml = settings("New team") + 'command = ["python", "system.py"]\n' + ASKS
+    folder = hand_in(head, "new-one", None, toml, code="raise SystemExit")
+    (fault,) = judged(base, head, tiny, choice="always").faults
+    asks = f"was not run: it asks for the network ({GRANTED}, other.example.org:8443), which is never granted here"
+    assert str(fault).startswith(f"submissions/new-one: {asks}")
+    write_run(folder, gold)
+    found = judged(base, head, tiny, choice="always")
+    assert found.accepted
+    assert any(asks in warning for warning in found.results[0].warnings)
+    words = ["rerun", str(folder), "--dataset", str(tiny.folder), "--reruns", str(tmp_path / "reruns.jsonl")]
+    assert asks in str(CliRunner().invoke(root, words).exception)

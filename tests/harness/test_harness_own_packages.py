@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_wheels import pin, use_index, wheel
 from package_attacks import PACKAGE_ATTACKS, SMALL, START_PIP, Place
+from pull_request_trees import hand_in, judged, settings, write_base
 
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, SubmissionError, each_fault
+from edu_rag.files.dataset import Dataset
 from harness.own_packages.fetch_wheels import pip_download
 from harness.own_packages.package_environment import environment_of
 from harness.own_packages.requirements_file import MAX_PACKAGES, PinnedPackage, read_requirements
+from harness.running.run import Manner, run_submission
+from harness.submission.folder import open_submission
+from harness.submission.run_record import read_run_record
 
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 BY_DAY = [name for name in PACKAGE_ATTACKS if NIGHTLY or name not in START_PIP[1:]]
@@ -189,6 +195,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(place: Place) -> None:
         pass
 
 
+@pytest.mark.nightly
 def test_a_python_without_pip_takes_that_of_ensurepip(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.pins(wheel(place.index, "shiny", {"shiny.py": ""}))
     monkeypatch.setattr("harness.own_packages.fetch_wheels.importlib.util.find_spec", lambda name: None)
@@ -216,3 +223,74 @@ def test_check_names_the_faults_of_requirements_and_network_with_their_lines(tmp
     done = CliRunner().invoke(root, ["check", str(folder)])
     assert "asks for the network: ok.example.org" in done.output
     assert "1 package(s), each pinned by hash" in done.output
+
+
+SHINY = """\
+import json, shiny, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "answer": shiny.ANSWER}), flush=True)
+"""
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path, tiny: Dataset, gold: dict[str, str], place: Place) -> tuple[Path, Path, Path]:
+    """A base, and a head with a new system that brings a package."""
+    base, head = write_base(tmp_path, tiny, gold)
+    toml = (
+        settings("New team") + 'command = ["python", "system.py"]\n[environment]\nrequirements = "requirements.txt"\n'
+    )
+    folder = hand_in(head, "new-one", None, toml, code=SHINY)
+    (folder / "requirements.txt").write_text(pin(wheel(place.index, "shiny", {"shiny.py": "ANSWER = 'a'"})))
+    return base, head, folder
+
+
+def test_a_pull_requests_system_gets_its_packages_in_the_sandbox(
+    handed_in: tuple[Path, Path, Path], tiny: Dataset, sandbox_here: None
+) -> None:
+    base, head, _ = handed_in
+    found = judged(base, head, tiny, choice="always")
+    assert found.accepted, found.faults
+    assert found.results[0].asked is not None
+    assert found.results[0].asked.caps["n_packages"] == 1
+    assert found.results[0].card.counts.failed == 0
+
+
+def test_a_pull_request_is_refused_with_the_lines_of_its_requirements(
+    handed_in: tuple[Path, Path, Path], tiny: Dataset
+) -> None:
+    base, head, folder = handed_in
+    (folder / "requirements.txt").write_text("--pre\nshiny\n")
+    told = [str(fault) for fault in judged(base, head, tiny, choice="always").faults]
+    assert [line.split(": ")[0] for line in told] == [f"submissions/new-one/requirements.txt:{n}" for n in (1, 2)]
+
+
+def test_a_pull_request_is_refused_for_each_package_without_a_wheel(
+    handed_in: tuple[Path, Path, Path], tiny: Dataset, sandbox_here: None
+) -> None:
+    base, head, folder = handed_in
+    (folder / "requirements.txt").write_text(f"nowhere==1.0 {HASH}\n")
+    (fault,) = judged(base, head, tiny, choice="always").faults
+    assert str(fault).startswith("submissions/new-one/requirements.txt:1: nowhere==1.0 has no wheel for ")
+
+
+def test_without_a_sandbox_the_packages_are_on_the_path_of_the_system_alone(
+    place: Place, write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system(SHINY, extra='[environment]\nrequirements = "requirements.txt"\n')
+    (folder / "requirements.txt").write_text(pin(wheel(place.index, "shiny", {"shiny.py": "ANSWER = 'a'"})))
+    before = list(sys.path), os.environ.get("PYTHONPATH")
+    path = run_submission(open_submission(folder), tiny, "test", None, Manner(caps=None, fetch=place.copied))
+    record = read_run_record(path)
+    assert record is not None
+    assert (record.caps["sandbox"], record.caps["n_packages"]) == ("none", 1)
+    assert (list(sys.path), os.environ.get("PYTHONPATH")) == before
+
+
+def test_a_record_says_nothing_of_packages_and_network_that_are_not_used(
+    write_system: Callable[..., Path], tiny: Dataset
+) -> None:
+    folder = write_system(SHINY.replace(", shiny", "").replace("shiny.ANSWER", "'a'"))
+    path = run_submission(open_submission(folder), tiny, "test", None, Manner(caps=None))
+    text = path.with_suffix(".run.json").read_text()
+    assert "package" not in text
+    assert "network" not in text
