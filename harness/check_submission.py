@@ -20,7 +20,7 @@ from harness.own_packages.requirements_file import read_requirements
 from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap
-from harness.submission.folder import Submission, all_faults, behind_link
+from harness.submission.folder import Submission, all_faults, behind_link, requirements_of
 from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes, walk
 from harness.submission.predictions_file import faults_in, read_predictions
 from harness.submission.run_record import require_made_on
@@ -174,12 +174,10 @@ def _settings_notes(submission: Submission) -> Iterator[str]:
 
 def _check_requirements(submission: Submission) -> SubmissionFindings:
     """Check the file of a submission's own packages; whether each has a wheel shows when they are downloaded."""
-    path = submission.requirements
-    if path is None:
-        return SubmissionFindings([], [])
     try:
-        if behind_link(path, submission.folder):
-            raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
+        path = requirements_of(submission)
+        if path is None:
+            return SubmissionFindings([], [])
         return SubmissionFindings([], [f"{path}: {len(read_requirements(path)):,} package(s), each pinned by hash"])
     except EduRagError as error:
         return SubmissionFindings(each_fault(error), [])

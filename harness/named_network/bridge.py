@@ -5,6 +5,7 @@ starts, so that the system finds it; the passing is done by a process below proc
 """
 
 import contextlib
+import errno
 import os
 import selectors
 import socket
@@ -126,10 +127,13 @@ def main() -> None:
     server.listen(64)
     _become_daemon(server)
     server.close()
+    command = sys.argv[1:]
     try:
-        os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606 - the submission's command, in the sandbox
+        os.execvp(command[0], command)  # noqa: S606 - the submission's command, in the sandbox
     except OSError as error:
-        sys.exit(f"{sys.argv[1]}: {error.strerror}")
+        if error.errno == errno.ENOEXEC:  # a script without a first line, which a shell would run too
+            os.execv("/bin/sh", ["sh", *command])  # noqa: S606
+        sys.exit(f"{command[0]}: {error.strerror}")
 
 
 if __name__ == "__main__":

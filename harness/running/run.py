@@ -32,7 +32,7 @@ from harness.running.withheld_keys import WithheldKeys
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
-from harness.submission.folder import Limits, Submission, partial_path
+from harness.submission.folder import Limits, Submission, partial_path, requirements_of
 from harness.submission.predictions_file import row_of
 from harness.submission.run_record import RunRecord, record_path
 
@@ -269,10 +269,9 @@ def _launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
 
 def _packages(submission: Submission, manner: Manner, stack: ExitStack) -> PackageEnvironment | None:
     """The environment of a system's own packages, until the stack is closed."""
-    requirements = submission.requirements
+    requirements = requirements_of(submission)
     if requirements is None:
         return None
-    require_own_places(submission.folder, [requirements])
     answers = cache_path()
     return stack.enter_context(environment_of(requirements, answers and answers.parent, fetch=manner.fetch))
 

@@ -94,9 +94,9 @@ NONE = {"sandbox": "none"}
 _NO_CGROUP = "there is no cgroup that this user may make"
 _WATCHED = (
     f"{_NO_CGROUP}: memory as a whole is watched, at least every {LOOK_S * 1_000:.0f} ms, so that a burst is over the "
-    "cap until the next look; what the kernel holds in sockets and pipes is estimated by their number, and there are "
-    "no network sockets inside"
+    "cap until the next look; what the kernel holds in sockets and pipes is estimated by their number"
 )
+_NO_SOCKETS = ", and there are no network sockets inside"
 _UNWATCHED = (
     f"{_NO_CGROUP}, and its processes do not show from outside: memory is capped for each process, not for all "
     "together, and /tmp and /dev/shm come on top"
@@ -119,7 +119,7 @@ def facts_of(caps: Caps, cgroups: Cgroups | None, bwrap: str, *, is_watched: boo
         "memory": memory if cgroups is None else means,
         "processes": "rlimit" if cgroups is None else f"{means} and rlimit",
         "cpu": "watched" if cgroups is None else means,
-        "gaps": [] if cgroups is not None else [_WATCHED if is_watched else _UNWATCHED],
+        "gaps": [] if cgroups is not None else [_WATCHED + _NO_SOCKETS if is_watched else _UNWATCHED],
     }
 
 
@@ -364,7 +364,8 @@ def open_sandbox(
         if not network.hosts:
             yield replace(sandbox, facts=facts)
             return
-        gaps = [*facts["gaps"], *([] if counts_sockets else [_UNCOUNTED_SOCKETS])]
+        gaps = [gap.removesuffix(_NO_SOCKETS) for gap in facts["gaps"]]
+        gaps += [] if counts_sockets else [_UNCOUNTED_SOCKETS]
         before = [sys.executable, "-I", "-S", str(NETWORK / _BRIDGE)]
         yield replace(sandbox, facts={**facts, **network.facts, "gaps": gaps}, before=before)
 

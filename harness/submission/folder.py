@@ -202,12 +202,6 @@ class Submission:
             withdrawn=said.withdrawn,
         )
 
-    @property
-    def requirements(self) -> Path | None:
-        """The file of its pinned packages; None if it has none."""
-        named = self.settings.environment.requirements
-        return self.folder / named if named else None
-
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:
         """The path of the predictions for a dataset (`name-version`), split and sample."""
         return self.folder / "predictions" / dataset / f"{table_name(split, sample)}.jsonl"
@@ -258,6 +252,17 @@ def _below(path: Path, folder: Path) -> Iterator[Path]:
 def behind_link(path: Path, folder: Path) -> bool:
     """Whether a path inside a folder is a link, or is reached through one."""
     return any(part.is_symlink() for part in _below(path, folder))
+
+
+def requirements_of(submission: Submission) -> Path | None:
+    """The file of a submission's pinned packages; None if it has none. Raises SubmissionError for one behind a link."""
+    named = submission.settings.environment.requirements
+    if not named:
+        return None
+    path = submission.folder / named
+    if behind_link(path, submission.folder):
+        raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
+    return path
 
 
 def partial_path(predictions: Path) -> Path:

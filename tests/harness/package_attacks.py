@@ -52,6 +52,8 @@ class Place:
         self.code = f"open({str(self.canary)!r}, 'w').write('ran')\n"
         self.said: list[str] = []
         """Why it was refused; an attack that is refused for nothing was broken."""
+        self.install: Callable[[Place], Path | None] | None = None
+        """Another way to make an environment, to show that the attacks are attacks."""
 
     def pins(self, *wheels: Path, more: str = "") -> Place:
         self.requirements.write_text("".join(pin(one) for one in wheels) + more, encoding="utf-8")
@@ -64,6 +66,8 @@ class Place:
 
     def made(self, *, by_pip: bool = False) -> Path | None:
         """The environment, or None if it was refused."""
+        if self.install is not None:
+            return self.install(self)
         try:
             if by_pip:
                 made = environment_of(self.requirements, self.cache, caps=SMALL)

@@ -31,7 +31,7 @@ SLOW = ("a_slow_header", "a_slow_greeting")
 
 @pytest.mark.parametrize("name", NETWORK_ATTACKS)
 def test_no_attack_on_the_proxy_succeeds(name: str, tmp_path: Path) -> None:
-    with Net(head_s=0.3 if name in SLOW else 10.0).running(tmp_path) as net:
+    with Net(head_s=1.5 if name in SLOW else 10.0).running(tmp_path) as net:
         assert NETWORK_ATTACKS[name](net) is None
         assert (
             net.own in net.say(request(f"{GRANTED}:443"), greeting(GRANTED))
