@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError
-from harness.own_packages.requirements_file import PinnedPackage
+from harness.own_packages.requirements_file import PinnedPackage, normalised
 
 FetchWheels = Callable[[Sequence[PinnedPackage], Path, Path, int], None]
 """Puts the wheels of pins into a folder; the path of the requirements file, for errors; the most bytes of all."""
@@ -63,7 +63,7 @@ def _pip(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: in
         written = Path(scratch, "requirements.txt")
         written.write_text("".join(f"{pin.requirement}\n" for pin in pins), encoding="ascii")
         output = Path(scratch, "output")
-        command = [*_pip_command(Path(scratch)), "download", *_OPTIONS, "--dest", str(folder), "-r", str(written)]
+        command = [*_pip_command(), "download", *_OPTIONS, "--dest", str(folder), "-r", str(written)]
         with output.open("wb") as stream:
             child = subprocess.Popen(  # noqa: S603 - our own words
                 command,
@@ -122,7 +122,7 @@ def _environment(given: Mapping[str, str], scratch: Path) -> dict[str, str]:
     return {**kept, "PIP_CONSTRAINT": os.devnull, "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _pip_command(scratch: Path) -> list[str]:
+def _pip_command() -> list[str]:
     """The words that start pip: that of this Python, or the one inside its ensurepip. Raises SubmissionError."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-I", "-m", "pip"]
@@ -139,8 +139,6 @@ def _packages_at_fault(said: str, pins: Sequence[PinnedPackage]) -> list[PinnedP
     """The packages that pip names as the reason; none if there is no connection, where it would name the first."""
     if _OFFLINE.search(said):
         return []
-    from harness.own_packages.requirements_file import normalised
-
     names = {normalised(name) for name in [*_NO_WHEEL.findall(said), *_OTHER_HASH.findall(said)]}
     return [pin for pin in pins if pin.name in names]
 

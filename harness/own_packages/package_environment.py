@@ -185,26 +185,24 @@ class _Work:
     def _listed(self, folder: Path) -> list[_Wheel]:
         """The wheels of a folder that the pins name, with their files. Raises SubmissionError or FaultsError."""
         by_hash = {one: pin for pin in self._pins for one in pin.sha256}
-        found: list[_Wheel] = []
-        faults: list[EduRagError] = []
-        seen: set[str] = set()
+        pinned: list[tuple[Path, PinnedPackage]] = []
         for wheel in sorted((folder / "wheels").iterdir()):
             pin = None if wheel.is_symlink() or not wheel.is_file() else by_hash.get(file_sha256(wheel))
-            if pin is None or wheel.suffix != ".whl" or pin.name in seen:
+            if pin is None or wheel.suffix != ".whl" or pin in (one for _, one in pinned):
                 raise SubmissionError(self._file, f"{wheel.name[:80]!a} is not a wheel that it pins", "pin it again")
-            seen.add(pin.name)
-            try:
-                found.append(_Wheel(wheel, pin, files_of(wheel, pin, f"{self._file}:{pin.line}")))
-            except EduRagError as error:
-                faults.append(error)
-        missing = [pin for pin in self._pins if pin.name not in seen and not pin.marker]
-        faults += [
-            SubmissionError(f"{self._file}:{pin.line}", f"{pin.name} is missing", "pin it again") for pin in missing
-        ]
-        if faults:
-            raise FaultsError(faults)
-        self._require_small([file for wheel in found for file in wheel.files])
-        return found
+            pinned.append((wheel, pin))
+        here = {pin.name for _, pin in pinned}
+        missing = [pin for pin in self._pins if pin.name not in here and not pin.marker]
+        if missing:
+            raise FaultsError(
+                [
+                    SubmissionError(f"{self._file}:{pin.line}", f"{pin.name} is missing", "pin it again")
+                    for pin in missing
+                ]
+            )
+        listed = files_of(pinned, self._file)
+        self._require_small([file for files in listed for file in files])
+        return [_Wheel(wheel, pin, files) for (wheel, pin), files in zip(pinned, listed, strict=True)]
 
     def _require_small(self, files: Sequence[WheelFile]) -> None:
         n_bytes = sum(file.n_bytes for file in files)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.budget import within_budget
-from edu_rag.errors import SubmissionError
+from edu_rag.errors import EduRagError, FaultsError, SubmissionError
 from harness.own_packages.requirements_file import PinnedPackage, normalised
 
 MAX_MEMBERS = 100_000
@@ -38,13 +38,27 @@ class WheelFile(NamedTuple):
     is_program: bool
 
 
-def files_of(wheel: Path, pin: PinnedPackage, where: str) -> list[WheelFile]:
-    """The files of a wheel with a place. Raises SubmissionError at `where` if it may not be unpacked.
+def files_of(wheels: Sequence[tuple[Path, PinnedPackage]], file: Path) -> list[list[WheelFile]]:
+    """The files of each wheel that have a place. Raises FaultsError, with the lines of `file`, for wheels that may not
+    be unpacked.
 
-    The archive's list is read in a child with a budget, since a small file can hold a list of millions.
+    The archives' lists are read in a child with a budget, since a small file can hold a list of millions.
     """
-    files: list[WheelFile] = within_budget(_files, wheel, pin, where, what=f"{where}: {pin.name}")
+    files: list[list[WheelFile]] = within_budget(_files_of_all, wheels, file, what=file)
     return files
+
+
+def _files_of_all(wheels: Sequence[tuple[Path, PinnedPackage]], file: Path) -> list[list[WheelFile]]:
+    found: list[list[WheelFile]] = []
+    faults: list[EduRagError] = []
+    for wheel, pin in wheels:
+        try:
+            found.append(_files(wheel, pin, f"{file}:{pin.line}"))
+        except SubmissionError as error:
+            faults.append(error)
+    if faults:
+        raise FaultsError(faults)
+    return found
 
 
 def _files(wheel: Path, pin: PinnedPackage, where: str) -> list[WheelFile]:

@@ -111,13 +111,17 @@ _ANYWHERE: tuple[tuple[str, str], ...] = (
 _BOXED: tuple[tuple[str, str], ...] = (
     (
         r"Name or service not known|name resolution|Network is unreachable|getaddrinfo|EAI_AGAIN|couldn't connect to",
-        "there is no network in the sandbox: have all that it needs in its folder, or hand in predictions only",
+        "there is no network in the sandbox: have all that it needs in its folder, or grant hosts with --allow-network",
+    ),
+    (
+        r"Tunnel connection failed|(?i:proxy) ?error|407 Proxy|CONNECT tunnel failed",
+        "only hosts that --allow-network names are reached; the lines `network: refused` give the reason",
     ),
     (r"Read-only file system|EROFS", "in the sandbox only /tmp can be written to"),
     (r"File too large|No space left on device", "`edu-rag sandbox` shows how much may be written"),
     (
         r"No module named|cannot import name|Cannot find module|cannot open shared object|\.so[.\d]*: cannot open",
-        "it has the packages of the environment that edu-rag runs in; docs/submit.md says which CI has",
+        "it has the packages of edu-rag's environment, and those that it brings; docs/submit.md says which CI has",
     ),
     (
         r"(?:No such file or directory:? ?|can't open file |ENOENT.*)['\"]/(?!app/)",
