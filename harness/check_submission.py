@@ -11,15 +11,16 @@ from typing import NamedTuple
 
 from edu_rag.budget import within_budget
 from edu_rag.draw_sample import choose
-from edu_rag.errors import BudgetError, EduRagError, SubmissionError
+from edu_rag.errors import BudgetError, EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
 from edu_rag.records import Question
+from harness.own_packages.requirements_file import read_requirements
 from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap
-from harness.submission.folder import Submission, all_faults, behind_link
+from harness.submission.folder import Submission, all_faults, behind_link, requirements_of
 from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes, walk
 from harness.submission.predictions_file import faults_in, read_predictions
 from harness.submission.run_record import require_made_on
@@ -165,6 +166,21 @@ def _settings_notes(submission: Submission) -> Iterator[str]:
         yield f"{submission.folder}: accounts = []: no later pull request can add a run to it or withdraw it"
     if said.withdrawn:
         yield f"{submission.folder}: withdrawn, and its row stays: {quoted(said.withdrawn, MAX_ANSWER)}"
+    if said.network.hosts:
+        names = ", ".join(map(str, said.network.hosts))
+        grants = "`edu-rag run --allow-network NAME` grants it, CI never does"
+        yield f"{submission.folder}: asks for the network: {names}: {grants}"
+
+
+def _check_requirements(submission: Submission) -> SubmissionFindings:
+    """Check the file of a submission's own packages; whether each has a wheel shows when they are downloaded."""
+    try:
+        path = requirements_of(submission)
+        if path is None:
+            return SubmissionFindings([], [])
+        return SubmissionFindings([], [f"{path}: {len(read_requirements(path)):,} package(s), each pinned by hash"])
+    except EduRagError as error:
+        return SubmissionFindings(each_fault(error), [])
 
 
 def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
@@ -216,6 +232,8 @@ def check_submission(
     if submission is not None:
         faults += settings_faults(submission, here=here)
         notes += _settings_notes(submission)
+        packages = _check_requirements(submission)
+        faults, notes = [*faults, *packages.faults], [*notes, *packages.notes]
         if dataset is not None and not files and not submission.settings.command:
             faults.append(_none_for(submission, dataset))
     files = [path for path in files if path.parent.name not in later]

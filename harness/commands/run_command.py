@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ import click
 from harness.commands.options import PATH, dataset_option, open_dataset, sample_name, sample_options, split_option
 
 if TYPE_CHECKING:
+    from harness.named_network.forward_proxy import NetworkGrant
     from harness.running.run import Manner
     from harness.sandbox.caps import Caps
     from harness.submission.folder import Submission
@@ -39,6 +40,14 @@ def manner_options(command: F) -> F:
             metavar="NAME",
             help="Pass this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. By default no "
             "keys are passed.",
+        ),
+        click.option(
+            "--allow-network",
+            "allowed",
+            multiple=True,
+            metavar="NAME",
+            help="Let the system reach this host, one of `[network] allow` in its submission.toml; repeatable. By "
+            "default it reaches none.",
         ),
         click.option(
             "--memory-gb",
@@ -100,6 +109,33 @@ def caps_of(memory_gb: float | None, processes: int | None) -> Caps:
     return caps if memory_gb is None else replace(caps, memory_bytes=int(memory_gb * GIB))
 
 
+def network_of(submission: Submission, allowed: Sequence[str], *, unsafe: bool) -> NetworkGrant:
+    """The hosts that are granted by name. Raises ConfigError for one that the submission does not ask for."""
+    from edu_rag.errors import ConfigError, RecordError
+    from edu_rag.progress import say
+    from harness.named_network.forward_proxy import NetworkGrant
+    from harness.named_network.named_host import NamedHost
+
+    if unsafe and allowed:
+        raise click.UsageError(
+            "--allow-network is for the sandbox: with --unsafe-no-sandbox nothing keeps it off the network."
+        )
+    wanted = submission.settings.network.hosts
+    try:
+        hosts = {NamedHost.parse(name) for name in allowed}
+    except RecordError as error:
+        raise ConfigError("--allow-network", error.what, error.remedy) from None
+    odd = sorted(hosts.difference(wanted))
+    if odd:
+        remedy = f"it asks for: {', '.join(map(str, wanted)) or 'none'}"
+        raise ConfigError("--allow-network", f"{submission.slug} does not ask for {', '.join(map(str, odd))}", remedy)
+    left = [str(host) for host in wanted if host not in hosts]
+    if left and not unsafe:
+        grants = " ".join(f"--allow-network {name}" for name in left)
+        say(f"{submission.slug} asks for the network and does not get it: {grants} would grant it")
+    return NetworkGrant(hosts=tuple(sorted(hosts)))
+
+
 def manner_of(
     submission: Submission,
     *,
@@ -111,6 +147,7 @@ def manner_of(
     memory_gb: float | None,
     processes: int | None,
     unsafe: bool,
+    allowed: tuple[str, ...] = (),
     seed: int = 0,
 ) -> Manner:
     """How the options say that a submission is to be asked."""
@@ -126,6 +163,7 @@ def manner_of(
         cache=None if place is None else AnswerCache(place),
         seed=seed,
         caps=None if unsafe else caps_of(memory_gb, processes),
+        network=network_of(submission, allowed, unsafe=unsafe),
     )
 
 
@@ -147,6 +185,7 @@ def run(
     time_s: float | None,
     start_s: float | None,
     passed: tuple[str, ...],
+    allowed: tuple[str, ...],
     memory_gb: float | None,
     processes: int | None,
     unsafe: bool,
@@ -160,7 +199,8 @@ def run(
 
     The system runs in a sandbox: without a network, without access to your files, with write access to /tmp only, and
     with limits on memory, processes and time (`edu-rag sandbox` shows them). If this machine cannot enforce that, the
-    command fails; --unsafe-no-sandbox runs code that you trust without a sandbox.
+    command fails; --unsafe-no-sandbox runs code that you trust without a sandbox. The packages that submission.toml
+    names under `[environment] requirements` are downloaded first, without running any of their code.
 
     \b
     Example:
@@ -184,6 +224,7 @@ def run(
         memory_gb=memory_gb,
         processes=processes,
         unsafe=unsafe,
+        allowed=allowed,
     )
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     with stopping_like_ctrl_c():

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError, SubmissionError
 from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
 from edu_rag.names import Sample, is_slug, split_and_sample, table_name
 from edu_rag.scorecard.card import SystemFacts
+from harness.named_network.named_host import NamedHost
 from harness.submission.plain_files import MAX_SETTINGS_BYTES, tree_faults
 from harness.submission.slugs import suggested
 
@@ -96,6 +97,44 @@ class Limits:
                 raise RecordError(name, f"{getattr(self, name)} is not between 0 and 86,400 seconds")
 
 
+_REQUIREMENTS = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,99}/){0,8}[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
+MAX_HOSTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPackages:
+    """Section [environment]: `requirements` is a file of the submission with pinned packages, '' for none."""
+
+    requirements: Line = ""
+
+    def __post_init__(self) -> None:
+        if self.requirements and not _REQUIREMENTS.match(self.requirements):
+            what = f"{self.requirements[:80]!a} is not a file's path inside the submission"
+            raise RecordError("requirements", what, 'write "requirements.txt"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedNetwork:
+    """Section [network]: `allow` names the hosts that the system needs; who runs it grants them, or does not."""
+
+    allow: Annotated[tuple[Line, ...], Meta(max_length=MAX_HOSTS)] = ()
+
+    def __post_init__(self) -> None:
+        faults = []
+        for text in self.allow:
+            try:
+                NamedHost.parse(text)
+            except RecordError as error:
+                faults.append(error)
+        if faults:
+            raise RecordFaultsError(faults)
+
+    @property
+    def hosts(self) -> tuple[NamedHost, ...]:
+        """The names, parsed, each once and in order."""
+        return tuple(sorted({NamedHost.parse(text) for text in self.allow}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFile:
     """The content of submission.toml. Invariants: name and team are visible text; every text is one short paragraph.
@@ -118,6 +157,8 @@ class SubmissionFile:
     command: tuple[str, ...] = ()
     parts: dict[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    environment: OwnPackages = field(default_factory=OwnPackages)
+    network: WantedNetwork = field(default_factory=WantedNetwork)
 
     def __post_init__(self) -> None:
         for name in ("name", "team"):
@@ -211,6 +252,17 @@ def _below(path: Path, folder: Path) -> Iterator[Path]:
 def behind_link(path: Path, folder: Path) -> bool:
     """Whether a path inside a folder is a link, or is reached through one."""
     return any(part.is_symlink() for part in _below(path, folder))
+
+
+def requirements_of(submission: Submission) -> Path | None:
+    """The file of a submission's pinned packages; None if it has none. Raises SubmissionError for one behind a link."""
+    named = submission.settings.environment.requirements
+    if not named:
+        return None
+    path = submission.folder / named
+    if behind_link(path, submission.folder):
+        raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
+    return path
 
 
 def partial_path(predictions: Path) -> Path:

@@ -10,7 +10,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from builder.fetch.addresses import RefusedAddressError, is_public, system_lookup
+from builder.fetch.addresses import RefusedAddressError, system_lookup
+from edu_rag.public_addresses import is_public
 
 
 def names_inside_address(url: str) -> bool:
