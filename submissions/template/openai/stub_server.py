@@ -26,7 +26,7 @@ class Stub(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format, *arguments):
+    def log_message(self, *arguments):
         pass
 
 

@@ -18,5 +18,5 @@ url = os.environ.get("EDU_RAG_LLM_URL") or start()
 model = os.environ.get("EDU_RAG_LLM_MODEL", "stand-in")
 client = OpenAI(base_url=url, api_key=os.environ.get("EDU_RAG_LLM_KEY", "none"))
 
-# CHANGE: how many passages it reads; prompt=… gives a prompt of yours, and max_tokens=… and the like go to the endpoint.
+# CHANGE: how many passages it reads. prompt=… gives a prompt of yours; other options, such as max_tokens=…, are sent.
 serve(openai_chat(client, model, find=best_passages(5)))
