@@ -19,6 +19,9 @@ def dspy_module(module: Any, find: Find = no_passages) -> Callable[[SystemQuesti
         found = find(question)
         texts = texts_of(question, found)
         said = module(question=texts["question"], choices=texts["choices"], context=[one.text for one in found])
+        fields = sorted(said.keys())
+        if "answer" not in fields:
+            raise TypeError(f"the module returned no field 'answer', but {fields}")
         usage = (said.get_lm_usage() or {}).values()
         return SystemAnswer(
             answer=said.answer,

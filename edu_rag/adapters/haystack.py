@@ -16,7 +16,8 @@ def _said(outputs: Mapping[str, Mapping[str, Any]]) -> tuple[Any, Mapping[str, A
             for first in values.get(name) or ():
                 metas = values.get("meta") or [{}]
                 return first, getattr(first, "meta", None) or metas[0]
-    raise TypeError(f"the pipeline returned no `answers` and no `replies`, but {sorted(outputs)}")
+    names = sorted(f"{part}.{name}" for part, values in outputs.items() for name in values)
+    raise TypeError(f"the pipeline returned no `answers` and no `replies`, but {names}")
 
 
 def _documents(outputs: Mapping[str, Mapping[str, Any]], said: Any) -> Iterator[Any]:

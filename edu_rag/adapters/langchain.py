@@ -25,6 +25,8 @@ def langchain_runnable(runnable: Any, find: Find = no_passages) -> Callable[[Sys
         if isinstance(said, Mapping):
             read = said.get("context", said.get("documents"))
             documents = read if isinstance(read, list) else documents
+            if "answer" not in said:
+                raise TypeError(f"the runnable returned a dict with no key 'answer', but {sorted(said)}")
             said = said["answer"]
         usage = getattr(said, "usage_metadata", None) or {}
         return SystemAnswer(

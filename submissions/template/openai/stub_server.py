@@ -13,14 +13,19 @@ class Stub(BaseHTTPRequestHandler):
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if asked["model"] != "stand-in":
+            return self.reply(404, {"error": {"message": f"no model {asked['model']!r}: the stub has 'stand-in'"}})
         prompt = asked["messages"][-1]["content"]
         said = stand_in(prompt)
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(said.split())}
         usage["total_tokens"] = sum(usage.values())
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
         reply = {"id": "stub", "object": "chat.completion", "created": 0, "model": asked["model"]}
-        body = json.dumps({**reply, "choices": [choice], "usage": usage}).encode()
-        self.send_response(200)
+        return self.reply(200, {**reply, "choices": [choice], "usage": usage})
+
+    def reply(self, status, values):
+        body = json.dumps(values).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
