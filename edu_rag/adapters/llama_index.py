@@ -9,7 +9,7 @@ from edu_rag.adapters.pipeline_inputs import Find, no_passages, place_of, spans_
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 NOTHING_FOUND = "Empty Response"
-"""What an engine answers if its retriever found nothing."""
+"""The answer of an engine whose retriever found nothing."""
 
 
 def llama_index_engine(engine: Any, find: Find = no_passages) -> Callable[[SystemQuestion], SystemAnswer]:

@@ -1,4 +1,4 @@
-"""What the adapters give to a pipeline: the question, its choices by label, and the passages that were found for it."""
+"""The inputs of a pipeline: the question, its choices by label, and the passages that were found for it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class FoundText(Protocol):
 
     @property
     def start(self) -> int:
-        """Where the span begins."""
+        """The offset at which the span begins."""
 
     @property
     def end(self) -> int:
-        """Where the span ends."""
+        """The offset at which the span ends."""
 
     @property
     def text(self) -> str:
-        """What the model reads."""
+        """The text that the model reads."""
 
 
 Find = Callable[[SystemQuestion], Sequence[FoundText]]

@@ -51,7 +51,7 @@ class _Loop:
 
 
 def any_callable(function: Callable[[SystemQuestion], Any]) -> Callable[[SystemQuestion], Any]:
-    """A function of a SystemQuestion for `serve`, whatever it returns: a label, a text, None, a dict or a SystemAnswer.
+    """Make a function for `serve` of one that returns a label, a text, None, a dict or a SystemAnswer.
 
     A dict has the key `answer`, and may have the other fields of SystemAnswer. An async function is awaited.
     """

@@ -12,7 +12,7 @@ from harness.submission.slugs import TEMPLATES
 
 
 def _system_steps(folder: Path, template: str) -> Iterator[str]:
-    """What to do with the files of a template."""
+    """The steps for the files of a template."""
     import shlex
     import sys
 

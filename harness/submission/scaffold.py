@@ -31,7 +31,7 @@ _NO_COMMAND = """\
 
 
 ADDED_SETTINGS = "settings.toml"
-"""What such a folder adds to the end of submission.toml."""
+"""The file whose text such a folder adds to the end of submission.toml."""
 REQUIREMENTS = "requirements.in"
 """The packages that such a system needs."""
 

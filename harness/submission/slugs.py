@@ -10,7 +10,7 @@ from edu_rag.names import is_slug
 
 TEMPLATE_SLUG = "template"
 TEMPLATES = ("langchain", "llama-index", "haystack", "dspy", "openai", "parts")
-"""Systems to start from, besides the plain one: folders in that of the template."""
+"""Other systems to start from, as folders in that of the template."""
 _RESERVED = re.compile(r"(?:template|con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 _ALIKE = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("i", "l"))
 

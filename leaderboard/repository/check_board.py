@@ -18,7 +18,7 @@ WORKFLOWS = (".github/workflows/submission.yml", ".github/workflows/board.yml")
 
 
 class BoardFindings(NamedTuple):
-    """What must be fixed, and what a maintainer should know."""
+    """The faults to fix, and notes about the datasets."""
 
     faults: list[EduRagError]
     notes: list[str]
@@ -50,7 +50,7 @@ def _no_table(path: Path, dataset: BoardDataset) -> DataError:
 
 
 def _predictions_faults(root: Path, board: BoardFile) -> Iterator[EduRagError]:
-    """Predictions for a dataset of the board that belong to none of its tables: nobody would see them scored."""
+    """Predictions for a dataset of the board that belong to none of its tables: they would never be scored."""
     for dataset in board.datasets:
         for path in sorted((root / "submissions").glob(f"*/predictions/{dataset.release.folder}/*.jsonl")):
             if path.stem not in _tables(dataset):

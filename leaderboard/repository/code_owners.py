@@ -12,7 +12,7 @@ FILE_NAME = "CODEOWNERS"
 PLACES = (f".github/{FILE_NAME}", FILE_NAME, f"docs/{FILE_NAME}")
 """Where the code host looks, in this order: the first file counts."""
 GUARDED = ("/.github/", "/.ci/", "/leaderboard/", "/harness/", f"/{FILE_NAME}")
-"""What judges submissions, and what a stranger's change of it could undo."""
+"""The paths that judge submissions: a stranger's change of them could undo every other check."""
 _OWNER = re.compile(r"@[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:/[A-Za-z0-9._-]{1,100})?\Z|[^@\s]+@[^@\s]+\.[^@\s]+\Z")
 _PLACEHOLDERS = ("@your-org", "@my-org", "@example")
 _MAX_BYTES = 3_000_000
@@ -47,7 +47,7 @@ def _covers(pattern: str, guarded: str) -> bool:
 
 
 def owner_faults(root: Path) -> Iterator[EduRagError]:
-    """What the code owners of a repository lack."""
+    """The faults of the code owners of a repository."""
     found = next((root / place for place in PLACES if (root / place).is_file()), None)
     if found is None:
         what = "no such file: a change of the harness needs no approval of yours"

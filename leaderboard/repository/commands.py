@@ -14,7 +14,12 @@ _ROOT = click.argument("root", type=_HERE, default=".", metavar="[REPOSITORY]")
 @click.command()
 @_ROOT
 @click.option(
-    "--owner", "owners", multiple=True, required=True, metavar="@ORG/TEAM", help="Who approves changes; repeatable."
+    "--owner",
+    "owners",
+    multiple=True,
+    required=True,
+    metavar="@ORG/TEAM",
+    help="Owner that must approve changes; repeatable.",
 )
 @click.option("--dataset", "datasets", type=_FOLDER, multiple=True, metavar="DIR", help="Dataset of yours; repeatable.")
 @click.option("--split", metavar="NAME", help="Split of these datasets that counts; by default the only one.")
@@ -29,7 +34,7 @@ def init(
     *,
     replace: bool,
 ) -> None:
-    """Write board.toml, CODEOWNERS and a list of settings into a fork, to run a board of your own.
+    """Write board.toml, CODEOWNERS and a list of settings into a fork, for your own board.
 
     leaderboard/board.toml pins the given datasets, and the project's public ones. leaderboard/SETTINGS.md lists the
     settings of the code host to make. `edu-rag board check` then compares all of it with the repository.

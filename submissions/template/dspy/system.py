@@ -2,7 +2,7 @@
 
 import dspy
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag import serve
 from edu_rag.adapters import dspy_module, stand_in
 

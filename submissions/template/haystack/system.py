@@ -3,7 +3,7 @@
 from haystack import Pipeline, component
 from haystack.components.builders import PromptBuilder
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag import serve
 from edu_rag.adapters import haystack_pipeline, stand_in
 

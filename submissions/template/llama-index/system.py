@@ -3,7 +3,7 @@
 from llama_index.core import SummaryIndex
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag import serve
 from edu_rag.adapters import llama_index_engine, stand_in
 

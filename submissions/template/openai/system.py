@@ -9,7 +9,7 @@ import os
 from openai import OpenAI
 from stub_server import start
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag import serve
 from edu_rag.adapters import openai_chat
 

@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 import pytest
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag.adapters import dspy_module
 from edu_rag.serve import SystemQuestion
 

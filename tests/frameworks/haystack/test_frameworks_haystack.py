@@ -11,7 +11,7 @@ from haystack.components.builders import AnswerBuilder, ChatPromptBuilder
 from haystack.components.joiners import DocumentJoiner
 from haystack.dataclasses import ChatMessage
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag.adapters import haystack_pipeline
 from edu_rag.serve import SystemQuestion
 

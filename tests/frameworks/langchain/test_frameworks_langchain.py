@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag.adapters import langchain_runnable
 from edu_rag.serve import SystemQuestion
 

@@ -9,7 +9,7 @@ from llama_index.core import SummaryIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import CustomQueryEngine
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag.adapters import llama_index_engine
 from edu_rag.serve import SystemQuestion
 

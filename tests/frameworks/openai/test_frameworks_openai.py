@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openai import NotFoundError, OpenAI
 
-from baselines.best_passages import best_passages
+from baselines.retrieve.best_passages import best_passages
 from edu_rag.adapters import openai_chat
 from edu_rag.bundled import submissions_folder
 from edu_rag.serve import SystemQuestion
