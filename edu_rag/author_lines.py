@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+_OURS = Path(__file__).resolve().parent
 MAX_LINES = 4
 """Lines with a `return` that are named."""
 
@@ -33,9 +34,12 @@ def _return_lines(code: CodeType) -> list[int]:
 
 
 def returns_of(function: Callable[..., Any]) -> str:
-    """Where a function returns, such as `system.py:9` or `system.py:9, 14`; empty if it is not written in Python."""
+    """Where a function returns, such as `system.py:9` or `system.py:9, 14`.
+
+    Empty if it is not written in Python, or is one of ours: an adapter's line is not the author's to change.
+    """
     code = _code_of(function)
-    if code is None:
+    if code is None or Path(code.co_filename).is_relative_to(_OURS):
         return ""
     lines = _return_lines(code) or [code.co_firstlineno]
     more = ", …" if lines[MAX_LINES:] else ""

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from edu_rag.author_lines import returns_of
 from edu_rag.serve import SystemAnswer, SystemQuestion
 
 if TYPE_CHECKING:
@@ -16,22 +17,24 @@ if TYPE_CHECKING:
 FIELDS = tuple(field.name for field in fields(SystemAnswer))
 
 
-def answer_of(said: Any) -> Any:
-    """A mapping with the fields of SystemAnswer as one, anything else unchanged. Raises TypeError for other keys."""
+def answer_of(said: Any, place: str) -> Any:
+    """A mapping with the fields of SystemAnswer as one, anything else unchanged.
+
+    Raises TypeError, with the place that returned it, for other keys.
+    """
     if not isinstance(said, Mapping):
         return said
     for key in said:
         if key not in FIELDS:
             close = difflib.get_close_matches(str(key), FIELDS, n=1)
             known = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(FIELDS)}"
-            raise TypeError(f"the dict has an unknown key {str(key)[:80]!r}: {known}")
+            raise TypeError(f"{place}: the dict has an unknown key {str(key)[:80]!r}: {known}")
     if "answer" not in said:
         raise TypeError(
-            "the dict has no key 'answer': return {'answer': 'b'}, or {'answer': None} for \"I don't know\""
+            f"{place}: the dict has no key 'answer': return {{'answer': 'b'}}, or None for \"I don't know\""
         )
-    return SystemAnswer(
-        **{"passages": (), **{key: value for key, value in said.items() if value is not None or key == "answer"}}
-    )
+    given = {key: value for key, value in said.items() if value is not None}
+    return SystemAnswer(**{"answer": None, **given})
 
 
 class _Loop:
@@ -55,11 +58,11 @@ def any_callable(function: Callable[[SystemQuestion], Any]) -> Callable[[SystemQ
 
     A dict has the key `answer`, and may have the other fields of SystemAnswer. An async function is awaited.
     """
-    loop = _Loop()
+    loop, place = _Loop(), returns_of(function) or "the function"
 
     def answer(question: SystemQuestion) -> Any:
         said = function(question)
-        return answer_of(loop.wait_for(said) if inspect.isawaitable(said) else said)
+        return answer_of(loop.wait_for(said) if inspect.isawaitable(said) else said, place)
 
     answer.__wrapped__ = function  # type: ignore[attr-defined] # `serve` names the lines of the author's own function
     return answer

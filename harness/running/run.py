@@ -23,13 +23,12 @@ from harness.running.answer_cache import AnswerCache, key_of
 from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment, is_secret
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.resume import Partial
-from harness.running.system_log import ENDED_BY_ITSELF, SystemLog, hint_for
+from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
 from harness.submission.folder import Limits, Submission, partial_path
-from harness.submission.missing_loop import missing_loop
 from harness.submission.predictions_file import row_of
 from harness.submission.run_record import RunRecord, record_path
 
@@ -160,7 +159,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
     _tell_changes(submission.folder, record, marks)
     kept = "" if written == path else f"{path} is unchanged; the failed run is in {written.name}"
     answered, boxed = [*cached.values(), *partial.done.values()], manner.caps is not None
-    _tell(submission, answered, len(never_asked), log, kept, boxed=boxed)
+    _tell(submission.folder, answered, len(never_asked), log, kept, boxed=boxed)
     return path
 
 
@@ -294,19 +293,8 @@ def _why(prediction: Prediction, log: SystemLog) -> str:
     return reason[:600] if last in reason or prediction.status == "crash" else f"{reason[:300]}: {last[:300]}"
 
 
-def _remedy(submission: Submission, why: str, *, boxed: bool) -> str:
-    """A hint for a fault; for a script that ended by itself before any answer, the line to add."""
-    return (missing_loop(submission) if ENDED_BY_ITSELF in why else None) or hint_for(why, boxed=boxed)
-
-
 def _tell(
-    submission: Submission,
-    answered: Sequence[Prediction],
-    n_never_asked: int,
-    log: SystemLog,
-    kept: str,
-    *,
-    boxed: bool,
+    folder: Path, answered: Sequence[Prediction], n_never_asked: int, log: SystemLog, kept: str, *, boxed: bool
 ) -> None:
     """Report failures and the place of their reasons. Raises SubmissionError if nothing was answered.
 
@@ -317,13 +305,13 @@ def _tell(
     more = [f"the system's log is {log.path}"] if log.last_line() else []
     if answered and len(failed) == len(answered):
         why = _why(answered[0], log)
-        remedy = "; ".join(filter(None, [_remedy(submission, why, boxed=boxed), *more, kept]))
-        raise NothingAnsweredError(submission.folder, f"not a single question was answered: {why}", remedy)
+        remedy = "; ".join(filter(None, [hint_for(why, boxed=boxed), *more, kept]))
+        raise NothingAnsweredError(folder, f"not a single question was answered: {why}", remedy)
     if n_never_asked:
         why = _why(answered[-1], log)
         left = f"the {n_never_asked:,} questions left count as failed"
         remedy = "; ".join(filter(None, [hint_for(why, boxed=boxed), left]))
-        say(str(EduRagError(log.path if more else submission.folder, f"the system is broken: {why}", remedy)))
+        say(str(EduRagError(log.path if more else folder, f"the system is broken: {why}", remedy)))
     elif failed:
         hint = hint_for(_why(failed[-1], log), boxed=boxed)
         said = [f"{len(failed):,} failed: `response` in the predictions says why", hint, *more]

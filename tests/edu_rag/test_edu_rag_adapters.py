@@ -22,6 +22,7 @@ PAGE = SystemPage(page_id="p1", url="http://x.example/", title="T", text="Ice fl
 QUESTION = SystemQuestion(
     id="r0", text="What floats?", choices={"a": "iron", "b": "ice"}, kind="multiple_choice", pages=(PAGE,)
 )
+MESSAGE = SimpleNamespace(content=["b"])
 LINE = json.dumps({"id": "r0", "text": "x", "choices": {"a": "iron", "b": "ice"}, "kind": "matching", "pages": []})
 
 
@@ -57,6 +58,14 @@ def test_a_dict_with_other_keys_is_an_error_that_names_them(said: Any, told: str
     with pytest.raises(TypeError) as error:
         any_callable(lambda question: said)(QUESTION)
     assert told in str(error.value)
+    assert str(error.value).startswith("test_edu_rag_adapters.py:")
+
+
+def test_an_adapter_s_own_line_is_not_named() -> None:
+    create = {"create": lambda **given: SimpleNamespace(choices=[SimpleNamespace(message=MESSAGE)], usage=None)}
+    client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(**create)))
+    error = json.loads(_reply_or_error(LINE.encode(), openai_chat(client, "some-model")))["error"]
+    assert error == "TypeError: returned ['b'] (list): return a label, a text, None or a SystemAnswer"
 
 
 def test_an_async_function_has_one_loop_for_all_questions() -> None:

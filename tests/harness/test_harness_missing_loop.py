@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from edu_rag.errors import SubmissionError
 from edu_rag.files.dataset import Dataset
 from harness.check_submission import check_submission
-from harness.running.run import Manner, run_submission
+from harness.commands.run_command import run
+from harness.running.system_log import hint_for
 from harness.submission.folder import open_submission
 from harness.submission.missing_loop import missing_loop
 
@@ -67,8 +69,13 @@ def test_another_file_of_the_folder_may_serve(write_system: Callable[..., Path])
 
 
 def test_a_run_of_it_names_the_line(write_system: Callable[..., Path], tiny: Dataset) -> None:
-    submission = open_submission(write_system(LOST))
-    with pytest.raises(SubmissionError) as error:
-        run_submission(submission, tiny, "test", None, Manner(caps=None))
-    assert "not a single question was answered: the process ended with exit code 0" in error.value.what
-    assert "system.py:3: never calls edu_rag.serve" in error.value.remedy
+    words = [str(write_system(LOST)), "--dataset", str(tiny.folder), "--unsafe-no-sandbox"]
+    error = CliRunner().invoke(run, words).exception
+    assert isinstance(error, SubmissionError)
+    assert "not a single question was answered: the process ended with exit code 0" in error.what
+    assert "system.py:3: never calls edu_rag.serve" in error.remedy
+
+
+def test_any_other_system_that_ends_by_itself_gets_the_general_hint() -> None:
+    assert hint_for("the process ended with exit code 0", boxed=True).endswith("or read stdin to its end")
+    assert "stdin" not in hint_for("the process ended with exit code 3", boxed=True)
