@@ -20,7 +20,8 @@ def _system_steps(folder: Path, template: str) -> Iterator[str]:
 
     system, requirements = folder / "system.py", folder / REQUIREMENTS
     if requirements.is_file():
-        yield f"install its packages, or make a new environment for them (docs/submit.md): {shlex.join([sys.executable, '-m', 'pip', 'install', '-r', str(requirements)])}"
+        install = shlex.join([sys.executable, "-m", "pip", "install", "-r", str(requirements)])
+        yield f"install its packages, or make a new environment for them (docs/submit.md): {install}"
         yield f"{system} answers already, with a stand-in for a model: change the lines marked CHANGE"
     elif template:
         yield f"choose the parts in {folder / 'submission.toml'}; docs/parts.md lists them"
