@@ -21,6 +21,7 @@ from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap
 from harness.submission.folder import Submission, all_faults, behind_link, requirements_of
+from harness.submission.missing_loop import missing_loop
 from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes, walk
 from harness.submission.predictions_file import faults_in, read_predictions
 from harness.submission.run_record import require_made_on
@@ -97,7 +98,10 @@ def _of_unparseable(path: Path, n: int, n_numbers: int, n_read: int) -> Iterator
         return
     remedy = "answer with the label alone, such as b"
     if 2 * n_numbers > n:
-        remedy = "most are numbers: `edu-rag import FILE --index-base 0` (or 1) reads numbers of choices"
+        remedy = (
+            "most are numbers: return list(question.choices)[N] in the system, "
+            "or convert a file with `edu-rag import FILE --index-base 0` (or 1)"
+        )
     yield f"WARNING: {path}: unparseable {n:,} of {n_read:,}: most answers name no single choice: {remedy}"
 
 
@@ -240,6 +244,8 @@ def check_submission(
     files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
     opened: dict[str, AskedQuestions] = {}
     cautions = list(of_files([path for path in files if path.is_file()]))
+    unserved = missing_loop(submission) if submission is not None and here else None
+    cautions += [] if unserved is None else [f"WARNING: {unserved}"]
     for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset, opened) for path in files)]:
         faults += found.faults
         notes += found.notes

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from builder.fetch.addresses import NOT_PUBLIC, Doors, Lookup, RefusedAddressError, is_public
+from builder.fetch.addresses import NOT_PUBLIC, Doors, Lookup, RefusedAddressError
 from builder.urls import literal_address
+from edu_rag.public_addresses import is_public
 
 if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap

@@ -24,6 +24,7 @@ from builder.search_results import ANSWERED, SearchResult
 from builder.store.crawl_store import CrawlStore, Search
 from builder.store.reader import StoreReader
 from edu_rag.errors import EngineError
+from edu_rag.look.texts import quoted
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 
@@ -31,6 +32,8 @@ MAX_FAILURES_IN_A_ROW = 3
 FIRST_WAIT_S = 30.0
 MAX_AWAY_WAIT_S = 30.0
 """The longest wait where the network is away: the waits double from a second on, up to `max_wait_s` in all."""
+_SHOWN = 60
+"""Characters of a question that an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +91,10 @@ def answer_to(question: Question, store: StoreReader, settings: SearchConfig) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """How many questions a run leaves without an answer, and each engine's last refusal."""
+    """How many questions a run leaves without an answer, the first of them, and each engine's last refusal."""
 
     n: int
+    first: Question | None = None
     refusals: tuple[tuple[str, str], ...] = ()
 
 
@@ -230,7 +234,7 @@ class _Run:
         self._stage = stage
         self._before_asking = before_asking
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
-        self.n_left = 0
+        self._left_ids: set[str] = set()
         self.askings = [
             _Asking(
                 place=place,
@@ -274,6 +278,12 @@ class _Run:
                 raise result
             self._take(asking, question, result)
 
+    def left(self, questions: Sequence[Question]) -> Left:
+        """What is left of these questions."""
+        first = next((question for question in questions if question.question_id in self._left_ids), None)
+        refusals = tuple((one.name, one.refusal) for one in self.askings if one.refusal)
+        return Left(n=len(self._left_ids), first=first, refusals=refusals)
+
     def _forward(self, question: Question, place: int) -> None:
         """Let the question wait for the next engine that has to be asked; settle it where there is none."""
         answer = self._answer_now(question)
@@ -285,7 +295,8 @@ class _Run:
                     return
                 answer = self._answer_now(question)
             place += 1
-        self.n_left += answer.state not in ANSWERED
+        if answer.state not in ANSWERED:
+            self._left_ids.add(question.question_id)
         if answer.state != "unsearched":
             self._stage.add("done" if answer.state in ANSWERED else answer.state)
 
@@ -357,7 +368,7 @@ def search_all(
         run = _Run(store, chain, settings, now, sleep, stage, before_asking)
         with run.threads():
             run.search(questions)
-    return Left(n=run.n_left, refusals=tuple((one.name, one.refusal) for one in run.askings if one.refusal))
+    return run.left(questions)
 
 
 def say_refusals(left: Left) -> None:
@@ -374,8 +385,9 @@ def stop_where_unsearched(left: Left, n_questions: int, engine: str) -> None:
         return
     found = [refusal if name == engine else f"{name} {refusal}" for name, refusal in left.refusals]
     last = f" ({'; '.join(found)})" if found else ""
+    first = f", first {left.first.question_id} {quoted(left.first.text, _SHOWN)}" if left.first else ""
     raise EngineError(
         f"engine {engine}",
-        f"stopped answering{last}; {left.n:,} of {n_questions:,} questions are unsearched",
+        f"stopped answering{last}; {left.n:,} of {n_questions:,} questions are unsearched{first}",
         "run the same command later to resume, or add --allow-partial to build without them",
     )

@@ -15,7 +15,7 @@ from harness.commands.options import PATH, dataset_option, open_dataset, sample_
 
 if TYPE_CHECKING:
     from harness.named_network.forward_proxy import NetworkGrant
-    from harness.running.run import Manner
+    from harness.running.run import Manner, NothingAnsweredError
     from harness.sandbox.caps import Caps
     from harness.submission.folder import Submission
 
@@ -167,6 +167,20 @@ def manner_of(
     )
 
 
+def _with_line_to_add(error: NothingAnsweredError, submission: Submission) -> NothingAnsweredError:
+    """The error; for a script that ended by itself because it never serves, with the line to add."""
+    from harness.running.run import NothingAnsweredError
+    from harness.running.system_log import ENDED_BY_ITSELF
+    from harness.submission.missing_loop import missing_loop
+
+    # Here and not in the run itself: CI parses no stranger's Python.
+    found = missing_loop(submission) if ENDED_BY_ITSELF in error.what else None
+    if found is None:
+        return error
+    _, _, more = error.remedy.partition("; ")  # behind the general hint: the log, and what was kept
+    return NothingAnsweredError(error.where, error.what, "; ".join(filter(None, [found, more])))
+
+
 @click.command()
 @click.argument("submission_folder", type=PATH, metavar="SUBMISSION")
 @dataset_option()
@@ -210,7 +224,7 @@ def run(
     from edu_rag.look.texts import one_line
     from edu_rag.progress import say
     from harness.check_submission import asked_of, check_predictions
-    from harness.running.run import run_submission
+    from harness.running.run import NothingAnsweredError, run_submission
 
     submission = runnable(submission_folder)
     dataset = open_dataset(dataset_folder)
@@ -228,7 +242,10 @@ def run(
     )
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     with stopping_like_ctrl_c():
-        path = run_submission(submission, dataset, split, sample, manner)
+        try:
+            path = run_submission(submission, dataset, split, sample, manner)
+        except NothingAnsweredError as error:
+            raise _with_line_to_add(error, submission) from None
         for caution in check_predictions(path, asked_of(dataset, split, sample)).cautions:
             say(one_line(caution))
     click.echo(str(path))

@@ -105,7 +105,12 @@ class SystemLog:
             self._stream.close()
 
 
+ENDED_BY_ITSELF = "the process ended with exit code 0"
 _ANYWHERE: tuple[tuple[str, str], ...] = (
+    (
+        re.escape(ENDED_BY_ITSELF),
+        "it ended before it answered: end a Python script with `edu_rag.serve(answer)`, or read stdin to its end",
+    ),
     (r"is not a JSON answer", "stdout is for answers alone: print anything else on stderr"),
 )
 _BOXED: tuple[tuple[str, str], ...] = (

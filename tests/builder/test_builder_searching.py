@@ -183,7 +183,7 @@ def test_an_engine_that_is_out_passes_its_waiting_questions_on(store: CrawlStore
     left = search([asked(i) for i in range(5)], store, [first, second], config(["brave", "wikipedia"]))
     assert first.asked == ["What is number 0?", "What is number 1?"]
     assert second.asked == [f"What is number {i}?" for i in range(1, 5)]
-    assert left == Left(n=1, refusals=(("brave", "blocked: so it is"),))
+    assert left == Left(n=1, first=asked(3), refusals=(("brave", "blocked: so it is"),))
 
 
 def test_an_error_in_an_engines_thread_ends_the_search_and_keeps_what_came(store: CrawlStore) -> None:
