@@ -202,6 +202,16 @@ def present(submission: Submission) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.glob("*/*.jsonl"))
 
 
+RUNS = "runs"
+"""The folder of a submission's retrieval runs: `runs/NAME-VERSION/SPLIT[-SAMPLE].trec`."""
+RUN_ENDING = ".trec"
+
+
+def runs_of(folder: Path) -> list[Path]:
+    """The retrieval runs of a submission's folder, in order of path."""
+    return sorted(folder.glob(f"{RUNS}/*/*{RUN_ENDING}"))
+
+
 def _below(path: Path, folder: Path) -> Iterator[Path]:
     while path != folder:
         yield path
@@ -274,7 +284,7 @@ def all_faults(folder: Path) -> tuple[Submission | None, list[EduRagError]]:
     except EduRagError as error:
         return None, [error, *tree]
     faults = tree
-    if not submission.settings.command and not present(submission):
+    if not submission.settings.command and not present(submission) and not runs_of(submission.folder):
         what = "has neither a command nor predictions"
         faults.append(SubmissionError(submission.folder, what, "add `command` to submission.toml, or predictions/"))
     return submission, faults

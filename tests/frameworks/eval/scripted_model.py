@@ -26,7 +26,10 @@ REPLIES = (
 def reply_to(prompt: str) -> str:
     if "in a few words" in prompt:
         return "eight" if "planets" in prompt else "I don't know."
-    return REPLIES[zlib.crc32(prompt.encode()) % len(REPLIES)]
+    number = zlib.crc32(prompt.encode())
+    if "ANSWER: $LETTER" in prompt:
+        return f"The pages say so.\n\nANSWER: {'ABCD'[number % 4]}" if number % 5 else "I don't know."
+    return REPLIES[number % len(REPLIES)]
 
 
 class _Handler(BaseHTTPRequestHandler):
