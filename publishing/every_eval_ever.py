@@ -145,7 +145,7 @@ def _source_data(card: ScoreCard, entry: ResultEntry, known: Known) -> dict[str,
 
 
 def _relationship(card: ScoreCard, baselines_team: str) -> str:
-    """Who evaluated whom: the project its own system, the project a team's system, or both parties together."""
+    """The relation of evaluator and developer: the same party, two parties, or both together."""
     if card.system.team == baselines_team:
         return "first_party"
     return "third_party" if card.caps or card.rerun.get("own") is True else "collaborative"

@@ -42,7 +42,7 @@ class RetrievalCard:
     """A run's result on one split of a dataset, or on a sample of it.
 
     `evidence` is measured against the pages that hold evidence, `home` against the page that a question was taken from;
-    each is None where the dataset has no such page. `n_ranked` of the `n` questions have a page in the run.
+    each is None where the dataset lacks such pages. `n_ranked` of the `n` questions have a page in the run.
     Invariants: dataset, split, sample and slug are names; there is `evidence` or `home`.
     """
 

@@ -8,13 +8,17 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.errors import DataError
-from edu_rag.files.foreign_table import decoded, read_bytes
+from edu_rag.errors import DataError, FaultsError
+from edu_rag.files.foreign_table import decoded, grouped, read_bytes
 from harness.importing.foreign_answer import AnswerOrFault, ForeignAnswer
 from harness.running.replies import MAX_PASSAGES
 
 _N_FIELDS = 6
 _FORM = "a line is: QUESTION Q0 PAGE RANK SCORE TAG"
+MEMORY_BYTES = 1_500_000_000
+"""Of the child that reads a run: a line takes ten times its bytes."""
+MAX_FAULTS = 1_000
+"""Faulty lines after which a run is not worth reading on."""
 
 
 class RankedPage(NamedTuple):
@@ -62,6 +66,36 @@ def ranked_pages(path: Path, pages: Container[str]) -> Iterator[DataError | list
         for page in sorted(listed, key=lambda page: (-page.score, page.rank)):
             first.setdefault(page.page_id, page)
         yield list(first.values())
+
+
+def read_ranked(path: Path, known: Container[str], pages: Container[str]) -> dict[str, list[str]]:
+    """The page ids of a run by question id, best first. Raises FaultsError with the faults of all lines, grouped.
+
+    A question that is not in `known` is a fault.
+    """
+    ranked: dict[str, list[str]] = {}
+    faults: list[DataError] = []
+    for found in ranked_pages(path, pages):
+        if isinstance(found, DataError):
+            faults.append(found)
+        elif found[0].question_id not in known:
+            what = f"unknown question {found[0].question_id[:80]!r}"
+            faults.append(DataError(found[0].where, what, "give the question ids of this split"))
+        else:
+            ranked[found[0].question_id] = [page.page_id for page in found]
+        if len(faults) >= MAX_FAULTS:
+            faults.append(DataError(path, f"has {MAX_FAULTS:,} faulty lines: the rest was not read"))
+            break
+    if faults:
+        raise FaultsError(grouped(faults))
+    if not ranked:
+        raise DataError(path, "ranks no page", f"rank some: {_FORM}")
+    return ranked
+
+
+def n_ranked(path: Path, known: Container[str], pages: Container[str]) -> int:
+    """The number of questions that a run ranks pages for. Raises as `read_ranked`."""
+    return len(read_ranked(path, known, pages))
 
 
 class TrecRun:

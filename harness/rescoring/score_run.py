@@ -12,24 +12,21 @@ from typing import NamedTuple
 
 from edu_rag import __version__
 from edu_rag.budget import default_cpu_s, within_budget
-from edu_rag.errors import DataError, EduRagError, FaultsError, SubmissionError, each_fault
+from edu_rag.errors import DataError, EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
-from edu_rag.files.foreign_table import grouped
 from edu_rag.files.manifest import file_sha256
 from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import SystemFacts
 from edu_rag.scorecard.retrieval_card import RetrievalCard
 from harness.exam import Exam, lesson_numbers, open_exam
-from harness.importing.trec_run import ranked_pages
+from harness.importing.trec_run import MEMORY_BYTES, read_ranked
 from harness.scoring.run_measures import page_measures
-from harness.submission.folder import FILE_NAME, RUN_ENDING, RUNS, behind_link, open_submission, runs_of
+from harness.submission.folder import FILE_NAME, RUN_ENDING, RUNS, asked_by_run, behind_link, open_submission, runs_of
 from harness.submission.target import anonymous
 from harness.trust.cautions import page_ids
 
 MAX_RUN_BYTES = 100_000_000
 CPU_S = 60.0
-MEMORY_BYTES = 1_500_000_000
-MAX_FAULTS = 1_000
 
 
 class RunFile(NamedTuple):
@@ -48,16 +45,7 @@ def run_file(path: Path) -> RunFile:
     if len(folders) < 3 or folders[1].name != RUNS or not (folders[2] / FILE_NAME).is_file():
         return RunFile(path, anonymous(path), None)
     submission = open_submission(folders[2])
-    return RunFile(path, submission.facts, asked_by(path))
-
-
-def asked_by(path: Path) -> QuestionSet:
-    """The questions that the place of a submission's run names. Raises SubmissionError if it names none."""
-    asked = QuestionSet.of_place(f"{path.absolute().parent.name}/{path.stem}.jsonl")
-    if asked is None or path.suffix != RUN_ENDING:
-        remedy = f"call it {RUNS}/<dataset>-<version>/<split>[-<sample>]{RUN_ENDING}"
-        raise SubmissionError(path, "is not named like a run of a dataset", remedy)
-    return asked
+    return RunFile(path, submission.facts, asked_by_run(path))
 
 
 def score_run(dataset: Dataset, split: str, sample: str | None, run: RunFile, *, scored_at: datetime) -> RetrievalCard:
@@ -69,6 +57,9 @@ def score_run(dataset: Dataset, split: str, sample: str | None, run: RunFile, *,
     if run.asked is not None and run.asked not in (wanted, wanted._replace(sample=None)):
         what = f"this run is for {run.asked.release.folder}, {run.asked.table}"
         raise SubmissionError(run.path, what, "give the dataset, split and sample that it was made for")
+    if split not in dataset.splits():
+        splits = ", ".join(dataset.splits())
+        raise SubmissionError(run.path, f"the dataset has no split {split!r}", f"it has {splits}")
     if run.path.stat().st_size > MAX_RUN_BYTES:
         what = f"is over {MAX_RUN_BYTES:,} bytes"
         raise SubmissionError(run.path, what, "leave out the pages below the first hundred of each question")
@@ -96,28 +87,6 @@ class _RunScoring:
         """Read the run and measure it."""
         exam, pages = self._ours or self._read()
         return _measured(exam, read_ranked(self._run.path, exam.known, pages), self._run, self._scored_at)
-
-
-def read_ranked(path: Path, known: frozenset[str], pages: frozenset[str]) -> dict[str, list[str]]:
-    """The page ids of a run by question id, best first. Raises FaultsError with the faults of all lines, grouped."""
-    ranked: dict[str, list[str]] = {}
-    faults: list[DataError] = []
-    for found in ranked_pages(path, pages):
-        if isinstance(found, DataError):
-            faults.append(found)
-        elif found[0].question_id not in known:
-            what = f"unknown question {found[0].question_id[:80]!r}"
-            faults.append(DataError(found[0].where, what, "give the question ids of this split"))
-        else:
-            ranked[found[0].question_id] = [page.page_id for page in found]
-        if len(faults) >= MAX_FAULTS:
-            faults.append(DataError(path, f"has {MAX_FAULTS:,} faulty lines: the rest was not read"))
-            break
-    if faults:
-        raise FaultsError(grouped(faults))
-    if not ranked:
-        raise DataError(path, "ranks no page", "give a line for each page: QUESTION Q0 PAGE RANK SCORE TAG")
-    return ranked
 
 
 def _measured(exam: Exam, ranked: Mapping[str, Sequence[str]], run: RunFile, scored_at: datetime) -> RetrievalCard:
@@ -150,7 +119,7 @@ def score_runs(
     by_release = {dataset.manifest.release: dataset for dataset in opened}
     for path in [path for folder in sorted(submissions.iterdir()) for path in runs_of(folder)]:
         try:
-            asked = asked_by(path)
+            asked = asked_by_run(path)
             dataset = by_release.get(asked.release)
             if behind_link(path, submissions):
                 raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")

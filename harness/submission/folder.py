@@ -15,7 +15,7 @@ from msgspec import Meta
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
 from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
-from edu_rag.names import Sample, is_slug, split_and_sample, table_name
+from edu_rag.names import QuestionSet, Sample, is_slug, split_and_sample, table_name
 from edu_rag.scorecard.card import SystemFacts
 from harness.submission.plain_files import MAX_SETTINGS_BYTES, tree_faults
 from harness.submission.slugs import suggested
@@ -210,6 +210,15 @@ RUN_ENDING = ".trec"
 def runs_of(folder: Path) -> list[Path]:
     """The retrieval runs of a submission's folder, in order of path."""
     return sorted(folder.glob(f"{RUNS}/*/*{RUN_ENDING}"))
+
+
+def asked_by_run(path: Path) -> QuestionSet:
+    """The questions that the place of a submission's run names. Raises SubmissionError if it names none."""
+    asked = QuestionSet.of_place(f"{path.absolute().parent.name}/{path.stem}.jsonl")
+    if asked is None or path.suffix != RUN_ENDING:
+        remedy = f"call it {RUNS}/<dataset>-<version>/<split>[-<sample>]{RUN_ENDING}"
+        raise SubmissionError(path, "is not named like a run of a dataset", remedy)
+    return asked
 
 
 def _below(path: Path, folder: Path) -> Iterator[Path]:

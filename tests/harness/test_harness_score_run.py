@@ -18,6 +18,7 @@ from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import HOME_PAGE, Evidence, Question, WebPage
 from edu_rag.scorecard.retrieval_card import read_retrieval_card, retrieval_cards
+from harness.check_submission import check_submission
 from harness.commands.score_command import score
 from harness.rescoring import score_run as scoring
 from harness.submission.folder import all_faults
@@ -185,6 +186,20 @@ def test_a_submission_may_hold_runs_alone(submission: Path, tiny: Dataset) -> No
     (submission / "runs" / "tiny-1.0.0").rename(moved)
     with pytest.raises(SubmissionError, match=r"this run is for tiny-9\.0\.0"):
         scored(moved / "test.trec", tiny)
+
+
+def test_check_reads_the_runs_of_a_submission_and_names_their_faults(submission: Path, tiny: Dataset) -> None:
+    sound = check_submission(submission, tiny)
+    assert sound.faults == []
+    assert any("a retrieval run with pages for 32 of 40 questions" in note for note in sound.notes)
+    path = submission / "runs" / "tiny-1.0.0" / "test.trec"
+    path.write_text("q001 Q0 nowhere 1 1 x\n")
+    path.with_name("other.trec").write_text("")
+    path.with_name("Not_A_Split.trec").write_text("")
+    told = "\n".join(map(str, check_submission(submission, tiny).faults))
+    assert "test.trec:1: page: 'nowhere' is not a page" in told
+    assert "other.trec: the dataset has no split 'other': it has test" in told
+    assert "Not_A_Split.trec: is not named like a run" in told
 
 
 def test_score_all_scores_the_runs_of_submissions_and_names_the_broken_ones(
