@@ -16,6 +16,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
 from edu_rag.records import Question
+from edu_rag.scorecard.support import read_support
 from harness.importing.trec_run import MEMORY_BYTES, n_ranked
 from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
@@ -197,7 +198,10 @@ def _leftovers(folder: Path) -> Iterator[str]:
 
 
 def _check_run(path: Path, dataset: Dataset | None) -> SubmissionFindings:
-    """Check a retrieval run: its name, and its lines if it is for this dataset."""
+    """Check a retrieval run: its name and, if it is for this dataset, its lines and whether it can be scored.
+
+    What is refused here would stop the scoring of all submissions later.
+    """
     try:
         asked = asked_by_run(path)
         if dataset is None or asked.release != dataset.manifest.release:
@@ -206,6 +210,11 @@ def _check_run(path: Path, dataset: Dataset | None) -> SubmissionFindings:
             splits = ", ".join(dataset.splits())
             raise SubmissionError(path, f"the dataset has no split {asked.split!r}", f"it has {splits}")
         known = {question.question_id for question in dataset.questions(asked.split)}
+        support = read_support(dataset, asked.split)
+        scored = asked_of(dataset, asked.split, asked.sample).questions
+        if not any(one in support.evidence or one in support.home_pages for one in scored):
+            what = "no page is known to be relevant to these questions"
+            raise SubmissionError(path, what, "leave the run out: it cannot be scored")
         n = within_budget(n_ranked, path, known, page_ids(dataset, asked.split), what=path, memory_bytes=MEMORY_BYTES)
     except EduRagError as error:
         return SubmissionFindings(each_fault(error), [])

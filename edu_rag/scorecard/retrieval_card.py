@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edu_rag.errors import DataError, FaultsError, RecordError
@@ -76,9 +76,13 @@ class RetrievalCard:
 
 
 def write_retrieval_card(results: Path, card: RetrievalCard) -> Path:
-    """Write a card to its place among results, `NAME-VERSION/SPLIT[-SAMPLE]/SLUG/retrieval.json`; return the path."""
+    """Write a card to its place among results, `NAME-VERSION/SPLIT[-SAMPLE]/SLUG/retrieval.json`; return the path.
+
+    A card that differs from the one there by its time alone is not written.
+    """
     path = results / card.asked.release.folder / card.asked.table / card.system.slug / FILE_NAME
-    write_json(path, to_plain(card))
+    if not path.exists() or replace(read_retrieval_card(path), scored_at=card.scored_at) != card:
+        write_json(path, to_plain(card))
     return path
 
 

@@ -17,7 +17,7 @@ from edu_rag.files.dataset import Dataset
 from edu_rag.files.dataset_writer import write_dataset
 from edu_rag.gold import Gold
 from edu_rag.records import HOME_PAGE, Evidence, Question, WebPage
-from edu_rag.scorecard.retrieval_card import read_retrieval_card, retrieval_cards
+from edu_rag.scorecard.retrieval_card import read_retrieval_card, retrieval_cards, write_retrieval_card
 from harness.check_submission import check_submission
 from harness.commands.score_command import score
 from harness.rescoring import score_run as scoring
@@ -196,10 +196,12 @@ def test_check_reads_the_runs_of_a_submission_and_names_their_faults(submission:
     path.write_text("q001 Q0 nowhere 1 1 x\n")
     path.with_name("other.trec").write_text("")
     path.with_name("Not_A_Split.trec").write_text("")
+    path.with_name("test-stratified-999-seed-0.trec").write_text("")
     told = "\n".join(map(str, check_submission(submission, tiny).faults))
     assert "test.trec:1: page: 'nowhere' is not a page" in told
     assert "other.trec: the dataset has no split 'other': it has test" in told
     assert "Not_A_Split.trec: is not named like a run" in told
+    assert "999" in told
 
 
 def test_score_all_scores_the_runs_of_submissions_and_names_the_broken_ones(
@@ -225,6 +227,9 @@ def test_a_card_is_read_back_as_it_was_written_and_a_false_one_is_refused(
     (path,) = retrieval_cards(tmp_path / "results")
     card = read_retrieval_card(path)
     assert card.evidence is not None
+    written = path.stat().st_mtime_ns
+    assert write_retrieval_card(tmp_path / "results", replace(card, scored_at="2030-01-01T00:00:00Z")) == path
+    assert path.stat().st_mtime_ns == written, "only the time differs"
     with pytest.raises(RecordError, match="is not within"):
         replace(card.evidence, metrics=dict.fromkeys(card.evidence.metrics, 2.0))
     values = json.loads(path.read_text())

@@ -6,76 +6,57 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from fixture_board import DATASET, card_of
-from nu_checker import checker, complaints
+from fixture_retrieval import RUNS, run_card
 
 from edu_rag.errors import FaultsError
 from edu_rag.files.board_file import BoardDataset, BoardFile
-from edu_rag.scorecard.card import SystemFacts
 from edu_rag.scorecard.results_folder import place_of, write_scorecard
-from edu_rag.scorecard.retrieval_card import PageMeasures, RetrievalCard, write_retrieval_card
-from leaderboard.board.retrieval_tables import SHOWN, retrieval_tables
-from leaderboard.commands import board
+from edu_rag.scorecard.retrieval_card import RetrievalCard, write_retrieval_card
+from leaderboard.board.collect import collect
+from leaderboard.board.present import present
+from leaderboard.board.retrieval_tables import retrieval_tables
+from leaderboard.edition import Edition
+from leaderboard.pages.retrieval_page import files
+from leaderboard.render import MORE, environment_of, more_of
 
 
-def measured(value: float, n: int = 9) -> PageMeasures:
-    names = [*SHOWN, "P@5"]
-    return PageMeasures(n=n, metrics=dict.fromkeys(names, value), intervals=dict.fromkeys(names, (0.0, 1.0)))
-
-
-def run_card(slug: str, evidence: float | None = 0.5, home: float | None = None, **more: str) -> RetrievalCard:
-    return RetrievalCard(
-        system=SystemFacts(slug=slug, name=more.pop("name", slug), team="<b>a team</b>"),
-        dataset=more.pop("dataset", DATASET),
-        split="val",
-        sample=None,
-        harness="edu-rag-bench 0.1.0",
-        n=10,
-        n_ranked=8,
-        evidence=None if evidence is None else measured(evidence),
-        home=None if home is None else measured(home, 10),
-        run_sha256="0" * 64,
-        scored_at="2026-11-22T08:00:00Z",
-    )
-
-
-def site_of(folder: Path, *runs: RetrievalCard) -> Path:
-    results = folder / "results"
+def results_of(folder: Path, *runs: RetrievalCard) -> Path:
     card = card_of()
-    (results / place_of(card)).mkdir(parents=True)
-    write_scorecard(results / place_of(card) / "scorecard.json", card)
+    (folder / place_of(card)).mkdir(parents=True)
+    write_scorecard(folder / place_of(card) / "scorecard.json", card)
     for run in runs:
-        write_retrieval_card(results, run)
-    done = CliRunner().invoke(board, [str(results), "--out", str(folder / "site")])
-    assert done.exception is None, done.exception
-    return folder / "site"
+        write_retrieval_card(folder, run)
+    return folder
 
 
-def test_without_a_run_the_board_has_no_page_and_no_word_of_retrieval_runs(tmp_path: Path) -> None:
-    site = site_of(tmp_path)
-    assert not (site / "retrieval.html").exists()
-    assert "retrieval.html" not in (site / "index.html").read_text(encoding="utf-8")
+def edition_of(results: Path) -> Edition:
+    groups = collect(results)
+    return Edition(board=present(groups), groups=groups, retrieval=retrieval_tables(results))
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = (run_card("worse", 0.25, 0.75), run_card("better", 0.5, name="<script>x</script>"))
-    return site_of(tmp_path_factory.mktemp("board"), *runs)
+def test_without_a_run_the_board_has_no_page_and_no_link_to_one(tmp_path: Path) -> None:
+    edition = edition_of(results_of(tmp_path))
+    assert list(files(edition, environment_of(edition))) == []
+    assert tuple(more_of(edition)) == MORE
 
 
-def test_runs_have_a_table_for_each_kind_of_pages_best_first(site: Path) -> None:
-    page = (site / "retrieval.html").read_text(encoding="utf-8")
-    assert page.count("<table") == 2
+def test_runs_have_a_table_for_each_kind_of_pages_best_first(tmp_path: Path) -> None:
+    edition = edition_of(results_of(tmp_path, *RUNS))
+    ((name, raw),) = files(edition, environment_of(edition))
+    assert isinstance(raw, bytes)
+    page = raw.decode()
+    assert (name, page.count("<table")) == ("retrieval.html", 2)
     assert page.index("&lt;script&gt;x") < page.index("worse")
     assert "<script>x" not in page
     assert "8 of 10" in page
-    assert '<a href="retrieval.html">' in (site / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_page_is_valid_html(site: Path) -> None:
-    checker()
-    assert complaints([site / "retrieval.html"], site) == []
+def test_the_foot_of_every_page_leads_to_it(tmp_path: Path) -> None:
+    edition = edition_of(results_of(tmp_path, *RUNS))
+    assert more_of(edition)[-1].href == "retrieval.html"
+    foot = environment_of(edition).get_template("errata.html.j2").render(root="", here="", entries=[])
+    assert '<a href="retrieval.html">' in foot
 
 
 def test_a_run_on_a_newer_version_replaces_the_older_one(tmp_path: Path) -> None:
