@@ -199,8 +199,10 @@ def board(
       edu-rag board leaderboard/results --submissions submissions --dataset tqa-val --out site
       edu-rag board results --out site --json | jq '.tables[0].rows[0].score'
     """
+    from edu_rag.files.board_file import board_beside, read_board_file
     from leaderboard.board.export_board import board_values
     from leaderboard.board.present import present
+    from leaderboard.board.retrieval_tables import retrieval_tables
     from leaderboard.build_site import fill
     from leaderboard.edition import Edition
     from leaderboard.exams import open_exams
@@ -211,6 +213,7 @@ def board(
     for given in (*datasets, *submissions):
         check_apart(out, given)
     groups = _collected(results, submissions, datasets)
+    board_file = board_beside(results)
     shown = present(groups)
     edition = Edition(
         board=shown,
@@ -219,6 +222,7 @@ def board(
         base_url=_base_url(base_url),
         repository=_repository(repository),
         errata=errata_beside(results),
+        retrieval=retrieval_tables(results, read_board_file(board_file) if board_file is not None else None),
         workers=workers or _n_cores(),
         day=day.date() if day else None,
     )

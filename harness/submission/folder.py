@@ -15,7 +15,7 @@ from msgspec import Meta
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError, SubmissionError
 from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
-from edu_rag.names import Sample, is_slug, split_and_sample, table_name
+from edu_rag.names import QuestionSet, Sample, is_slug, split_and_sample, table_name
 from edu_rag.scorecard.card import SystemFacts
 from harness.named_network.named_host import NamedHost
 from harness.submission.plain_files import MAX_SETTINGS_BYTES, tree_faults
@@ -243,6 +243,25 @@ def present(submission: Submission) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.glob("*/*.jsonl"))
 
 
+RUNS = "runs"
+"""The folder of a submission's retrieval runs: `runs/NAME-VERSION/SPLIT[-SAMPLE].trec`."""
+RUN_ENDING = ".trec"
+
+
+def runs_of(folder: Path) -> list[Path]:
+    """The retrieval runs of a submission's folder, in order of path."""
+    return sorted(folder.glob(f"{RUNS}/*/*{RUN_ENDING}"))
+
+
+def asked_by_run(path: Path) -> QuestionSet:
+    """The questions that the place of a submission's run names. Raises SubmissionError if it names none."""
+    asked = QuestionSet.of_place(f"{path.absolute().parent.name}/{path.stem}.jsonl")
+    if asked is None or path.suffix != RUN_ENDING:
+        remedy = f"call it {RUNS}/<dataset>-<version>/<split>[-<sample>]{RUN_ENDING}"
+        raise SubmissionError(path, "is not named like a run of a dataset", remedy)
+    return asked
+
+
 def _below(path: Path, folder: Path) -> Iterator[Path]:
     while path != folder:
         yield path
@@ -326,7 +345,7 @@ def all_faults(folder: Path) -> tuple[Submission | None, list[EduRagError]]:
     except EduRagError as error:
         return None, [error, *tree]
     faults = tree
-    if not submission.settings.command and not present(submission):
+    if not submission.settings.command and not present(submission) and not runs_of(submission.folder):
         what = "has neither a command nor predictions"
         faults.append(SubmissionError(submission.folder, what, "add `command` to submission.toml, or predictions/"))
     return submission, faults

@@ -96,18 +96,20 @@ def closest_sentences(read: ReadPage, question: Question, limit: int) -> list[Sp
     return [sentences[number] for number in sorted(chosen)]
 
 
-def _asked(question: Question) -> str:
+def asked_text(question: Question) -> str:
+    """The question with its choices, a line each, as a prompt has it."""
     choices = "".join(f"\n{label}. {text}" for label, text in question.choices.items())
     return f"Question: {question.text}{choices}"
 
 
-def _shown(pages: Sequence[ReadPage], question: Question, max_characters: int) -> list[list[Span]]:
+def shown_spans(pages: Sequence[ReadPage], question: Question, max_characters: int) -> list[list[Span]]:
     """The part of each page to show; all pages get the same room."""
     share = max_characters // max(1, len(pages)) - MAX_TITLE - 20
     return [closest_sentences(page, question, share) for page in pages]
 
 
-def _pages_text(pages: Sequence[ReadPage], shown: Sequence[Sequence[Span]]) -> str:
+def pages_text(pages: Sequence[ReadPage], shown: Sequence[Sequence[Span]]) -> str:
+    """The shown parts of pages, each page under its number and title."""
     parts = []
     for number, (read, spans) in enumerate(zip(pages, shown, strict=True), 1):
         page = read.page
@@ -140,12 +142,12 @@ def to_pair(
     evidence: Collection[Evidence] = (),
 ) -> ChatPair:
     """A pair in chat form: system, user, assistant. The pages take `max_characters` of the user's turn at most."""
-    shown = _shown(pages, question, max_characters)
+    shown = shown_spans(pages, question, max_characters)
     system = SYSTEM if question.choices else SYSTEM_FREE
-    user = _asked(question)
+    user = asked_text(question)
     if pages:
         system += SYSTEM_PAGES
-        user = f"{_pages_text(pages, shown)}\n\n{user}"
+        user = f"{pages_text(pages, shown)}\n\n{user}"
     supported = _is_supported(pages, shown, evidence) if pages else None
     turns = (("system", system), ("user", user), ("assistant", answer))
     return ChatPair(
@@ -279,7 +281,7 @@ def _repeated(dataset: Dataset, split: str) -> set[tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Material:
+class Material:
     """The data that a split's pairs are made from; pages are in a file on disk."""
 
     shelf: PageShelf
@@ -288,7 +290,7 @@ class _Material:
     evidence: Mapping[str, Sequence[Evidence]]
 
 
-def _own_pages(dataset: Dataset, split: str) -> dict[str, list[str]]:
+def own_pages(dataset: Dataset, split: str) -> dict[str, list[str]]:
     """By question, the pages of its kept hits in rank order, each once."""
     hits = dataset.records("hits", split, SearchHit)
     own = {}
@@ -297,34 +299,41 @@ def _own_pages(dataset: Dataset, split: str) -> dict[str, list[str]]:
     return own
 
 
-def _material(dataset: Dataset, split: str, shelf: PageShelf) -> _Material:
+def material_of(dataset: Dataset, split: str, shelf: PageShelf) -> Material:
+    """The data of one split, with its pages on a shelf."""
     leaks = dataset.records("leaks", split, Leak)
-    return _Material(
+    return Material(
         shelf=shelf,
-        own=_own_pages(dataset, split),
+        own=own_pages(dataset, split),
         leaking=frozenset((leak.question_id, leak.page_id) for leak in leaks),
         evidence=dataset.evidence(split),
     )
 
 
-def _clean_pages(dataset: Dataset, split: str) -> Iterator[WebPage]:
+def clean_pages(dataset: Dataset, split: str) -> Iterator[WebPage]:
+    """The pages of a split without planted text and without questions of the benchmark."""
     return (page for page in dataset.records("pages", split, WebPage) if not POISON.intersection(page.flags))
 
 
-def _with_pages(question: Question, gold: Gold, material: _Material, settings: Export) -> ChatPair | None:
+def clean_own_pages(question: Question, material: Material) -> list[ReadPage]:
+    """The first MAX_PAGES of the question's own pages that do not leak it."""
     ids = [
         page_id
         for page_id in material.own.get(question.question_id, ())
         if page_id in material.shelf and (question.question_id, page_id) not in material.leaking
-    ][:MAX_PAGES]
-    if not ids:
+    ]
+    return [material.shelf.page(page_id) for page_id in ids[:MAX_PAGES]]
+
+
+def _with_pages(question: Question, gold: Gold, material: Material, settings: Export) -> ChatPair | None:
+    pages = clean_own_pages(question, material)
+    if not pages:
         return None
-    pages = [material.shelf.page(page_id) for page_id in ids]
     evidence = material.evidence.get(question.question_id, ())
     return to_pair("qa-pages", question, answer_text(gold), pages, settings.max_characters, evidence)
 
 
-def _negative(question: Question, gold: Gold, material: _Material, settings: Export) -> ChatPair | None:
+def _negative(question: Question, gold: Gold, material: Material, settings: Export) -> ChatPair | None:
     ids = shuffled_ids(material.shelf.ids, question, settings.seed)
     leaking = {page_id for question_id, page_id in material.leaking if question_id == question.question_id}
     own = {*material.own.get(question.question_id, ()), *leaking}
@@ -335,7 +344,7 @@ def _negative(question: Question, gold: Gold, material: _Material, settings: Exp
 
 
 def _pairs_of(
-    question: Question, gold: Gold, material: _Material, settings: Export
+    question: Question, gold: Gold, material: Material, settings: Export
 ) -> Iterator[tuple[str, ChatPair | None]]:
     if "qa" in settings.kinds:
         yield "qa", to_pair("qa", question, answer_text(gold), (), 0)
@@ -358,8 +367,8 @@ def pairs(dataset: Dataset, settings: Export, counts: Counter[str]) -> Iterator[
     repeated = _repeated(dataset, split)
     needs_pages = settings.kinds != ("qa",)
     with ExitStack() as stack:
-        shelf = stack.enter_context(PageShelf(_clean_pages(dataset, split) if needs_pages else ()))
-        material = _material(dataset, split, shelf)
+        shelf = stack.enter_context(PageShelf(clean_pages(dataset, split) if needs_pages else ()))
+        material = material_of(dataset, split, shelf)
         for question in questions:
             if unordered_identity(question) in repeated:
                 counts["left out: also in another split"] += 1
