@@ -137,7 +137,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         stack.callback(partial.close)
         log = SystemLog(log_path, keep=bool(partial.done))
         stack.callback(log.close)
-        launcher = stack.enter_context(_launcher(submission, manner))
+        launcher = stack.enter_context(open_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
         never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
@@ -220,7 +220,7 @@ def _from_cache(
     return found
 
 
-def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
+def open_launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
     """The launcher of the system: in the sandbox, or without one if the user chose so. Raises SandboxError."""
     given = child_environment(manner.environment, manner.passed)
     if manner.caps is None:
@@ -228,6 +228,14 @@ def _launcher(submission: Submission, manner: Manner) -> AbstractContextManager[
     from harness.sandbox.launch import open_sandbox
 
     return open_sandbox(submission.folder, given, manner.caps, hidden=manner.hidden)
+
+
+def runner_of(submission: Submission, limits: Limits, manner: Manner, log: SystemLog, launcher: Launcher) -> Runner:
+    """What asks a submission's command, in processes of the launcher, under a new random id each time."""
+    command = submission.settings.command
+    cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
+    masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
+    return Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
 
 
 def _ask(
@@ -241,12 +249,9 @@ def _ask(
     launcher: Launcher,
 ) -> list[Prediction]:
     """Ask the questions that are neither answered nor cached; return the predictions of those that were never asked."""
-    command = submission.settings.command
-    cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
-        masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
-        runner = Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
+        runner = runner_of(submission, limits, manner, log, launcher)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):
