@@ -41,6 +41,8 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
         "run": _Entry("harness.commands.run_command", "Run a submission in the sandbox and write its predictions"),
         "score": _Entry("harness.commands.score_command", "Score predictions and write a scorecard"),
         "pr": _Entry("harness.commands.pr_command", "Check and score a pull request, as CI does"),
+        "ask": _Entry("edu_rag.cli.asking.ask_command", "Ask up to three systems one question, in the terminal"),
+        "try": _Entry("edu_rag.cli.asking.try_command", "Open a page to ask systems questions, side by side"),
         "sandbox": _Entry("harness.commands.sandbox_command", "Show which sandbox protections work on this machine"),
     },
     "Analyse": {

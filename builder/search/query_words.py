@@ -20,6 +20,11 @@ def telling_words(query: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] or words
 
 
+def match_expression(query: str) -> str:
+    """The query as an expression of SQLite's FTS5: its telling words, quoted and OR-ed; empty if it has no word."""
+    return " OR ".join(f'"{word}"' for word in telling_words(query))
+
+
 def cut_to(query: str, max_characters: int, max_words: int = 10_000) -> str:
     """The query's first words within an engine's limits; a single over-long word is cut."""
     kept: list[str] = []

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def manner_options(command: F) -> F:
-    """The options that say how a system is asked; `run` and `probe` share them."""
+def system_options(command: F) -> F:
+    """The options that say what a system may take and get; all commands that start a system share them."""
     options = (
-        click.option("--fresh", is_flag=True, help="Ask every question again, even after an interrupted run."),
-        click.option("--no-cache", is_flag=True, help="Do not use or save cached answers."),
         click.option(
             "--time-s", type=click.FloatRange(0, min_open=True), help="Seconds per question; overrides submission.toml."
         ),
@@ -69,6 +67,13 @@ def manner_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def manner_options(command: F) -> F:
+    """The options that say how a system is asked; `run` and `probe` share them."""
+    no_cache = click.option("--no-cache", is_flag=True, help="Do not use or save cached answers.")
+    fresh = click.option("--fresh", is_flag=True, help="Ask every question again, even after an interrupted run.")
+    return fresh(no_cache(system_options(command)))
 
 
 @contextmanager

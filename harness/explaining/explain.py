@@ -99,16 +99,25 @@ class Explanation:
         return Passage(place.page_id, min(place.start, around[0].start), max(place.end, around[-1].end))
 
     def _marked(self, rank: int | None, passage: Passage) -> Marked:
-        page_id, start, end = passage
-        page = self.pages.get(page_id)
-        text = page.text[start:end] if page and end <= len(page.text) else None
-        held = [
-            (max(first, start), min(last, end))
-            for first, last in self.evidence.get(page_id, ())
-            if first < end and start < last
-        ]
-        is_leak = any(leak.page_id == page_id and leak.start < end and start < leak.end for leak in self.leaks)
-        return Marked(rank, passage, page, text, held, is_leak)
+        return mark(rank, passage, self.pages, self.evidence, self.leaks)
+
+
+def mark(
+    rank: int | None,
+    passage: Passage,
+    pages: Mapping[str, WebPage],
+    evidence: Mapping[str, Sequence[tuple[int, int]]],
+    leaks: Sequence[Leak] = (),
+) -> Marked:
+    """A passage with the evidence and the leaks in it."""
+    page_id, start, end = passage
+    page = pages.get(page_id)
+    text = page.text[start:end] if page and end <= len(page.text) else None
+    held = [
+        (max(first, start), min(last, end)) for first, last in evidence.get(page_id, ()) if first < end and start < last
+    ]
+    is_leak = any(leak.page_id == page_id and leak.start < end and start < leak.end for leak in leaks)
+    return Marked(rank, passage, page, text, held, is_leak)
 
 
 def explain(
@@ -225,7 +234,8 @@ def _shown_span(marked: Marked) -> tuple[int, int]:
     return start, min(end, start + MAX_SHOWN)
 
 
-def _passage_lines(marked: Marked) -> Iterator[str]:
+def passage_lines(marked: Marked) -> Iterator[str]:
+    """A passage with its rank, `*` if it holds evidence, and its address."""
     rank = "   " if marked.rank is None else f"{marked.rank:>3}"
     yield f"{rank} {'*' if marked.evidence else ' '} {marked_text(marked)}"
     page_id, start, end = marked.passage
@@ -244,7 +254,8 @@ def _question_lines(explanation: Explanation) -> Iterator[str]:
     yield f"gold       {explanation.gold.answer or ' | '.join(explanation.gold.texts)}"
 
 
-def _said(prediction: Prediction | None) -> str:
+def said(prediction: Prediction | None) -> str:
+    """An answer on one line."""
     if prediction is None:
         return "(no prediction)"
     if prediction.status != "ok":
@@ -254,7 +265,7 @@ def _said(prediction: Prediction | None) -> str:
 
 def _answer_lines(explanation: Explanation) -> Iterator[str]:
     prediction, verdict, cause = explanation.prediction, explanation.verdict, explanation.cause
-    yield f"answer     {_said(prediction)}"
+    yield f"answer     {said(prediction)}"
     if prediction and prediction.response is not None:
         yield f"response   {' '.join(prediction.response.split())[:MAX_SHOWN]}"
     if prediction and prediction.confidence is not None:
@@ -295,10 +306,10 @@ def explanation_lines(explanation: Explanation) -> Iterator[str]:
     first = f"; the first with evidence is number {explanation.rank_cited}" if explanation.rank_cited else ""
     yield f"cited      {len(explanation.passages)} passage(s){first}"
     for marked in cited:
-        yield from _passage_lines(marked)
+        yield from passage_lines(marked)
     if len(explanation.passages) > len(cited):
         yield f"      … and {len(explanation.passages) - len(cited):,} more"
     if missed:
         yield f"not cited  {len(missed)} place(s) of evidence, with the sentences around them"
         for marked in missed:
-            yield from _passage_lines(marked)
+            yield from passage_lines(marked)

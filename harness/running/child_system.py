@@ -333,6 +333,13 @@ class Runner:
         """Whether the system is broken: too many processes ended without a single answer."""
         return self._barren >= MAX_BARREN_STARTS
 
+    def warm_up(self) -> None:
+        """Start the process before its first question; a process that cannot be started fails that question."""
+        if self._system is None:
+            self._answered = False
+            with contextlib.suppress(FaultError):
+                self._system = self._start()
+
     def predict(self, question: Question, pages: Sequence[WebPage]) -> Prediction:
         """The prediction for one question; a fault of the system becomes its status."""
         first = self._system is None or not self._answered

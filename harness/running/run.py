@@ -88,6 +88,11 @@ class Manner:
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     monotonic: Callable[[], float] = time.monotonic
 
+    @property
+    def keys(self) -> WithheldKeys:
+        """The keys among the variables that are passed, which nothing of a run may show."""
+        return WithheldKeys.passed(self.passed, self.environment)
+
 
 def run_submission(
     submission: Submission, dataset: Dataset, split: str, sample: str | None, manner: Manner | None = None
@@ -161,12 +166,11 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
-        keys = WithheldKeys.passed(manner.passed, manner.environment)
-        log = SystemLog(log_path, keep=bool(partial.done), keys=keys)
+        log = SystemLog(log_path, keep=bool(partial.done), keys=manner.keys)
         stack.callback(log.close)
-        launcher = stack.enter_context(_launcher(submission, manner))
+        launcher = stack.enter_context(open_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
-        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher, keys)
+        never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
         predictions = [task.back(everything[question.question_id]) for question in task.questions]
         written = _write(
@@ -248,7 +252,7 @@ def _from_cache(
 
 
 @contextmanager
-def _launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
+def open_launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
     """The launcher of the system: in the sandbox, or without one if the user chose so.
 
     Raises SandboxError, and the errors of its own packages.
@@ -276,6 +280,14 @@ def _packages(submission: Submission, manner: Manner, stack: ExitStack) -> Packa
     return stack.enter_context(environment_of(requirements, answers and answers.parent, fetch=manner.fetch))
 
 
+def runner_of(submission: Submission, limits: Limits, manner: Manner, log: SystemLog, launcher: Launcher) -> Runner:
+    """What asks a submission's command, in processes of the launcher, under a new random id each time."""
+    command = submission.settings.command
+    cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
+    keys = manner.keys
+    return Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, keys), limits, manner.new_id, keys)
+
+
 def _ask(
     submission: Submission,
     task: Task,
@@ -285,14 +297,11 @@ def _ask(
     cached: Mapping[str, Prediction],
     log: SystemLog,
     launcher: Launcher,
-    keys: WithheldKeys,
 ) -> list[Prediction]:
     """Ask the questions that are neither answered nor cached; return the predictions of those that were never asked."""
-    command = submission.settings.command
-    cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
     name = " ".join([submission.slug, *partial.path.name.removesuffix(".jsonl.partial").split(".")[1:]])
     with ExitStack() as stack:
-        runner = Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, keys), limits, manner.new_id, keys)
+        runner = runner_of(submission, limits, manner, log, launcher)
         stack.callback(runner.close, 5.0)
         stage = stack.enter_context(Stage(f"run {name}", len(task.questions), bad="failed"))
         for kept in (partial.done, cached):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from builder.search.query_words import telling_words
+from builder.search.query_words import match_expression
 from builder.search.settings import FolderConfig
 from builder.search_results import SearchResult
 from builder.sites.site_folders import HostMap, Site, is_host_name, read_sites
@@ -173,11 +173,6 @@ NAME = "folder"
 DEFAULT_SITES = "sites"
 TITLE_WEIGHT = 2.0
 MAX_INDEXED_CHARACTERS = 1_000_000
-
-
-def match_expression(query: str) -> str:
-    """The query as an FTS5 expression: its words, quoted and OR-ed, stop words dropped; empty if it has no word."""
-    return " OR ".join(f'"{word}"' for word in telling_words(query))
 
 
 def _title_and_text(html: bytes, charset: str | None = None) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""`edu-rag ask` and `edu-rag try`: they connect the harness, which asks, with the builder, which finds pages."""
