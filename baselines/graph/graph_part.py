@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from baselines.chunk.per_page import per_page
 from baselines.graph.english import Keyword, english, keywords, lemma, says_something
 from baselines.graph.knowledge_graph import graph_of, nearest, require_networkx
 from baselines.graph.triplets import CitedTriplet, Extract, Triplet
-from baselines.parts import Graph
-from baselines.passages import PagePassage, per_page
+from baselines.parts import Graph, PagePassage
 from baselines.prompts.generate import LanguageModel
 from baselines.prompts.prompt import harmless
 from edu_rag.errors import ConfigError

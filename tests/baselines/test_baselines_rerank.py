@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baselines.chunk.sentences import windows
-from baselines.fuse import rrf
 from baselines.parts import Rank, ScoredPassage, make
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
@@ -21,6 +20,7 @@ from baselines.recipe import read_recipe
 from baselines.rerank.cross_encoder import bi_encoder, cross_encoder
 from baselines.rerank.likelihood import likelihood
 from baselines.retrieve.bm25 import bm25
+from baselines.retrieve.fuse import rrf
 from edu_rag.errors import ConfigError, SubmissionError
 
 SUBMISSIONS = Path(__file__).resolve().parents[2] / "submissions"

@@ -1,31 +1,13 @@
-"""Passages: spans of pages that a system reads, ranks and cites; those of a page are kept for its next question."""
+"""Keeps the passages of a page for the next question that has this page."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from edu_rag.serve import SystemPage
-
-
-class PagePassage(NamedTuple):
-    """`text` is read by the model; `start` and `end` are offsets into the page's text, whose span the passage cites.
-
-    For most chunkers `text` is exactly that span; a triplet's text is shorter than the sentence it cites.
-    """
-
-    page_id: str
-    start: int
-    end: int
-    text: str
-
-    @property
-    def span(self) -> tuple[str, int, int]:
-        """The span, as an answer cites it."""
-        return self.page_id, self.start, self.end
-
 
 T = TypeVar("T")
 MOST_WEIGHT = 64_000_000

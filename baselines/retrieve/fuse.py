@@ -7,17 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from baselines.parts import Fuse, ScoredPassage
+from baselines.retrieve import best
 from baselines.retrieve.token_ids import SHARED, tokenise
 from edu_rag.errors import ConfigError
 
 EPSILON = 1e-6
-
-
-def best(scores: dict[int, float], k: int) -> list[ScoredPassage]:
-    """The `k` best places, best first; ties go to the smaller place."""
-    return [
-        ScoredPassage(place, score) for place, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
-    ]
 
 
 def _fused(
