@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,8 @@ def test_the_submissions_hold_the_papers_numbers() -> None:
     assert read_recipe(SUBMISSIONS / "nautiyal-bm25" / "submission.toml").retrieve == (okapi,)
     dense = read_recipe(SUBMISSIONS / "nautiyal-dense" / "submission.toml")
     assert (dense.retrieve, dense.rerank, dense.top_k) == (("dense",), None, 3)
+    fused = read_recipe(SUBMISSIONS / "nautiyal-hybrid" / "submission.toml")
+    assert fused == replace(recipe, rerank=None)
 
 
 def test_a_setting_that_a_reranker_does_not_have_is_named() -> None:
