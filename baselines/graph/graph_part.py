@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 MAX_CHARS = 400
 """A longer "sentence" is a table or a list that the sentence splitter could not cut."""
 MOST_WEIGHT = 24_000_000
-"""Of the pages whose words are kept (baselines.passages.weight): twice the real TQA build, some 200 MB."""
+"""Of the pages whose words are kept (baselines.chunk.per_page.weight): twice the real TQA build, some 200 MB."""
 
 
 def _plurals(form: str) -> tuple[str, ...]:

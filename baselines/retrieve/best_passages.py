@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from baselines.chunk.sentences import windows
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage
 from baselines.retrieve.bm25 import bm25
 from edu_rag.serve import SystemQuestion
 
