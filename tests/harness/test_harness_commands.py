@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from edu_rag.__main__ import COMMANDS
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
@@ -30,7 +31,7 @@ serve(answer)
 
 
 def call(name: str, *words: object) -> Result:
-    command = getattr(importlib.import_module(f"harness.commands.{name}_command"), name)
+    command = getattr(importlib.import_module(COMMANDS[name].module), name)
     result = CliRunner().invoke(command, [str(word) for word in words])
     if result.exception is not None and not isinstance(result.exception, EduRagError | SystemExit):
         raise result.exception

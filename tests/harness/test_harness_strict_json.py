@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edu_rag.__main__ import COMMANDS
 from edu_rag.errors import EduRagError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import MAX_LINE_BYTES, parse_json
@@ -231,7 +232,7 @@ ACCEPTED = {
 
 
 def _call(name: str, *words: object) -> Result:
-    command = getattr(importlib.import_module(f"harness.commands.{name}_command"), name)
+    command = getattr(importlib.import_module(COMMANDS[name].module), name)
     return CliRunner().invoke(command, [str(word) for word in words])
 
 
