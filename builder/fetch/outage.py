@@ -255,10 +255,14 @@ class OutageWatch:
                     if self._is_suspect(held) and held.may_come_again():
                         self._forget([held])
                         self._release(held, "again")
-                    elif (held.seen.was_there or _is_of_a_run(held)) and not self._was_retried(held):
+                    elif self._may_be_short(held) and not self._was_retried(held):
                         self._fetch_once_more([held])
                     else:
                         self._release(held, "genuine")
+
+    def _may_be_short(self, held: _Held) -> bool:
+        """Whether an outage too short to be seen may have been the cause; any failure where outages come and go."""
+        return held.seen.was_there or _is_of_a_run(held) or (not held.seen.sign and self._n_outages > 1)
 
     def _was_retried(self, held: _Held) -> bool:
         """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so.
