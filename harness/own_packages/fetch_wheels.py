@@ -117,7 +117,7 @@ def _size(folder: Path) -> int:
 
 
 def _environment(given: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """What pip gets: the index, proxy and certificates of the person who runs it, and no other requirements.
+    """The environment of pip: the index, proxy and certificates of the person who runs it, no other requirements.
 
     Constraints are for that person's own packages; they would refuse a system's versions.
     """
