@@ -28,12 +28,12 @@ class _Link:
         self.is_closed = False
 
     def events(self) -> int:
-        """What to wait for: bytes to read while the other end takes them, room to write while bytes wait."""
+        """The events to wait for: bytes to read while the other end takes them, room to write while bytes wait."""
         reads = not self.has_ended and len(self.other.waiting) < _MAX_WAITING
         return (selectors.EVENT_READ if reads else 0) | (selectors.EVENT_WRITE if self.waiting else 0)
 
     def read(self) -> None:
-        """Take what has arrived; at its end, the other side is told once it has everything."""
+        """Take the bytes that have arrived; at their end, `write` ends the other side once it has all of them."""
         chunk = self.end.recv(_CHUNK)
         self.other.waiting += chunk
         self.has_ended = not chunk

@@ -1,7 +1,8 @@
 """A proxy outside the sandbox: it passes TLS connections on to granted hosts, and counts their bytes.
 
-It listens on a Unix socket in a folder that is mounted in the sandbox, since the sandbox has its own network, of which
-we are no part. It resolves names itself, and dials exactly the addresses that it has checked.
+It listens on a Unix socket in a folder that is mounted in the sandbox. The sandbox has its own network namespace, so no
+port of ours is visible in it, and a socket in a file also serves a system that is started again. The proxy resolves
+names itself, and dials exactly the addresses that it has checked.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ IDLE_S = 600.0
 MAX_CONNECTIONS = 64
 _CHUNK = 65_536
 _MAX_REASONS = 10
+_MAX_DIALS = 4
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 Lookup = Callable[[str], Sequence[str]]
@@ -69,7 +71,7 @@ class NetworkGrant:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What a run's record says of it; nothing where nothing is granted."""
+        """The hosts as a run's record names them; empty where none is granted."""
         return {"network": [str(host) for host in self.hosts]} if self.hosts else {}
 
 
@@ -78,7 +80,7 @@ NO_NETWORK = NetworkGrant(hosts=())
 
 @dataclass(slots=True)
 class Traffic:
-    """What passed: bytes to and from each host, connections, and refusals by reason."""
+    """Counts: bytes to and from each host, connections, and refusals by reason."""
 
     sent: Counter[NamedHost] = field(default_factory=Counter)
     received: Counter[NamedHost] = field(default_factory=Counter)
@@ -208,7 +210,7 @@ class _Proxy:
         raise RefusedRequestError("400 Bad Request", "the request ended before it was whole")
 
     def _chunks(self, client: socket.socket, n_bytes: int, status: str) -> Iterator[bytes]:
-        """What a client sends; within `head_s` in all, however slowly it drips. Raises RefusedRequestError."""
+        """The bytes from a client within `head_s`, in pieces. Raises RefusedRequestError if they take longer."""
         ends_at = time.monotonic() + self._grant.head_s
         while (left := ends_at - time.monotonic()) > 0:
             client.settimeout(left)
@@ -232,7 +234,7 @@ class _Proxy:
         # One inside address among public ones is a rebinding trick: all of them are refused.
         if not found or not all(is_public(address) for address in found):
             raise RefusedRequestError("403 Forbidden", f"{host.name} leads to an address that is not public")
-        for address in found:
+        for address in found[:_MAX_DIALS]:
             with contextlib.suppress(OSError):
                 return self._grant.dial(str(address), host.port)
         raise RefusedRequestError("502 Bad Gateway", f"{host} does not answer: is this machine online?")
@@ -283,7 +285,7 @@ class _Ends:
             end.settimeout(idle_s)
 
     def chunks(self, source: socket.socket) -> Iterator[bytes]:
-        """What one end sends. Raises OSError if it breaks, or if nothing has been sent either way for too long."""
+        """The bytes from one end. Raises OSError if it breaks, or if both ends have been silent for too long."""
         while True:
             try:
                 chunk = source.recv(_CHUNK)

@@ -76,10 +76,11 @@ def _pip(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: in
             )
             try:
                 _wait(child, folder.parent, file, most_bytes)
-            finally:
+            except BaseException:  # it is not waited for yet, so its number is still its own
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
+                raise
         with output.open("rb") as stream:
             return child.returncode, stream.read(_SAID_BYTES).decode("utf-8", "replace")
 
@@ -106,15 +107,17 @@ def too_large(file: Path, most_bytes: int) -> SubmissionError:
 
 
 def _size(folder: Path) -> int:
+    """The bytes of all files below a folder, while pip writes, renames and removes them."""
     n_bytes = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # pip renames and removes as it goes
-            n_bytes += path.lstat().st_size
+    for parent, _, files in os.walk(folder):  # which passes over folders that are gone, where rglob raises
+        for name in files:
+            with contextlib.suppress(OSError):
+                n_bytes += Path(parent, name).lstat().st_size
     return n_bytes
 
 
 def _environment(given: Mapping[str, str], scratch: Path) -> dict[str, str]:
-    """What pip gets: the index, proxy and certificates of the person who runs it, and no other requirements.
+    """The environment of pip: the index, proxy and certificates of the person who runs it, no other requirements.
 
     Constraints are for that person's own packages; they would refuse a system's versions.
     """

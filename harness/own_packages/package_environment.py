@@ -1,7 +1,7 @@
 """An environment of a submission's pinned packages: made once, kept in the cache, compared with its wheels at each use.
 
-The requirements file names the hashes of the wheels, and the wheels hold the files. Both are in the cache, so that a
-change of a cached file shows, whoever made it and however it was hidden.
+The requirements file names the hashes of the wheels, and the wheels hold the files. The cache keeps the wheels next to
+the files, so that any change of a cached file is found.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OTHERS_MAY_WRITE = 0o022
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageCaps:
-    """What the packages of one system may take: bytes of wheels, and bytes and files once they are unpacked."""
+    """Caps on the packages of one system: bytes of the wheels, and bytes and number of the unpacked files."""
 
     wheel_bytes: int = 2 * GIB
     unpacked_bytes: int = 4 * GIB
@@ -54,7 +54,7 @@ class PackageEnvironment:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What a run's record says of them."""
+        """The packages as a run's record names them."""
         return {"n_packages": self.n_packages, "packages_sha256": self.key}
 
 

@@ -1,7 +1,7 @@
 """A wheel's files and their places in an environment. A wheel is a ZIP archive; nothing in it is run.
 
-What Python would run at its start by itself (`.pth` files, sitecustomize, usercustomize) and what would be a command
-(scripts, entry points) gets no place: it is not unpacked.
+Not unpacked are files that Python runs at its start (`.pth`, sitecustomize, usercustomize) and commands (scripts, entry
+points).
 """
 
 from __future__ import annotations
