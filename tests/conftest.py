@@ -31,6 +31,7 @@ FIXTURES = {
     "terminal_signals": "process",
     "encoder": "model",
     "in_models": "model",
+    "smollm2": "model",
 }
 """Fixtures that need something, and the marker of each."""
 WORDS = {

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUBMISSIONS = sorted(path.name for path in (ROOT / "submissions").iterdir() if (path / "submission.toml").is_file())
 LIGHT = [name for name in SUBMISSIONS if name.startswith(("blind-", "bm25-", "template"))]
 REAL = ("sbert-overlap", "edu-rag-paper-smollm2")
-"""At night. By day their code answers with models that are loaded already: test_baselines_embed, _language_models."""
+"""At night. By day the code of sbert-overlap answers with an encoder that is loaded already: test_baselines_embed."""
 PAGE_TEXT = "Cells are small. ATP is made by the mitochondrion of the cell."
 QUESTION = {
     "id": "q1",
