@@ -31,6 +31,7 @@ FIXTURES = {
     "terminal_signals": "process",
     "encoder": "model",
     "in_models": "model",
+    "smollm2": "model",
 }
 """Fixtures that need something, and the marker of each."""
 WORDS = {
@@ -39,10 +40,15 @@ WORDS = {
     "browser": ("chromium",),
 }
 """What in the text of a test function shows a need."""
-hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("tests")  # no test fails because the machine is busy
 NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 """Whether the exhaustive forms of tests run too: `make nightly`."""
+N_EXAMPLES = 200 if NIGHTLY else 50
+"""Examples that hypothesis draws where a test does not say how many."""
+# No test fails because the machine is busy.
+hypothesis.settings.register_profile(
+    "tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], max_examples=N_EXAMPLES
+)
+hypothesis.settings.load_profile("tests")
 
 
 LONG = ("browser", "sandbox", "model", "process", "slow")

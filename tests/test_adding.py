@@ -92,7 +92,7 @@ def install(folder: Path, package: Path) -> None:
 
 
 def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    given = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    given = os.environ | {"PYTHONPATH": str(folder)}
     command = [sys.executable, *map(str, words)]
     return subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True, check=False)
 

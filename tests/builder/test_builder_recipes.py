@@ -232,6 +232,10 @@ def test_a_chapter_stays_in_one_split_and_the_share_is_kept() -> None:
     assert split_of("Book: chapter 1", Splits(dev=0.0)) == "test"
 
 
+SHARE = 1 if os.environ.get("EDU_RAG_NIGHTLY") else 5
+"""One chapter in so many is read; at night all are, here and by test_open_textbooks_has_the_content_of_its_recipe."""
+
+
 @pytest.mark.slow
 def test_the_sources_of_open_textbooks_are_the_recipes_and_hold_two_thousand_questions(
     shared_data: Path, tmp_path: Path
@@ -243,11 +247,11 @@ def test_the_sources_of_open_textbooks_are_the_recipes_and_hold_two_thousand_que
         book.read(module_id)
         for book in books
         if book.source.questions
-        for chapter in book.chapters()
+        for chapter in list(book.chapters())[::SHARE]
         for module_id in chapter.module_ids
     ]
     questions = [question_of(exercise) for module in modules for exercise in module.exercises]
-    assert sum(isinstance(question, BookQuestion) for question in questions) > 2_100
+    assert sum(isinstance(question, BookQuestion) for question in questions) > 2_100 // SHARE * 0.9
     assert sum(len(chapter.module_ids) for book in books for chapter in book.chapters()) > 1_390
 
 

@@ -315,7 +315,8 @@ def _card(number: int, dataset: Dataset, n: int, predictions: bytes | None) -> m
         exam={"questions": text},
         cost={"latency_s": {"median": 0.1 + number, "source": text}} | {one: {one: one} for one in group},
         retrieval={one: [one] for one in group} | {"recall@10": 0.3},
-        overlap=made.overlap_of(n, number, number % 7 / 8),
+        # The board ranks again without the questions of each list: a third of the build's time with 124 lists.
+        overlap=made.overlap_of(n, number, number % 7 / 8) if number % 16 == 3 else "",
         slices=tuple(
             made.Slice(attribute=one, value=value, counts=counts) for value in group for one in (value, "kind")
         ),
