@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST_WHOLE := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/.ready-demo ## build, run, score and show the bundled mini benchmark (offline once installed)
 	@.ci/environment sandbox
@@ -23,6 +23,9 @@ test: .venv/.ready-dev ## run all tests
 nightly: .venv/.ready-dev ## run all tests with their exhaustive forms
 	@.ci/environment system
 	EDU_RAG_NIGHTLY=1 $(PYTEST_WHOLE)
+
+frameworks: .venv/.ready-dev ## run the tests with other frameworks, each in its own environment
+	.ci/frameworks
 
 # The parts run side by side: mypy and the tests take a core each.
 check: .venv/.ready-dev ## lint, types, contracts and the quick tests, in about a minute
@@ -60,7 +63,7 @@ ci: ## what CI runs
 	.ci/run
 
 clean: ## remove the environment and what the demo wrote
-	rm -rf .venv demo site dist build
+	rm -rf .venv .venv-frameworks demo site dist build
 
 .venv/.ready-demo: pyproject.toml constraints.txt .ci/environment
 	.ci/environment demo
@@ -68,4 +71,4 @@ clean: ## remove the environment and what the demo wrote
 .venv/.ready-dev: pyproject.toml constraints.txt .ci/locked-dev.txt .ci/environment
 	.ci/environment dev
 
-.PHONY: help demo site test nightly check check-code check-tests check-wheel lint lint-and-wheel format lock ci clean
+.PHONY: help demo site test nightly frameworks check check-code check-tests check-wheel lint lint-and-wheel format lock ci clean

@@ -1,22 +1,16 @@
-"""Lists all faults of a recipe before any model is loaded: `python -P -m baselines.check FOLDER`.
-
-`edu-rag check` reads a submission as the harness does, which knows no parts; this reads its table [parts].
-"""
+"""Lists all faults of a recipe before any model is loaded: for `edu-rag check`, and before a system is assembled."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from baselines.parts import Kind, factory_of
 from baselines.prompts.generate import RANKINGS
 from baselines.prompts.prompt import load_prompt
-from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
+from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, recipe_of
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
-from edu_rag.safe_path import leave_out_current_folder
+from edu_rag.files.typed import faults_and_record
 
 NEEDS_RETRIEVER = ("expand", "rerank", "classify", "graph")
 
@@ -89,27 +83,35 @@ def check(recipe: Recipe) -> None:
         raise fault
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Check the recipe of a submission folder, or of a submission.toml; print every fault."""
-    parser = argparse.ArgumentParser(prog="python -P -m baselines.check", description=__doc__)
-    parser.add_argument("submission", type=Path, metavar="FOLDER", help="a submission with a table [parts]")
-    given: Path = parser.parse_args(words).submission
+def recipe_faults(parts: Mapping[str, Any]) -> tuple[Recipe | None, list[EduRagError]]:
+    """The recipe of a table [parts] with all its faults; no recipe if the table itself has some.
+
+    A fault's `where` is its setting, such as `parts.retrieve`.
+    """
     try:
-        recipe = read_recipe(given / "submission.toml" if given.is_dir() else given)
-        check(recipe)
-    except EduRagError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    sys.stdout.write(f"{given}: its recipe can be made: {', '.join(_names(recipe))}\n")
-    return 0
+        recipe = recipe_of(parts, "")
+    except FaultsError as error:
+        rest = _readable_rest(parts, [fault.where for fault in error.faults])
+        return None, [*error.faults, *(faults_of(rest) if rest is not None else [])]
+    return recipe, faults_of(recipe)
 
 
-def _names(recipe: Recipe) -> Iterator[str]:
+def _readable_rest(parts: Mapping[str, Any], faulty: Iterable[str]) -> Recipe | None:
+    """The recipe without its faulty settings, so that the parts it names are checked too; None if it cannot be read."""
+    rest = {key: dict(value) if isinstance(value, dict) else value for key, value in parts.items()}
+    for where in faulty:
+        _, key, *inner = where.split(".")
+        if key == "retrieve":
+            rest[key] = ["bm25"]  # without one, every part that needs a retriever would be a fault
+        elif inner and isinstance(rest.get(key), dict) and inner[0] != "name":
+            rest[key].pop(inner[0], None)
+        else:
+            rest.pop(key, None)
+    return faults_and_record(rest, Recipe)[1]
+
+
+def chosen_names(recipe: Recipe) -> Iterator[str]:
+    """The parts and the model of a recipe, by name."""
     for kind, choice in chosen(recipe) if recipe.retrieve or recipe.verify else ():
         yield f"{kind} {name_and_settings(f'parts.{kind}', choice)[0]}"
     yield f"model {recipe.model.name}, {recipe.model.style}"
-
-
-if __name__ == "__main__":
-    leave_out_current_folder()
-    raise SystemExit(main())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from baselines.chunk.sentences import sentences_of
 from baselines.embed import Encoder
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage
 from baselines.prompts.generate import LanguageModel, PromptPair, StyleName, answer_with
 from edu_rag.serve import SystemAnswer, SystemQuestion
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+from edu_rag.network_causes import known_cause
 
 Api = Literal["chat", "completions"]
 RETRY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)
@@ -90,7 +91,7 @@ class ServerModel:
             try:
                 status, data = self._reply(url, body)
             except (self._transport_error, ValueError) as error:  # ValueError: an invalid address or time-out
-                said = f"{type(error).__name__}: {error}"[:300]
+                said = known_cause(error, url) or f"{type(error).__name__}: {error}"[:300]
                 continue
             try:
                 if status == 200 and data is not None:

@@ -16,9 +16,25 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from baselines.passages import PagePassage
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.serve import SystemQuestion
+
+
+class PagePassage(NamedTuple):
+    """`text` is read by the model; `start` and `end` are offsets into the page's text, whose span the passage cites.
+
+    For most chunkers `text` is exactly that span; a triplet's text is shorter than the sentence it cites.
+    """
+
+    page_id: str
+    start: int
+    end: int
+    text: str
+
+    @property
+    def span(self) -> tuple[str, int, int]:
+        """The span, as an answer cites it."""
+        return self.page_id, self.start, self.end
 
 
 class ScoredPassage(NamedTuple):
@@ -127,8 +143,8 @@ NAMES: dict[Kind, dict[str, str]] = {
         "sub-queries": "baselines.expand.sub_queries:sub_queries",
     },
     "fuse": {
-        "rrf": "baselines.fuse:rrf",
-        "weighted-rrf": "baselines.fuse:weighted_rrf",
+        "rrf": "baselines.retrieve.fuse:rrf",
+        "weighted-rrf": "baselines.retrieve.fuse:weighted_rrf",
     },
     "rerank": {
         "cross-encoder": "baselines.rerank.cross_encoder:cross_encoder",

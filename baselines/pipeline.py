@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from baselines.edu_rag_paper import Context, join
-from baselines.fuse import rrf
-from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, Rank, ScoredPassage
-from baselines.passages import PagePassage
+from baselines.parts import Chunk, Classify, Expand, Fuse, Graph, PagePassage, Rank, ScoredPassage
+from baselines.retrieve.fuse import rrf
 from edu_rag.serve import SystemQuestion
 
 

@@ -105,10 +105,11 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def recipe_of(parts: Mapping[str, Any], where: str = "parts") -> Recipe:
-    """The recipe that a table says. Raises FaultsError with every fault."""
+    """The recipe that a table says. Raises FaultsError with every fault: `WHERE: parts.KEY`, or `parts.KEY` alone."""
     faults, recipe = faults_and_record(parts, Recipe)
-    found = [ConfigError(f"{where}: parts.{fault.where}", fault.what, _remedy(fault)) for fault in faults]
-    found += [ConfigError(f"{where}: parts.{key}", *said) for key, *said in _without_effect(parts)]
+    place = f"{where}: parts" if where else "parts"
+    found = [ConfigError(f"{place}.{fault.where}", fault.what, _remedy(fault)) for fault in faults]
+    found += [ConfigError(f"{place}.{key}", *said) for key, *said in _without_effect(parts)]
     if recipe is None or found:
         raise FaultsError(found)
     return recipe

@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -77,6 +78,7 @@ SMALL = (
     "mala-hybrid",
     "nautiyal-bm25",
     "nautiyal-dense",
+    "nautiyal-hybrid",
     "nautiyal-hybrid-rerank",
     "hypa-fixed-k",
     "hypa-pa",
@@ -98,7 +100,12 @@ PAIRS = (
     ("nautiyal-bm25", "edu-rag-vanilla-gemma3"),
     ("mala-sparse", "nautiyal-bm25"),
     ("sbert-overlap", "bm25-overlap"),
+    ("nautiyal-dense", "edu-rag-vanilla-gemma3"),
     ("nautiyal-dense", "nautiyal-bm25"),
+    ("nautiyal-hybrid", "edu-rag-vanilla-gemma3"),
+    ("nautiyal-hybrid", "nautiyal-bm25"),
+    ("nautiyal-hybrid", "nautiyal-dense"),
+    ("nautiyal-hybrid-rerank", "nautiyal-hybrid"),
     ("nautiyal-hybrid-rerank", "nautiyal-bm25"),
     ("mala-hybrid", "mala-sparse"),
     ("hypa-pa", "hypa-fixed-k"),
@@ -278,7 +285,8 @@ def comparisons(results: Path) -> str:
             pairs.append((largest / first, largest / second))
     with ThreadPoolExecutor() as pool:  # each is a process of its own
         rows = list(pool.map(_comparison_row, pairs))
-    return table(("difference of", "n", "score", "95 % interval", "p (sign flips)"), rows)
+    head = ("difference of", "n", "score", "95 % interval", "p (sign flips)", "found with 80 % power from")
+    return table(head, rows)
 
 
 def _comparison_row(pair: tuple[Path, Path]) -> tuple[str, ...]:
@@ -291,6 +299,7 @@ def _comparison_row(pair: tuple[Path, Path]) -> tuple[str, ...]:
         f"{found['score_difference']:+.3f}",
         f"{low:+.3f} … {high:+.3f}",
         f"{found['sign_flip_p']:.2g}",
+        f"{found['smallest_detectable_difference']:.3f}",
     )
 
 
@@ -340,49 +349,65 @@ def _n_questions(folder: Path) -> int:
     return sum(card["counts"].values())
 
 
+PAGE = ROOT / "docs" / "figures" / "results.md"
+FIGURES = (
+    "questions",
+    "splits",
+    "pages",
+    "pages_per_question",
+    "characters_per_page",
+    "questions_with_evidence",
+    "questions_with_home_page",
+    "questions_leaked",
+    "leaks_masked",
+    "hits_by_outcome",
+)
+
+
+def described(folder: Path, page: str) -> list[str]:
+    """The heading and the figures of a dataset; one that is not among the runs keeps what the page has of it."""
+    if not folder.is_dir():
+        found = re.search(rf"^(## {folder.name}@.+)\n\n((?:\|.*\n)+)", page, re.MULTILINE)
+        return [text.rstrip() for text in found.groups()] if found else []
+    manifest = read_manifest(folder)
+    rows = ((f"`{key}`", manifest.sources[key]) for key in FIGURES if key in manifest.sources)
+    return [f"## {manifest.id}", table(("figure", "value"), rows)]
+
+
+def section(head: Sequence[str], split: str, tables: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A dataset on the page: what it is, its tables, and the tests of its systems."""
+    parts = list(head)
+    name, version, _ = re.split("[@#]", head[0].removeprefix("## "))
+    results = LEADERBOARD / "results" / f"{name}-{version}"
+    for one in tables:
+        if one["dataset"] == name:
+            parts.append(f"### {split}, {one['sample'] or 'all questions'}: n = {one['rows'][0]['n']:,}")
+            parts.append(board_table(one["rows"]))
+    asked_in = [results / (split if n is None else f"{split}-{Sample(n, SEED).name}") for n in (None, 1_000, 500)]
+    parts += ["### Tests between systems", comparisons(results)]
+    for title, tables_of in (("Controls", controls), ("What was cited", retrieval)):
+        made = [f"n = {_n_questions(place):,}\n\n{text}" for place in asked_in if (text := tables_of(place))]
+        parts += [f"### {title}", *made] if made else []
+    return parts
+
+
 def report(runs: Path) -> None:
     """Write docs/figures/results.md from the committed scorecards."""
     site = runs / "site"
     command("board", LEADERBOARD / "results", "--submissions", ROOT / "submissions", "--out", site)
     tables = json.loads((site / "board.json").read_text(encoding="utf-8"))["tables"]
     parts = ["# Results of the board's systems", "Written by `python bench/board_runs.py report`."]
+    before = PAGE.read_text(encoding="utf-8")
     for name, split in SPLITS.items():
-        folder = runs / name
-        if not folder.is_dir():
-            continue
-        manifest = read_manifest(folder)
-        sources = manifest.sources
-        parts.append(f"## {manifest.id}")
-        wanted = (
-            "questions",
-            "splits",
-            "pages",
-            "pages_per_question",
-            "characters_per_page",
-            "questions_with_evidence",
-        )
-        also = ("questions_with_home_page", "questions_leaked", "leaks_masked", "hits_by_outcome")
-        parts.append(
-            table(("figure", "value"), ((f"`{key}`", sources[key]) for key in (*wanted, *also) if key in sources))
-        )
-        results = LEADERBOARD / "results" / manifest.release.folder
-        for one in tables:
-            if one["dataset"] == name:
-                parts.append(f"### {split}, {one['sample'] or 'all questions'}: n = {one['rows'][0]['n']:,}")
-                parts.append(board_table(one["rows"]))
-        asked_in = [results / (split if n is None else f"{split}-{Sample(n, SEED).name}") for n in (None, 1_000, 500)]
-        parts += ["### Tests between systems", comparisons(results)]
-        for title, tables_of in (("Controls", controls), ("What was cited", retrieval)):
-            made = [f"n = {_n_questions(place):,}\n\n{text}" for place in asked_in if (text := tables_of(place))]
-            parts += [f"### {title}", *made] if made else []
+        if head := described(runs / name, before):
+            parts += section(head, split, tables)
     flagship = [one for one in tables if one["dataset"] == next(iter(SPLITS))]
     if flagship:
         most = max(flagship, key=lambda one: len(one["rows"]))
         title = f"{most['dataset']}, {most['split']}, {most['sample'] or 'all questions'}: n = {most['rows'][0]['n']:,}"
         write_readme(title, board_table(most["rows"]))
-    page = ROOT / "docs" / "figures" / "results.md"
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    print(f"wrote {page}")
+    PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    print(f"wrote {PAGE}")
 
 
 def write_readme(title: str, rows: str) -> None:

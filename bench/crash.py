@@ -1,11 +1,11 @@
 """Kill a crawl, fill its disk, break its disk, at random moments and at every write; resume; count what was lost.
 
-    python bench/crash.py [--pages 400] [--kills 100] [--points 4] [--only PATH] [--json FILE]
+    python bench/crash.py [--pages 400] [--kills 100] [--points 4] [--minutes M] [--only PATH] [--json FILE]
 
 Prints two tables. The first: `kill -9` at random moments of real crawls over loopback HTTP, each resumed until it is
 done, then compared byte by byte with an undisturbed build. The second: strace kills the build at (up to `--points`
 places of) every writing system call on every file, or lets the call fail, and the build is run again; 0 points: all.
-Needs strace. A run of all points takes hours, one of four a call about an hour on two cores.
+The faults come in an order drawn with a seed, so that the first `--minutes` of them are a fair sample. Needs strace.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import json
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +30,6 @@ from builder_crash import (  # noqa: E402 - the tests' own tools
     Point,
     acknowledged,
     arguments,
-    disturbed,
     kill_after,
     n_doubled,
     n_lost,
@@ -37,8 +39,13 @@ from builder_crash import (  # noqa: E402 - the tests' own tools
     tree,
     write_web,
 )
+from warm_builds import WarmBuilds  # noqa: E402
 
 FAULTS = {"kill -9": "signal=KILL", "ENOSPC": "error=ENOSPC", "EIO": "error=EIO"}
+STAGES = ("search: ", "fetch: ", "extract: ", "label: ", "dataset: ", "evidence was found ")
+CACHE_WARNING = "the cache of extracted pages cannot be used"
+"""A build without it makes the same dataset."""
+WRONG = ("lost", "doubled", "other bytes", "resume failed")
 
 
 def finish(web: Path, out: Path, whole: dict[str, bytes], counts: Counter[str]) -> None:
@@ -86,56 +93,120 @@ def sampled(found: Sequence[Point], most: int) -> list[Point]:
     ]
 
 
-def snapshots(web: Path, out: Path, folder: Path) -> dict[str, Path | None]:
-    """States to begin from, so that the calls of every stage are reached: nothing, and all but the derivation."""
-    crawled = folder / "crawled"
-    out.with_name(f"{out.name}.crawl").rename(crawled)
-    return {"crawl": None, "derive": crawled}
+Fault = tuple[str, Point, str]
+"""The stage at which the build begins, the place of the fault, and its name in FAULTS."""
 
 
-def faults_at_writes(folder: Path, web: Path, most: int, only: str) -> dict[str, Counter[str]]:
-    """By fault, what it did on the paths that hold `only`: how the build ended, what was wrong after the next one."""
-    out = folder / "at" / "ds"
+@dataclass(frozen=True)
+class Sweep:
+    """What all faults are measured with: the web, the undisturbed dataset, and the states that builds begin from."""
+
+    web: Path
+    whole: dict[str, bytes]
+    base: Path
+    snapshots: dict[str, Path | None]
+
+    def words(self, out: Path) -> list[str]:
+        """The words of a build, without the interpreter."""
+        return arguments(self.web, out)[3:]
+
+
+def prepared(folder: Path, web: Path) -> Sweep:
+    """An undisturbed build, and its store as a state to begin from: so the calls of every stage are reached."""
+    out = folder / "base" / "ds"
     out.parent.mkdir()
     undisturbed = run(arguments(web, out))
     if undisturbed.returncode:
         raise SystemExit(undisturbed.stderr)
-    whole = tree(out)
-    results: dict[str, Counter[str]] = {name: Counter() for name in FAULTS}
-    for stage, snapshot in snapshots(web, out, folder).items():
+    whole, crawled = tree(out), folder / "crawled"
+    out.with_name(f"{out.name}.crawl").rename(crawled)
+    return Sweep(web, whole, out.parent, {"crawl": None, "derive": crawled})
+
+
+def all_faults(sweep: Sweep, folder: Path, most: int, only: str) -> list[Fault]:
+    """The faults in an order drawn with a seed."""
+    found: list[Fault] = []
+    out = sweep.base / "ds"
+    for stage, snapshot in sweep.snapshots.items():
         start_again(out, snapshot)
-        found = list(points(arguments(web, out), out.parent, folder / "trace"))
-        chosen = sampled([point for point in found if only in point.path], most)
-        print(f"{stage}: {len(found)} writing calls, {len(chosen)} of them tried", file=sys.stderr)
-        for place, point in enumerate(chosen):
-            for name, fault in FAULTS.items():
-                start_again(out, snapshot)
-                one_fault(web, out, whole, point, fault, results[name])
-            print(f"{stage}: {place + 1} of {len(chosen)}", file=sys.stderr)
+        reached = list(points(arguments(sweep.web, out), out.parent, folder / "trace"))
+        chosen = sampled([point for point in reached if only in point.path], most)
+        print(f"{stage}: {len(reached)} writing calls, {len(chosen)} of them to try", file=sys.stderr)
+        found += [(stage, point, name) for point in chosen for name in FAULTS]
+    random.Random(1).shuffle(found)
+    return found
+
+
+def faults_at_writes(
+    folder: Path, web: Path, most: int, only: str, minutes: float, n_lanes: int
+) -> dict[str, Counter[str]]:
+    """By fault, what it did on the paths that hold `only`: how the build ended, what was wrong after the next one."""
+    sweep = prepared(folder, web)
+    faults = all_faults(sweep, folder, most, only)
+    waiting = iter(faults)
+    turn, results = threading.Lock(), {name: Counter[str]() for name in FAULTS}
+
+    def lane(number: int) -> None:
+        out = folder / f"lane-{number}" / "ds"
+        out.parent.mkdir()
+        with WarmBuilds(sweep.words(out.with_name("first"))) as builds:
+            until = time.monotonic() + 60 * minutes
+            while time.monotonic() < until:
+                with turn:
+                    fault = next(waiting, None)
+                if fault is None:
+                    return
+                counts = one_fault(sweep, builds, out, fault)
+                with turn:
+                    results[fault[2]] += counts
+                    n = sum(one["points"] for one in results.values())
+                    print(f"{n} of {len(faults)} faults", file=sys.stderr)
+
+    with ThreadPoolExecutor(n_lanes) as lanes:
+        list(lanes.map(lane, range(n_lanes)))
+    for name, counts in results.items():
+        counts["of"] = sum(fault[2] == name for fault in faults)
     return results
 
 
-def one_fault(web: Path, out: Path, whole: dict[str, bytes], point: Point, fault: str, counts: Counter[str]) -> None:
+def one_fault(sweep: Sweep, builds: WarmBuilds, out: Path, fault: Fault) -> Counter[str]:
     """Disturb one build at one point, look at how it ended, and finish it."""
-    done = disturbed(arguments(web, out), point, fault)
-    counts["points"] += 1
+    stage, point, name = fault
+    start_again(out, sweep.snapshots[stage])
+    here = replace(point, path=point.path.replace(str(sweep.base), str(out.parent)))
+    done = builds.run(sweep.words(out), here, FAULTS[name])
+    counts = Counter({"points": 1})
     if done.returncode == 0:
         counts["went on"] += 1
-        counts["other bytes"] += tree(out) != whole
-    elif fault.startswith("signal"):
+        counts["other bytes"] += tree(out) != sweep.whole
+    elif name == "kill -9":
         counts["killed"] += 1
     else:
-        last = done.stderr.splitlines()[-1] if done.stderr else ""
-        is_named = done.returncode == 1 and "Traceback" not in done.stderr and str(out.parent) in last
-        counts["named, exit 1" if is_named else "not named"] += 1
+        is_named = done.returncode == 1 and is_one_line(done.stderr, out.parent)
+        counts["one line, exit 1" if is_named else "not in one line"] += 1
         if not is_named:
-            print(point, fault, done.returncode, done.stderr, file=sys.stderr)
-    finish(web, out, whole, counts)
+            print(here, name, done.returncode, done.stderr, file=sys.stderr)
+    before = acknowledged(out)
+    again = builds.run(sweep.words(out))
+    counts["resume failed"] += again.returncode != 0
+    if again.returncode:
+        print(here, name, again.stderr, file=sys.stderr)
+        return counts
+    counts["lost"] += n_lost(before, acknowledged(out))
+    counts["doubled"] += n_doubled(out)
+    counts["other bytes"] += tree(out) != sweep.whole
+    return counts
 
 
-def table(columns: Sequence[str], rows: dict[str, Counter[str]]) -> str:
+def is_one_line(errors: str, folder: Path) -> bool:
+    """Whether a build ended with one line that names a path in the folder, after the lines of its stages."""
+    lines = [line for line in errors.splitlines() if not line.startswith(STAGES) and CACHE_WARNING not in line]
+    return len(lines) == 1 and str(folder) in lines[0]
+
+
+def table(columns: Sequence[str], rows: dict[str, Counter[str]], heads: Sequence[str] = ()) -> str:
     """A Markdown table of counts."""
-    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines = [f"| | {' | '.join(heads or columns)} |", "|---" * (len(columns) + 1) + "|"]
     lines += [
         f"| {name} | {' | '.join(f'{counts[column]:,}' for column in columns)} |" for name, counts in rows.items()
     ]
@@ -148,6 +219,8 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=400, help="pages of the crawl that is killed at random moments")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--points", type=int, default=4, help="points tried of each call on each file; 0: all")
+    parser.add_argument("--minutes", type=float, default=10_000, help="try as many of the points as fit in this time")
+    parser.add_argument("--lanes", type=int, default=2, help="builds at once")
     parser.add_argument("--fault-pages", type=int, default=12, help="pages of the crawl that is disturbed")
     parser.add_argument("--only", default="", help="disturb only calls on paths that hold this")
     parser.add_argument("--json", type=Path)
@@ -164,14 +237,15 @@ def main() -> None:
             seconds = time.monotonic() - started
             counts = random_kills(folder, folder / "web", tree(folder / "whole"), seconds, options.kills)
             results["kills"] = {f"{options.pages} pages": counts}
-            print(
-                table(("crawls", "kills", "lost", "doubled", "other bytes", "resume failed"), results["kills"]) + "\n"
-            )
+            print(table(("crawls", "kills", *WRONG), results["kills"]) + "\n")
         if options.points >= 0:
             write_web(folder / "small", options.fault_pages)
-            results["faults"] = faults_at_writes(folder, folder / "small", options.points, options.only)
-            ends = ("points", "killed", "named, exit 1", "not named", "went on")
-            print(table((*ends, "lost", "doubled", "other bytes", "resume failed"), results["faults"]))
+            results["faults"] = faults_at_writes(
+                folder, folder / "small", options.points, options.only, options.minutes, options.lanes
+            )
+            columns = ("of", "points", "killed", "one line, exit 1", "not in one line", "went on", *WRONG)
+            heads = ("places", "tried", *columns[2:])
+            print(table(columns, results["faults"], heads))
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")
 

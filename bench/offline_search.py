@@ -20,10 +20,10 @@ from typing import Any
 
 from builder.question_sets.question_files import read_questions
 from builder.search import SearchEngine
-from builder.search.folder_engine import FolderEngine, indexed_pages
+from builder.search.engines.folder_engine import FolderEngine, indexed_pages
+from builder.search.engines.zim_engine import ZimEngine
 from builder.search.searching import query_of
 from builder.search.settings import FolderConfig, ZimConfig
-from builder.search.zim_engine import ZimEngine
 from builder.sites.site_folders import Site, read_sites
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "builder"))
@@ -111,7 +111,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         web = two_sites(Path(folder), options.data)
         sites = read_sites(web, HOSTS)
-        texts = {url: f"{title} {text}".lower() for site in sites for url, title, text in indexed_pages(site)}
+        texts = {url: f"{title} {text}".lower() for url, title, text in indexed_pages(sites)}
         items, golds = known_items(texts), gold_questions(options.data, options.questions)
         path = Path(folder) / "pages.zim"
         folder_config = FolderConfig(sites=str(web), hosts=HOSTS)

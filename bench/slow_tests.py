@@ -1,4 +1,4 @@
-"""Lists slow tests from reports of runs on a quiet machine. `make check` leaves them out.
+"""Lists slow tests and long files from reports of runs on a quiet machine. `make check` leaves slow tests out.
 
 Usage: .venv/bin/python -m pytest --junitxml=all.xml && .venv/bin/python bench/slow_tests.py all.xml
        .venv/bin/python bench/slow_tests.py all.xml quick.xml
@@ -7,6 +7,9 @@ Writes tests/slow_tests.txt: each test function of which one case took LEAST_S s
 all tests of files whose quick tests took more than LEAST_FILE_S together. The first test of a file pays for the
 fixtures that it shares with the others. So run the tests that are left as `make check` does, and give that report too:
 a test that was quick and is now slow has paid for its file, and all tests of that file are slow.
+
+Writes tests/long_files.txt too: the seconds of each file that took LEAST_LONG_S or more in the first report. A whole
+run begins with these files, the longest first, so that no worker is left with a long one at the end.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from xml.etree import ElementTree as ET
 
 LEAST_S = 0.2
 LEAST_FILE_S = 3.0
+LEAST_LONG_S = 3.0
 LEAST_SHARED_S = 1.0
 """Seconds from which a test has paid for a fixture that its file shares."""
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,8 +45,19 @@ def _read(report: Path) -> tuple[dict[str, float], dict[str, float]]:
     return longest, sums
 
 
+def _write_long_files(sums: dict[str, float]) -> None:
+    """The seconds of all tests of a file, of files that take long, longest first."""
+    by_file: defaultdict[str, float] = defaultdict(float)
+    for test, seconds in sums.items():
+        by_file[test.partition("::")[0]] += seconds
+    long = sorted((-round(seconds), file) for file, seconds in by_file.items() if seconds >= LEAST_LONG_S)
+    lines = [f"{-seconds} {file}\n" for seconds, file in long]
+    (ROOT / "tests" / "long_files.txt").write_text("".join(lines), encoding="utf-8")
+
+
 def main(reports: Sequence[Path]) -> None:
-    """Read JUnit reports and write the list."""
+    """Read JUnit reports and write the lists."""
+    _write_long_files(_read(reports[0])[1])
     longest: defaultdict[str, float] = defaultdict(float)
     sums: dict[str, float] = {}
     costly_files: set[str] = set()

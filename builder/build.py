@@ -20,6 +20,7 @@ from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl import Round, crawl, newer, next_minor, next_round, round_of, why_other_version
 from builder.deriving.derive import Inputs, derive, with_changes
 from builder.deriving.early_extraction import early_extraction
+from builder.deriving.killable_workers import load_libraries
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
 from builder.evidence import check_methods
@@ -399,6 +400,8 @@ def build(
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
+    if config.search.chain and config.scale.executor == "none" and (fresh or refresh or not is_store(folder)):
+        load_libraries()  # page workers will be needed: meanwhile the engines open
     with logging_to(BuildLog()) as log:
         with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
             read, golds, origins, _ = read_question_set(questions, split, columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import unicodedata
+from functools import lru_cache
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 MAX_URL_CHARACTERS = 2_000
@@ -101,6 +102,13 @@ def literal_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address 
 
 def canonical_or_none(url: str) -> str | None:
     """The canonical URL, or None if it is not a http(s) URL with a host."""
+    url = url.strip()
+    return _known_or_none(url) if len(url) <= MAX_URL_CHARACTERS else None
+
+
+@lru_cache(maxsize=8_192)
+def _known_or_none(url: str) -> str | None:
+    """The same for a short URL: a build asks for those of its hits in each of its stages."""
     try:
         return canonical_url(url)
     except ValueError:

@@ -37,7 +37,7 @@ SECTIONS: Mapping[str, Mapping[str, _Entry]] = {
     "Submit": {
         "new": _Entry("harness.commands.new_command", "Create a submission folder"),
         "import": _Entry("harness.commands.import_command", "Import predictions that another program wrote"),
-        "check": _Entry("harness.commands.check_command", "Check a submission or a predictions file"),
+        "check": _Entry("edu_rag.cli.check_command", "Check a submission or a predictions file"),
         "run": _Entry("harness.commands.run_command", "Run a submission in the sandbox and write its predictions"),
         "score": _Entry("harness.commands.score_command", "Score predictions and write a scorecard"),
         "pr": _Entry("harness.commands.pr_command", "Check and score a pull request, as CI does"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import os
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from edu_rag.author_lines import calling_line, returns_of
 from edu_rag.records import Span
 
 
@@ -101,10 +103,38 @@ An impossible value is reported with its field.
 """
 
 
+def _remedy(said: object, question: SystemQuestion) -> str:
+    """What to return instead of a value that is not an answer."""
+    if isinstance(said, Mapping):
+        return "return SystemAnswer(answer=…), or write serve(any_callable(answer)) with edu_rag.adapters.any_callable"
+    if inspect.isawaitable(said):
+        return "write serve(any_callable(answer)) with edu_rag.adapters.any_callable, which awaits it"
+    if hasattr(said, "__index__") and not isinstance(said, bool) and question.choices:
+        labels = list(question.choices)
+        index = operator.index(said)
+        label = labels[index] if 0 <= index < len(labels) else labels[-1]
+        return f"return the label, such as {label!r}: list(question.choices)[{index}] if the first choice is 0"
+    return "return a label, a text, None or a SystemAnswer"
+
+
+def _require_answer(said: object, answer: Callable[..., object], question: SystemQuestion) -> None:
+    """Raise TypeError, with the line of the author's function, for a value that is not an answer."""
+    if said is None or isinstance(said, str):
+        return
+    shown = f"{said!r:.80} ({type(said).__name__})"
+    if inspect.iscoroutine(said):
+        said.close()  # else Python warns on stderr that it was never awaited, after our message
+        shown = "a coroutine"  # its repr holds an address, which would differ in every run
+    raise TypeError(": ".join(filter(None, [returns_of(answer), f"returned {shown}", _remedy(said, question)])))
+
+
 def _reply(question: SystemQuestion, answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> bytes:
     said = answer(question)
     if not isinstance(said, SystemAnswer):
+        _require_answer(said, answer, question)
         said = SystemAnswer(answer=said)
+    else:
+        _require_answer(said.answer, answer, question)
     given = {name: getattr(said, name) for name in _PLAIN}
     plain = {name: _PLAIN[name](name, value) for name, value in given.items() if value is not None}
     optional = {name: value for name, value in plain.items() if value != []}
@@ -127,7 +157,12 @@ def serve(answer: Callable[[SystemQuestion], SystemAnswer | str | None]) -> None
 
     `answer` gets a SystemQuestion and returns a label, a text, None (= I don't know) or a SystemAnswer. Its prints go
     to stderr, so that a stray print cannot break the protocol. An exception fails only its own question.
+
+    Raises TypeError if `answer` cannot be called.
     """
+    if not callable(answer):
+        what = f"serve got {answer!r:.80}, which is not a function"
+        raise TypeError(f"{calling_line()}: {what}: write serve(answer), without calling it")
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin.buffer:

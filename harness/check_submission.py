@@ -11,20 +11,24 @@ from typing import NamedTuple
 
 from edu_rag.budget import within_budget
 from edu_rag.draw_sample import choose
-from edu_rag.errors import BudgetError, EduRagError, SubmissionError
+from edu_rag.errors import BudgetError, EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
 from edu_rag.look.texts import quoted
 from edu_rag.names import Sample
 from edu_rag.records import Question
+from edu_rag.scorecard.support import read_support
+from harness.importing.trec_run import MEMORY_BYTES, n_ranked
+from harness.own_packages.requirements_file import read_requirements
 from harness.reading.answers import read_answer
 from harness.submission.declared_overlap import FILE_NAME as OVERLAP
 from harness.submission.declared_overlap import read_overlap
-from harness.submission.folder import Submission, all_faults, behind_link
+from harness.submission.folder import Submission, all_faults, asked_by_run, behind_link, requirements_of, runs_of
+from harness.submission.missing_loop import missing_loop
 from harness.submission.plain_files import MAX_ENTRIES, PREDICTIONS, is_leftover, most_bytes, walk
 from harness.submission.predictions_file import faults_in, read_predictions
 from harness.submission.run_record import require_made_on
 from harness.submission.settings_faults import settings_faults
-from harness.trust.cautions import may_cite, of_citations, of_files, page_lengths
+from harness.trust.cautions import may_cite, of_citations, of_files, page_ids, page_lengths
 
 MAX_EXAMPLES = 3
 """How many answers that name no single choice are shown."""
@@ -96,7 +100,10 @@ def _of_unparseable(path: Path, n: int, n_numbers: int, n_read: int) -> Iterator
         return
     remedy = "answer with the label alone, such as b"
     if 2 * n_numbers > n:
-        remedy = "most are numbers: `edu-rag import FILE --index-base 0` (or 1) reads numbers of choices"
+        remedy = (
+            "most are numbers: return list(question.choices)[N] in the system, "
+            "or convert a file with `edu-rag import FILE --index-base 0` (or 1)"
+        )
     yield f"WARNING: {path}: unparseable {n:,} of {n_read:,}: most answers name no single choice: {remedy}"
 
 
@@ -165,6 +172,21 @@ def _settings_notes(submission: Submission) -> Iterator[str]:
         yield f"{submission.folder}: accounts = []: no later pull request can add a run to it or withdraw it"
     if said.withdrawn:
         yield f"{submission.folder}: withdrawn, and its row stays: {quoted(said.withdrawn, MAX_ANSWER)}"
+    if said.network.hosts:
+        names = ", ".join(map(str, said.network.hosts))
+        grants = "`edu-rag run --allow-network NAME` grants it, CI never does"
+        yield f"{submission.folder}: asks for the network: {names}: {grants}"
+
+
+def _check_requirements(submission: Submission) -> SubmissionFindings:
+    """Check the file of a submission's own packages; whether each has a wheel shows when they are downloaded."""
+    try:
+        path = requirements_of(submission)
+        if path is None:
+            return SubmissionFindings([], [])
+        return SubmissionFindings([], [f"{path}: {len(read_requirements(path)):,} package(s), each pinned by hash"])
+    except EduRagError as error:
+        return SubmissionFindings(each_fault(error), [])
 
 
 def _check_overlap(folder: Path, dataset: Dataset | None) -> SubmissionFindings:
@@ -195,6 +217,30 @@ def _leftovers(folder: Path) -> Iterator[str]:
         yield f"{folder / PREDICTIONS}: leave out of a pull request: {', '.join(sorted(found)[:MAX_EXAMPLES])}{more}"
 
 
+def _check_run(path: Path, dataset: Dataset | None) -> SubmissionFindings:
+    """Check a retrieval run: its name and, if it is for this dataset, its lines and whether it can be scored.
+
+    What is refused here would stop the scoring of all submissions later.
+    """
+    try:
+        asked = asked_by_run(path)
+        if dataset is None or asked.release != dataset.manifest.release:
+            return SubmissionFindings([], [f"{path}: a retrieval run; its lines are checked with its dataset"])
+        if asked.split not in dataset.splits():
+            splits = ", ".join(dataset.splits())
+            raise SubmissionError(path, f"the dataset has no split {asked.split!r}", f"it has {splits}")
+        known = {question.question_id for question in dataset.questions(asked.split)}
+        support = read_support(dataset, asked.split)
+        scored = asked_of(dataset, asked.split, asked.sample).questions
+        if not any(one in support.evidence or one in support.home_pages for one in scored):
+            what = "no page is known to be relevant to these questions"
+            raise SubmissionError(path, what, "leave the run out: it cannot be scored")
+        n = within_budget(n_ranked, path, known, page_ids(dataset, asked.split), what=path, memory_bytes=MEMORY_BYTES)
+    except EduRagError as error:
+        return SubmissionFindings(each_fault(error), [])
+    return SubmissionFindings([], [f"{path}: a retrieval run with pages for {n:,} of {len(known):,} questions"])
+
+
 def _is_read(path: Path, folder: Path) -> bool:
     """Whether to read a predictions file: others are faults of the tree already, and reading them may never end."""
     if behind_link(path, folder) or not (path.is_file() or path.is_dir()):
@@ -213,18 +259,26 @@ def check_submission(
     submission, faults = all_faults(folder)
     notes: list[str] = []
     files = [] if folder.is_symlink() else _files(folder.absolute(), dataset)
+    runs = [] if folder.is_symlink() else runs_of(folder.absolute())
     if submission is not None:
         faults += settings_faults(submission, here=here)
         notes += _settings_notes(submission)
-        if dataset is not None and not files and not submission.settings.command:
+        packages = _check_requirements(submission)
+        faults, notes = [*faults, *packages.faults], [*notes, *packages.notes]
+        if dataset is not None and not (files or runs or submission.settings.command):
             faults.append(_none_for(submission, dataset))
     files = [path for path in files if path.parent.name not in later]
     files = [path for path in files[:MAX_ENTRIES] if _is_read(path, folder.absolute())]
     opened: dict[str, AskedQuestions] = {}
     cautions = list(of_files([path for path in files if path.is_file()]))
+    unserved = missing_loop(submission) if submission is not None and here else None
+    cautions += [] if unserved is None else [f"WARNING: {unserved}"]
     for found in [_check_overlap(folder, dataset), *(_check_file(path, dataset, opened) for path in files)]:
         faults += found.faults
         notes += found.notes
         cautions += found.cautions
+    for found in [_check_run(path, dataset) for path in runs[:MAX_ENTRIES] if _is_read(path, folder.absolute())]:
+        faults += found.faults
+        notes += found.notes
     notes += [] if folder.is_symlink() else _leftovers(folder)
     return SubmissionFindings(faults, notes, cautions)

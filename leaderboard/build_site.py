@@ -26,6 +26,7 @@ from leaderboard.pages import (
     history_page,
     plot_pages,
     question_pages,
+    retrieval_page,
     sitemap,
     system_pages,
 )
@@ -45,6 +46,7 @@ KINDS: Sequence[Kind] = (
     feed_and_llms_txt.files,
     question_pages.files,
     system_pages.files,
+    retrieval_page.files,
     assets.files,
 )
 """A kind of page is a function from the edition to files; a kind that has nothing to show yields none."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -113,7 +113,26 @@ def _report(site: Path, files: Collection[str]) -> None:
             say(f"wrote {site / name}")
 
 
-@click.command()
+class BoardCommand(click.Command):
+    """`board RESULTS`, with `board init` and `board check` for the repository; a folder of such a name is `./init`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of `init` or `check` if the first argument is one of them, else that of the board."""
+        if not args or args[0] not in ("init", "check"):
+            return super().make_context(info_name, args, parent, **extra)
+        from leaderboard.repository import commands
+
+        command: click.Command = getattr(commands, args[0])
+        return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that the context was made for."""
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
+@click.command(cls=BoardCommand)
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, metavar="SITE", help="Folder to write the site to."
@@ -172,14 +191,18 @@ def board(
     major version, split and sample has its own table. A board.toml next to RESULTS pins the datasets: another folder,
     or a scorecard on other content, is refused.
 
+    `edu-rag board init` writes the files of a repository for a board, `edu-rag board check` checks them.
+
     \b
     Example:
       edu-rag board results --out site
       edu-rag board leaderboard/results --submissions submissions --dataset tqa-val --out site
       edu-rag board results --out site --json | jq '.tables[0].rows[0].score'
     """
+    from edu_rag.files.board_file import board_beside, read_board_file
     from leaderboard.board.export_board import board_values
     from leaderboard.board.present import present
+    from leaderboard.board.retrieval_tables import retrieval_tables
     from leaderboard.build_site import fill
     from leaderboard.edition import Edition
     from leaderboard.exams import open_exams
@@ -190,6 +213,7 @@ def board(
     for given in (*datasets, *submissions):
         check_apart(out, given)
     groups = _collected(results, submissions, datasets)
+    board_file = board_beside(results)
     shown = present(groups)
     edition = Edition(
         board=shown,
@@ -198,6 +222,7 @@ def board(
         base_url=_base_url(base_url),
         repository=_repository(repository),
         errata=errata_beside(results),
+        retrieval=retrieval_tables(results, read_board_file(board_file) if board_file is not None else None),
         workers=workers or _n_cores(),
         day=day.date() if day else None,
     )

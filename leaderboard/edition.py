@@ -9,11 +9,13 @@ from datetime import date
 from edu_rag.comparing.tested_pairs import AllPairs, all_pairs_of
 from leaderboard.board.collect import ResultGroup
 from leaderboard.board.present import Board, Table
+from leaderboard.board.retrieval_tables import RetrievalTable
 from leaderboard.exams import SiteExam, explorer_of
 from leaderboard.history.errata import Erratum
 
 EXPLORERS = "questions/index.html"
 """The list of question explorers, where there are several."""
+RETRIEVAL_PAGE = "retrieval.html"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,8 @@ class Edition:
 
     `exams` are the splits whose questions may be shown, by (dataset name, major, split): see leaderboard.exams.
     `base_url` is the address of the site with a '/' at its end, or empty; `repository` is the web address of the
-    project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first. `workers` is how many
+    project's repository without a '/' at its end, or empty. `errata` is the ledger, newest first; `retrieval` the
+    tables of retrieval runs. `workers` is how many
     processes may make pages; no byte depends on it. `day` picks the question of the day; None for the newest result's.
     """
 
@@ -32,6 +35,7 @@ class Edition:
     base_url: str = ""
     repository: str = ""
     errata: Sequence[Erratum] = ()
+    retrieval: Sequence[RetrievalTable] = ()
     workers: int = 1
     day: date | None = None
     _pairs: dict[str, AllPairs] = field(default_factory=dict, init=False, repr=False, compare=False)

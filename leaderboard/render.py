@@ -12,7 +12,7 @@ from edu_rag.look.texts import one_line
 from leaderboard.board.badges import LOWER, caps_words, is_sandboxed, rerun_badge
 from leaderboard.board.export_board import RATE_NAMES
 from leaderboard.board.system_kinds import OPEN_RULE
-from leaderboard.edition import Edition, questions_page
+from leaderboard.edition import RETRIEVAL_PAGE, Edition, questions_page
 from leaderboard.social import social_address
 from leaderboard.systems.scorecard_tables import details_of
 
@@ -54,7 +54,7 @@ class Nav(NamedTuple):
 
 
 MORE = (Nav("board.html", "All systems"), Nav("plots.html", "Plots"), Nav("history.html", "History"))
-"""The pages that the foot of every page leads to."""
+"""The pages that every site has, and the foot of every page leads to."""
 SUBMIT = Nav("submit.html", "Submit a system")
 
 
@@ -74,9 +74,14 @@ def environment_of(edition: Edition) -> jinja2.Environment:
         rerun_badge=rerun_badge,
     )
     made.globals.update(board=edition.board, edition=edition, SOCIAL=social_address(edition))
-    made.globals.update(NAV=nav_of(edition), MORE=MORE, SUBMIT=SUBMIT, OPEN_RULE=OPEN_RULE)
+    made.globals.update(NAV=nav_of(edition), MORE=more_of(edition), SUBMIT=SUBMIT, OPEN_RULE=OPEN_RULE)
     made.filters["one_line"] = one_line
     return made
+
+
+def more_of(edition: Edition) -> list[Nav]:
+    """The pages that the foot of every page leads to."""
+    return [*MORE, *([Nav(RETRIEVAL_PAGE, "Retrieval")] if edition.retrieval else [])]
 
 
 def nav_of(edition: Edition) -> list[Nav]:

@@ -42,11 +42,14 @@ _BOARD = Path("leaderboard/board.toml")
 @click.option("--out", type=_FOLDER, help="Also write the folder to publish here.")
 @click.option("--eval-results", type=_FOLDER, help="Write metadata for model pages into this folder.")
 @click.option(
+    "--every-eval-ever", type=_FOLDER, help="Write the scorecards in the schema of Every Eval Ever into this folder."
+)
+@click.option(
     "--benchmark",
     "benchmarks",
     multiple=True,
     metavar="NAME@VERSION=ORG/REPO[@SHA]",
-    help="Repository (and commit) of a dataset on the Hub, for --eval-results; repeatable.",
+    help="Repository (and commit) of a dataset on the Hub, for --eval-results and --every-eval-ever; repeatable.",
 )
 @click.option("--private", is_flag=True, help="Create the repository as private, if it does not exist.")
 @click.option("--endpoint", envvar="HF_ENDPOINT", help="Address of another Hub.")
@@ -62,6 +65,7 @@ def publish(
     responses: bool,
     out: Path | None,
     eval_results: Path | None,
+    every_eval_ever: Path | None,
     benchmarks: tuple[str, ...],
     private: bool,
     endpoint: str | None,
@@ -82,6 +86,7 @@ def publish(
     from edu_rag.files.board_file import read_board_file
     from edu_rag.progress import say
     from publishing.eval_results import benchmarks_of, require_repo, write_eval_results
+    from publishing.every_eval_ever import write_every_eval_ever
     from publishing.push_results import push_results, token_in
     from publishing.result_entries import rules_of
     from publishing.results_tables import PublishRequest, written
@@ -103,6 +108,9 @@ def publish(
         click.echo("\n".join(made.lines()))
         if eval_results is not None:
             say(f"{write_eval_results(eval_results, made, known)}: {eval_results}")
+        if every_eval_ever is not None:
+            team = board.baselines_team if board is not None else ""
+            say(f"{write_every_eval_ever(every_eval_ever, made, known, team)}: {every_eval_ever}")
         if dry_run:
             say("dry run: nothing was published")
             return

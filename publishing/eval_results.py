@@ -91,13 +91,13 @@ def model_of(card: ScoreCard) -> str | None:
     return ids[0] if len(ids) == 1 else None
 
 
-def _said(text: str) -> str:
+def said(text: str) -> str:
     """A team's words on one line, without orders to a terminal, and not longer than a line."""
     plain = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return plain[:MAX_NAME] + ("…" if len(plain) > MAX_NAME else "")
 
 
-def _made(card: ScoreCard) -> str:
+def made_by(card: ScoreCard) -> str:
     """The maker of the predictions, as far as the harness or the maintainers know."""
     if card.caps and card.caps.get("sandbox") != "none":
         return "made by the benchmark's harness in its sandbox"
@@ -111,9 +111,9 @@ def _notes(card: ScoreCard) -> str:
     interval = card.intervals.get("score")
     bounds = f" (95 % interval {interval[0]:+.3f} to {interval[1]:+.3f})" if interval else ""
     return (
-        f"System: {_said(card.system.name)} ({card.system.slug}), of which this model is a part. {card.dataset}, "
+        f"System: {said(card.system.name)} ({card.system.slug}), of which this model is a part. {card.dataset}, "
         f"n = {counts.n}: score {counts.score:+.3f}{bounds}, accuracy {counts.accuracy:.3f}, hallucination "
-        f"{counts.hallucination:.3f}, missing {counts.missing:.3f}. Predictions {_made(card)}; {card.answers_rule}."
+        f"{counts.hallucination:.3f}, missing {counts.missing:.3f}. Predictions {made_by(card)}; {card.answers_rule}."
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from edu_rag.errors import DataError, EngineError
 from edu_rag.files.manifest import file_sha256
+from edu_rag.network_causes import network_cause
 from edu_rag.progress import Stage, say
 
 if TYPE_CHECKING:
@@ -47,7 +48,18 @@ def _in_our_words(repo: str, error: BaseException) -> EngineError:
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code if error.response is not None else "no"
         return EngineError(f"hub {repo}", f"answered with status {status}", _remedy(status))
-    return EngineError(f"hub {repo}", f"cannot be reached: {type(error).__name__}", "try again later")
+    what = f"cannot be reached: {network_cause(error, _address_of(error))}"
+    return EngineError(f"hub {repo}", what, "run the same command again later")
+
+
+def _address_of(error: BaseException) -> str:
+    """The address that a request was sent to; the Hub's own if the error does not say."""
+    from huggingface_hub import constants
+
+    try:
+        return str(getattr(error, "request", None) and error.request.url) or constants.ENDPOINT  # type: ignore[attr-defined]
+    except RuntimeError:  # an error of httpx without a request
+        return constants.ENDPOINT
 
 
 @contextmanager

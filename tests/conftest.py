@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import gc
 import inspect
 import linecache
 import os
@@ -9,7 +12,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import hypothesis
@@ -20,6 +23,8 @@ SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
 """Tests that took a fifth of a second or more when they were last measured: bench/slow_tests.py writes it."""
+LONG_FILES = Path(__file__).with_name("long_files.txt")
+"""Seconds that the tests of a file took together, of files that took long: bench/slow_tests.py writes it."""
 FIXTURES = {
     "browser": "browser",
     "sandbox_here": "sandbox",
@@ -42,6 +47,8 @@ NIGHTLY = bool(os.environ.get("EDU_RAG_NIGHTLY"))
 
 LONG = ("browser", "sandbox", "model", "process", "slow")
 """Markers of tests that take long. Files with such tests run first, so that no core waits for the last of them."""
+LONG_TEST_S = 0.5
+"""What such a test is taken to need where its file is not among LONG_FILES."""
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -49,6 +56,7 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+@functools.cache
 def _text(function: Callable[..., object]) -> str:
     """The lines of a function; inspect.getsource reads them token by token, which takes seconds over all tests."""
     code = inspect.unwrap(function).__code__
@@ -70,8 +78,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(marker)
         if item.get_closest_marker("nightly") and not NIGHTLY:
             item.add_marker(pytest.mark.skip(reason="an exhaustive form: `make nightly` runs it"))
-    n_long = Counter(item.path for item in items for marker in LONG if item.get_closest_marker(marker))
-    items.sort(key=lambda item: -n_long[item.path])
+    _with_models.update(item.path for item in items if item.get_closest_marker("model"))
+    seconds = _seconds(items)
+    items.sort(key=lambda item: -seconds[item.path])
+
+
+def _seconds(items: Sequence[pytest.Item]) -> Counter[Path]:
+    """About how long the tests of each file take, as measured or by their markers."""
+    root = Path(__file__).parents[1]
+    lines = (line.split() for line in LONG_FILES.read_text(encoding="utf-8").splitlines())
+    measured = {root / name: float(said) for said, name in lines}
+    long = [item.path for item in items if any(item.get_closest_marker(marker) for marker in LONG)]
+    found = Counter({path: LONG_TEST_S * n for path, n in Counter(long).items()})
+    return found | Counter(measured)
+
+
+_with_models: set[Path] = set()
+"""Files with tests that load models."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """After a file with models, give their memory back: later forks would copy the tables of all its pages.
+
+    A bounded child of a process of 1.4 GB takes 54 ms of processor time, of one of 300 MB 14 ms.
+    """
+    if item.path in _with_models and nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's alone
+        if trim is not None:
+            trim(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -143,7 +143,7 @@ def _pip(folder: Path, *settings: str, uv_works: bool = True) -> list[str]:
         '#!/bin/bash\nif [[ "$*" = *"config list" ]]; then cat config; else echo "pip: $*" >> calls; fi\n',
         encoding="utf-8",
     )
-    says = 'echo "uv: $* $UV_DEFAULT_INDEX $UV_FIND_LINKS $SSL_CERT_FILE" >> calls'
+    says = 'echo "uv: $* $UV_DEFAULT_INDEX $UV_FIND_LINKS $UV_CONSTRAINT $SSL_CERT_FILE" >> calls'
     uv.write_text(f"#!/bin/bash\n{says}\nexit {0 if uv_works else 1}\n", encoding="utf-8")
     for program in (pip, uv):
         program.chmod(0o755)
@@ -165,14 +165,15 @@ def test_uv_installs_by_pips_settings_and_pip_where_uv_fails(tmp_path: Path) -> 
         "install.index-url='http://files'",
         "global.index-url='http://common'",
         "global.cert='/c.pem'",
+        "global.constraint='/most.txt'",
         "global.extra-index-url='\\nfile:///a\\nfile:///b'",
         ":env:.default-timeout='180'",
     )
-    assert _pip(tmp_path / "settings", *settings) == [f"{BY_UV} http://files /links,/more /c.pem"]
+    assert _pip(tmp_path / "settings", *settings) == [f"{BY_UV} http://files /links,/more /most.txt /c.pem"]
     assert _pip(tmp_path / "fails", uv_works=False) == [BY_UV, BY_PIP]
 
 
-@pytest.mark.parametrize("name", ["no-index", "proxy", "constraint", "trusted-host", "client-cert", "no-binary", "new"])
+@pytest.mark.parametrize("name", ["no-index", "proxy", "trusted-host", "client-cert", "no-binary", "new"])
 def test_pip_installs_where_it_has_a_setting_that_uv_does_not_get(tmp_path: Path, name: str) -> None:
     assert _pip(tmp_path / "env", f":env:.{name}='1'") == [BY_PIP]
     assert _pip(tmp_path / "file", f"install.{name}='1'") == [BY_PIP]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-SUBMISSION, BOARD, CI = "submission.yml", "board.yml", "ci.yml"
+SUBMISSION, BOARD, CI, NIGHTLY = "submission.yml", "board.yml", "ci.yml", "nightly.yml"
 CHECKOUT = "actions/checkout@de0fac2e4500dabe0009e67214ff5f5447ce83dd # v6.0.2"
 JUDGING = "      - name: Judge\n        env:\n"
 READ_ONLY = "    permissions:\n      contents: read # to check out the two trees\n"
@@ -31,6 +31,9 @@ MUTATIONS = (
     Mutation("CI with a token that writes", CI, "contents: read #", "contents: write #"),
     Mutation("CI keeps its token on the disk", CI, "persist-credentials: false", "persist-credentials: true"),
     Mutation("CI without tests", CI, "run: .ci/run", "run: make lint"),
+    Mutation("the nightly tests with a token that writes", NIGHTLY, "contents: read #", "contents: write #"),
+    Mutation("the nightly tests on pull requests", NIGHTLY, "  workflow_dispatch:\n", "  pull_request:\n"),
+    Mutation("the nightly tests without their exhaustive forms", NIGHTLY, "run: make nightly", "run: make test"),
     Mutation("trigger: pull_request_target", SUBMISSION, "  pull_request:\n", "  pull_request_target:\n"),
     Mutation(
         "trigger: workflow_run beside it",

@@ -116,13 +116,14 @@ HUB = (
     *TOKEN,
     '"$RUNNER_TEMP/edu-rag/bin/edu-rag" publish "$RUNNER_TEMP/results" --repo="$REPOSITORY" --submissions submissions',
 )
-TEST = (
+PROGRAMS = (
     "sudo apt-get update -qq",
     "sudo apt-get install -qq --no-install-recommends bubblewrap strace wordnet-base wordnet-sense-index",
     "sudo install -m 0644 .github/apparmor/bwrap /etc/apparmor.d/edu-rag-bwrap",
     "sudo apparmor_parser --replace /etc/apparmor.d/edu-rag-bwrap",
-    ".ci/run",
 )
+TEST = (*PROGRAMS, ".ci/run")
+NIGHTLY = (*PROGRAMS, "make nightly")
 CODE = {"branches": ["main"], "paths-ignore": ["submissions/**"]}
 READ = {"contents": "read"}
 ON_MAIN = "github.ref == 'refs/heads/main' && (needs.score.outputs.again == 'yes' || inputs.differences)"
@@ -136,6 +137,11 @@ ALLOWED = {
         on={"push": CODE, "pull_request": CODE},
         concurrency={"group": "ci-${{ github.ref }}", "cancel-in-progress": "true"},
         jobs={"test": Job(READ, actions=("actions/checkout",), commands=TEST)},
+    ),
+    "nightly.yml": Workflow(
+        on={"schedule": [{"cron": "17 2 * * *"}], "workflow_dispatch": ""},
+        concurrency={"group": "nightly", "cancel-in-progress": "false"},
+        jobs={"nightly": Job(READ, actions=("actions/checkout",), commands=NIGHTLY)},
     ),
     "submission.yml": Workflow(
         on={"pull_request": {"branches": ["main"], "paths": ["submissions/**"]}},
@@ -205,6 +211,7 @@ ALLOWED = {
 PLAIN = {"persist-credentials": "false"}
 INPUTS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "test": (PLAIN,),
+    "nightly": (PLAIN,),
     "judge": (
         {"ref": "${{ github.event.pull_request.base.ref }}", "path": "base", "fetch-depth": "0", **PLAIN},
         {"ref": "${{ github.sha }}", "path": "head", "fetch-depth": "2", **PLAIN},
@@ -293,7 +300,7 @@ def _of_job(name: str, job: Yaml, wanted: Job) -> Iterator[str]:
     environment = job.get("environment", "")
     if (environment.get("name") if isinstance(environment, dict) else environment) != wanted.environment:
         yield f"environment is {environment!r}"
-    if job.get("needs", "") != ("" if name in {"test", "judge", "score"} else "score"):
+    if job.get("needs", "") != ("" if name in {"test", "nightly", "judge", "score"} else "score"):
         yield f"waits for {job.get('needs')}"
     # Over the whole job's text, so that no token comes by another spelling: secrets['X'], toJSON(secrets) …
     for said in re.findall(r"secrets\b[^\s}]*|github\.token|GITHUB_TOKEN|ACTIONS_\w+", str(job)):

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from baselines.parts import Chunk
-from baselines.passages import PagePassage, per_page
+from baselines.chunk.per_page import per_page
+from baselines.parts import Chunk, PagePassage
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemPage, SystemQuestion
 

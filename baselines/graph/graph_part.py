@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from baselines.chunk.per_page import per_page
 from baselines.graph.english import Keyword, english, keywords, lemma, says_something
 from baselines.graph.knowledge_graph import graph_of, nearest, require_networkx
 from baselines.graph.triplets import CitedTriplet, Extract, Triplet
-from baselines.parts import Graph
-from baselines.passages import PagePassage, per_page
+from baselines.parts import Graph, PagePassage
 from baselines.prompts.generate import LanguageModel
 from baselines.prompts.prompt import harmless
 from edu_rag.errors import ConfigError
@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+")
 MAX_CHARS = 400
 """A longer "sentence" is a table or a list that the sentence splitter could not cut."""
 MOST_WEIGHT = 24_000_000
-"""Of the pages whose words are kept (baselines.passages.weight): twice the real TQA build, some 200 MB."""
+"""Of the pages whose words are kept (baselines.chunk.per_page.weight): twice the real TQA build, some 200 MB."""
 
 
 def _plurals(form: str) -> tuple[str, ...]:

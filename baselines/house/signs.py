@@ -20,7 +20,7 @@ from baselines.house.asking import (
     likely_choices,
     likely_statement,
 )
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage
 from baselines.retrieve.bm25 import BM25
 from baselines.retrieve.token_ids import tokenise
 from edu_rag.serve import SystemPage, SystemQuestion

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from baselines.embed import readable
-from baselines.fuse import best
 from baselines.models import device, models_folder
 from baselines.parts import Rank, ScoredPassage
+from baselines.retrieve import best
 from baselines.retrieve.dense import dense
 from edu_rag.errors import MissingExtraError, SubmissionError
 

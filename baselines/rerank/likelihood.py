@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from baselines.fuse import best
 from baselines.parts import Rank, ScoredPassage
 from baselines.prompts.generate import LanguageModel
 from baselines.prompts.prompt import harmless, load_prompt
+from baselines.retrieve import best
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 _FEW = 1_000
 
 
+def best(scores: dict[int, float], k: int) -> list[ScoredPassage]:
+    """The `k` best places, best first; ties go to the smaller place."""
+    return [
+        ScoredPassage(place, score) for place, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    ]
+
+
 def top(scores: NDArray[np.floating[Any]], k: int) -> list[ScoredPassage]:
     """The `k` highest of `scores`, shape (n,), best first; ties go to the smaller place. Not-a-number is an error."""
     import numpy as np

@@ -18,13 +18,12 @@ import re
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from baselines.fuse import rrf
-from baselines.parts import Check, Relation, Verify, make
-from baselines.passages import PagePassage
+from baselines.parts import Check, PagePassage, Relation, Verify, make
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompts.generate import LanguageModel, shares
 from baselines.prompts.prompt import FilledPrompt, load_prompt
 from baselines.recipe import Choice, name_and_settings
+from baselines.retrieve.fuse import rrf
 from edu_rag.errors import ConfigError
 from edu_rag.serve import SystemQuestion
 

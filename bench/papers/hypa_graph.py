@@ -23,8 +23,7 @@ from baselines.edu_rag_paper import Context, join
 from baselines.graph.graph_part import Remembering, cited, graph_part
 from baselines.graph.read_triplets import read_sentences
 from baselines.graph.triplets import Extract, Triplet
-from baselines.parts import Graph, make
-from baselines.passages import PagePassage
+from baselines.parts import Graph, PagePassage, make
 from builder.evidence.spans import gold_texts
 from builder.evidence.telling_words import words_of
 from edu_rag.files.dataset import Dataset, kept_pages

@@ -21,11 +21,11 @@ from baselines.chunk.sentences import n_tokens, windows
 from baselines.classify.tfidf import svm
 from baselines.edu_rag_paper import join
 from baselines.expand.sub_queries import sub_queries
-from baselines.fuse import rrf
 from baselines.parts import Rank, ScoredPassage
 from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
 from baselines.retrieve.bm25 import bm25
 from baselines.retrieve.dense import dense
+from baselines.retrieve.fuse import rrf
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import Question
 from edu_rag.scorecard.support import read_support

@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 from mala_tasks import Task
 
 from baselines.expand.wordnet import wordnet
-from baselines.fuse import rrf, specificity, weighted_rrf
 from baselines.parts import Expand, Fuse, Rank, ScoredPassage
 from baselines.retrieve.bm25 import bm25
 from baselines.retrieve.dense import dense
+from baselines.retrieve.fuse import rrf, specificity, weighted_rrf
 
 DEPTH = 30
 K = 3

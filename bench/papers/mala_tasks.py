@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baselines.chunk.sentences import windows
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage
 from edu_rag.files.dataset import Dataset, kept_pages
 from edu_rag.records import Evidence, WebPage
 from edu_rag.serve import SystemPage, SystemQuestion

@@ -14,7 +14,7 @@ from mala_systems import HYBRID, SYSTEMS, Searcher
 from mala_tasks import Task
 from scipy import stats
 
-from baselines.fuse import weighted_rrf
+from baselines.retrieve.fuse import weighted_rrf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

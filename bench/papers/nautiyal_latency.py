@@ -14,10 +14,10 @@ from nautiyal_medquad import CANDIDATES, K, Medquad, vectors_of
 from plots import COLOURS, panels, save
 
 from baselines.embed import DEFAULT_MODEL, Encoder
-from baselines.fuse import rrf
 from baselines.models import cache_folder
 from baselines.retrieve import top
 from baselines.retrieve.bm25 import BM25, tokenise
+from baselines.retrieve.fuse import rrf
 
 SIZES = (1_000, 2_000, 4_000, 8_000)
 N_RERANKED = 5

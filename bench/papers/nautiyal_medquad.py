@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from baselines.embed import DEFAULT_MODEL, Encoder
-from baselines.fuse import rrf
 from baselines.models import cache_folder
 from baselines.parts import ScoredPassage
 from baselines.retrieve import top
 from baselines.retrieve.bm25 import BM25
+from baselines.retrieve.fuse import rrf
 from harness.scoring.retrieval import measures
 
 K = 10

@@ -215,44 +215,88 @@ def audit(folder: Path, store: Path | None, examples: int, as_json: bool) -> Non
 @dataset.command()
 @click.argument("folder", type=_FOLDER)
 @click.option(
+    "--to",
+    "target",
+    type=click.Choice(["chat", "inspect", "lm-eval", "beir", "trec"]),
+    default="chat",
+    show_default=True,
+    help="Format: fine-tuning pairs, a task of Inspect or lm-eval, or a retrieval collection.",
+)
+@click.option(
     "--kind",
     type=click.Choice(["qa", "qa-pages", "negatives", "all"]),
     default="all",
     show_default=True,
     help='Pairs: without pages, with pages, or with unrelated pages and "I don\'t know".',
 )
-@click.option("--out", type=_FILE, required=True, help="JSON Lines file to write.")
-@click.option("--split", help="Split to export; test splits must be named explicitly.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="PATH",
+    help="JSON Lines file to write for chat; a new folder for the other formats.",
+)
+@click.option("--split", help="Split to export; for chat, test splits must be named explicitly.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed for the choice of unrelated pages.")
 @click.option(
     "--max-characters",
     type=click.IntRange(500, 200_000),
     default=7_500,
     show_default=True,
-    help="Maximum length of the pages of one pair, in characters.",
+    help="Maximum length of the pages of one question, in characters.",
 )
-def export(folder: Path, kind: str, out: Path, split: str | None, seed: int, max_characters: int) -> None:
-    """Export fine-tuning pairs as JSON Lines of chat messages.
+@click.pass_context
+def export(
+    context: click.Context,
+    folder: Path,
+    target: str,
+    kind: str,
+    out: Path,
+    split: str | None,
+    seed: int,
+    max_characters: int,
+) -> None:
+    """Export a split for fine-tuning, or for other evaluation programs.
 
-    One split per file. Questions that also occur in another split are left out, and so are pages that leak a question
-    of any split. Unrelated pages come from other questions; they contain neither evidence nor the gold answer.
+    chat: fine-tuning pairs as JSON Lines of chat messages. Questions that also occur in another split are left out, and
+    so are pages that leak a question of any split. Unrelated pages come from other questions; they contain neither
+    evidence nor the gold answer.
+
+    inspect, lm-eval: a folder with a task that `inspect eval` or `lm_eval` runs, graded by the rules of this package.
+    beir, trec: a folder with pages, questions and relevance judgements for retrieval.
 
     \b
     Example:
       edu-rag dataset export dataset --split train --out pairs.jsonl
       edu-rag dataset export dataset --split train --kind negatives --seed 7 --out negatives.jsonl
+      edu-rag dataset export dataset --split test --to inspect --out inspect-task
     """
-    from builder.dataset.export_pairs import KINDS, Export, chosen_split, licence_line
-    from builder.dataset.export_pairs import export as run
+    from builder.exports.export_folder import TARGETS, export_folder
+    from builder.exports.export_pairs import KINDS, Export, chosen_split, licence_line
+    from builder.exports.export_pairs import export as run
     from edu_rag.files.dataset import Dataset
     from edu_rag.progress import say
 
+    _require_used(context, target)
     opened = Dataset(folder)
-    kinds = KINDS if kind == "all" else (kind,)
-    settings = Export(kinds=kinds, split=chosen_split(opened, split), seed=seed, max_characters=max_characters)
-    for name, n in run(opened, settings, out).items():
-        click.echo(f"{name:<40} {n:>9,}")
+    if target == "chat":
+        kinds = KINDS if kind == "all" else (kind,)
+        chosen = chosen_split(opened, split)
+        settings = Export(kinds=kinds, split=chosen, seed=seed, max_characters=max_characters)
+        for name, n in run(opened, settings, out).items():
+            click.echo(f"{name:<40} {n:>9,}")
+    else:
+        (named,) = (one for one in TARGETS if one == target)
+        click.echo("\n".join(export_folder(opened, opened.only_split(split), named, out, max_characters)))
     say(licence_line(opened))
+
+
+def _require_used(context: click.Context, target: str) -> None:
+    """Raise UsageError for an option that has no effect on this format."""
+    unused = {"chat": (), "inspect": ("kind", "seed"), "lm-eval": ("kind", "seed")}
+    for name in unused.get(target, ("kind", "seed", "max_characters")):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect with --to {target}.")
 
 
 @dataset.command()

@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from array import array
 from dataclasses import dataclass
+
+import numpy as np
 
 N_HASHES = 128
 SHINGLE_WORDS = 5
@@ -54,8 +55,8 @@ def _shingle_bytes(words: list[bytes]) -> list[bytes]:
 
 def estimated_similarity(one: bytes, other: bytes) -> float:
     """The estimate of two texts' Jaccard similarity from their signatures: the share of equal hashes."""
-    pairs = zip(array("I", one[DIGEST_BYTES:]), array("I", other[DIGEST_BYTES:]), strict=True)
-    return sum(left == right for left, right in pairs) / N_HASHES
+    left, right = (np.frombuffer(sketch, dtype="<u4", offset=DIGEST_BYTES) for sketch in (one, other))
+    return int(np.count_nonzero(left == right)) / N_HASHES
 
 
 def similarity(one: str, other: str) -> float:

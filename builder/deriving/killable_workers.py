@@ -4,13 +4,15 @@ fails alone.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import os
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +40,9 @@ JOBS_PER_WORKER = 2_000
 """A worker is replaced after this many jobs, so that memory leaks of parsers do not add up."""
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""
+
+GARBAGE_OBJECTS = 20_000
+"""New objects after which a worker looks for garbage in cycles: Python's 700 are a fraction of one page."""
 
 MOST_STARTS = 4
 """Times that a job is given to a new pool, where pools break under it, before the workers count as unable to start."""
@@ -104,6 +109,9 @@ def _start(prepare: Callable[[], None], memory_bytes: int) -> None:
         _unprepared = _Unprepared(error)
     except Exception as error:  # a broken library may raise anything
         _unprepared = _Unprepared(_cannot_start(str(error) if isinstance(error, ImportError) else repr(error)))
+    # What is loaded stays: to look for garbage in it, at every few pages, took a tenth of a worker's time.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
     _bound_memory(memory_bytes)
 
 
@@ -150,6 +158,8 @@ def _cannot_start(why: object) -> MissingExtraError:
 
 LIBRARIES = "builder.deriving.worker_libraries"
 """The module that loads what page workers need. Workers are forked from a process that has imported it."""
+FOLDER_VARIABLE = "EDU_RAG_FORK_SERVER_FOLDER"
+"""Names the folder of the fork server's socket to it: it removes the folder if this process is killed."""
 
 
 class _LocksUntilTheEnd:
@@ -187,6 +197,31 @@ def _path_for_server() -> str:
     return os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute() and os.pathsep not in entry)
 
 
+@contextlib.contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """While entered, children get these variables."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _end_server(ours: int) -> None:
+    """End the fork server at once: while it loads libraries it does not notice our end, and holds our output open."""
+    from multiprocessing import forkserver
+
+    pid = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None)
+    if pid is not None and os.getpid() == ours:  # a fork of this process has no server to end
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def load_libraries() -> bool:
     """Let the fork server start, if there is none, and load the libraries meanwhile. Returns at once.
 
@@ -194,7 +229,7 @@ def load_libraries() -> bool:
     (CVE-2022-42919).
     """
     global _has_server  # noqa: PLW0603  # a process has one
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, util
 
     with _server:
         if _has_server is None and sys.version_info < (3, 11, 1):
@@ -202,19 +237,14 @@ def load_libraries() -> bool:
         if _has_server is None:
             guard_children()
             forkserver.set_forkserver_preload([LIBRARIES])
-            before = os.environ.get("PYTHONPATH")
-            os.environ["PYTHONPATH"] = _path_for_server()  # until Python 3.13 it ignores the path that it is given
             try:
-                with deaf_to_interrupts():
-                    forkserver.ensure_running()
+                variables = {"PYTHONPATH": _path_for_server(), FOLDER_VARIABLE: util.get_temp_dir()}
+                with _environment(variables), deaf_to_interrupts():
+                    forkserver.ensure_running()  # until Python 3.13 it ignores the path that it is given
                 _has_server = True
             except OSError:
                 _has_server = False
-            finally:
-                if before is None:
-                    del os.environ["PYTHONPATH"]
-                else:
-                    os.environ["PYTHONPATH"] = before
+            atexit.register(_end_server, os.getpid())
         return _has_server
 
 

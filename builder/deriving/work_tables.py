@@ -41,8 +41,8 @@ CREATE VIEW kept_leak AS
   WHERE EXISTS (SELECT 1 FROM hits WHERE hits.page_id = leaks.page_id AND hits.split = splits.split);
 """
 _INDEXES = ("CREATE INDEX page_by_id ON pages (page_id)", "CREATE INDEX hit_by_page ON hits (page_id, split)")
-CACHED_PAGES = 256
-"""Pages kept unpacked: neighbouring questions share many."""
+CACHED_CHARACTERS = 10_000_000
+"""Characters of the pages that are kept unpacked, in about 30 MB: neighbouring questions share many."""
 _encode, _decode = msgspec.msgpack.encode, msgspec.msgpack.decode
 
 
@@ -61,6 +61,7 @@ class WorkTables:
         self._base.executescript(_SCHEMA)
         self._base.execute("BEGIN")  # one transaction for everything: no statement waits for its own write to disk
         self._cache: OrderedDict[str, WebPage] = OrderedDict()
+        self._n_cached = 0
 
     def __enter__(self) -> WorkTables:
         return self
@@ -152,8 +153,9 @@ class WorkTables:
         (packed,) = self._base.execute("SELECT page FROM pages WHERE page_id = ?", (page_id,)).fetchone()
         page = _decode(zlib.decompress(packed), type=WebPage)
         self._cache[page_id] = page
-        if len(self._cache) > CACHED_PAGES:
-            self._cache.popitem(last=False)
+        self._n_cached += len(page.text)
+        while self._n_cached > CACHED_CHARACTERS and len(self._cache) > 1:
+            self._n_cached -= len(self._cache.popitem(last=False)[1].text)
         return page
 
     def signature(self, page_id: str) -> bytes:

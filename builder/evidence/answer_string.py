@@ -15,11 +15,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from math import ceil
 from typing import NamedTuple
 
 from builder.evidence.spans import SpanPlace, evidence_at, gold_texts
-from builder.evidence.telling_words import STOP_WORDS, content_words, stem, words_of
+from builder.evidence.telling_words import STOP_WORDS, content_words, stem, words_of, words_of_each
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, Span, WebPage
 
@@ -39,15 +40,10 @@ class _Lines(NamedTuple):
         return frozenset(map(stem, self.text[start : self.text.index("\n", start)].split()))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1_024)
 def _lines(text: str, sentences: tuple[Span, ...]) -> _Lines:
-    lines, starts, length = [], [], 0
-    for start, end in sentences:
-        line = f" {' '.join(words_of(text[start:end]))} \n"
-        starts.append(length)
-        lines.append(line)
-        length += len(line)
-    return _Lines("".join(lines), tuple(starts))
+    lines = [f" {words} \n" for words in words_of_each(text[start:end] for start, end in sentences)]
+    return _Lines("".join(lines), tuple(accumulate(map(len, lines[:-1]), initial=0)) if lines else ())
 
 
 def _needles(question: Question, gold: Gold) -> Iterator[str]:

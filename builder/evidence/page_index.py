@@ -9,7 +9,7 @@ from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-from builder.evidence.telling_words import GENERIC_STEMS, english_stems
+from builder.evidence.telling_words import english_stems, generic_stems
 from edu_rag.records import Span, WebPage
 
 GENERIC_SHARE = 0.4
@@ -31,7 +31,7 @@ class PageIndex(NamedTuple):
     def weight(self, stem: str) -> float:
         """How telling a stem is here: the inverse of the share of sentences that hold it, on a log scale (idf)."""
         n = len(self.postings.get(stem, ()))
-        share = GENERIC_SHARE if stem in GENERIC_STEMS else 1.0
+        share = GENERIC_SHARE if stem in generic_stems() else 1.0
         return share * log(1 + (len(self.lines) - n + 0.5) / (n + 0.5))
 
     def weights(self, stems: Collection[str]) -> dict[str, float]:

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from builder.evidence.page_index import PageIndex, index_of
 from builder.evidence.spans import SpanPlace, evidence_at, is_negated
-from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stem, english_stems, words_of
+from builder.evidence.telling_words import content_stems, english_stems, stop_stems, words_of
 from builder.evidence.true_false import denies
 from builder.question_sets.question_flags import is_meta_choice
 from edu_rag.gold import Gold
@@ -45,7 +45,6 @@ LONG_COST = 0.02
 """A sentence loses LONG_COST for each stem above LONG_SENTENCE: long sentences share words by chance."""
 _REFERS_BACK = re.compile(r"\W*(?:it|its|this|these|they|their|those|such|he|she|both)\b", re.IGNORECASE)
 _NAMES = re.compile(r" (?:call|term|name|known as|defin|refer to as) ")
-STOP_STEMS = frozenset(map(english_stem, STOP_WORDS))
 SIGNS = (
     "question",
     "question_near",
@@ -89,8 +88,8 @@ def line_of(text: str) -> str:
 
 
 def _pairs(stems: Sequence[str]) -> set[tuple[str, str]]:
-    telling = [stem for stem in stems if stem not in STOP_STEMS]
-    return set(pairwise(telling))
+    empty = stop_stems()
+    return set(pairwise(stem for stem in stems if stem not in empty))
 
 
 class WeighedQuestion:
@@ -183,7 +182,7 @@ class WeighedQuestion:
 
     def _own(self, held: frozenset[str]) -> float:
         """The part of the sentence's telling stems that question and answer have."""
-        telling = held - STOP_STEMS
+        telling = held - stop_stems()
         return len(telling & (self.asked | self.gold)) / len(telling) if telling else 0.0
 
     def _signs(self, rank: int, number: int) -> tuple[float, ...]:

@@ -26,8 +26,8 @@ from math import log
 from typing import NamedTuple
 
 from builder.evidence.page_index import PageIndex, index_of
-from builder.evidence.support_model import STOP_STEMS, line_of, refers_back
-from builder.evidence.telling_words import GENERIC_STEMS, content_stems, english_stems
+from builder.evidence.support_model import line_of, refers_back
+from builder.evidence.telling_words import content_stems, english_stems, generic_stems, stop_stems
 from builder.evidence.true_false import denies
 from builder.question_sets.question_flags import is_meta_choice
 from edu_rag.records import Question, WebPage
@@ -116,7 +116,8 @@ class Place(NamedTuple):
 
 
 def _pairs(stems: Sequence[str]) -> set[tuple[str, str]]:
-    return set(pairwise(stem for stem in stems if stem not in STOP_STEMS))
+    empty = stop_stems()
+    return set(pairwise(stem for stem in stems if stem not in empty))
 
 
 class Wanted(NamedTuple):
@@ -285,7 +286,7 @@ class SignedQuestion:
         return (
             self.share(asked, held),
             self.share(asked, around),
-            self.share(asked - GENERIC_STEMS, held),
+            self.share(asked - generic_stems(), held),
             self.share(asked, before),
             self.share(asked, after),
             self.share(asked - held, self._heading(place)),
@@ -341,7 +342,7 @@ class SignedQuestion:
         whole = float(self.answer.line.strip() != "" and self.answer.line in line)
         head = _GLOSSARY.match(text)
         term = content_stems(head[1]) if head is not None else frozenset[str]()
-        telling = held - STOP_STEMS
+        telling = held - stop_stems()
         return (
             len(self.pairs & _pairs(line.split())) / len(self.pairs) if self.pairs else 0.0,
             self._nearness(line.split()),

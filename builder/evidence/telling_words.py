@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
 
@@ -32,11 +33,19 @@ MAX_WORD = 60
 """Longer words are cut, so that a page of one endless word costs nothing."""
 _APOSTROPHES = re.compile(r"['’‘`]")
 _WORDS = re.compile(r"[^\W_]+")
+_BETWEEN_WORDS = re.compile(r"[^\w\n]+")
 
 
 def words_of(text: str) -> list[str]:
     """The words of a text for comparing: case folded, without punctuation; "Earth's" is "earths", as TQA spells it."""
     return _WORDS.findall(_APOSTROPHES.sub("", text.casefold()))
+
+
+def words_of_each(texts: Iterable[str]) -> list[str]:
+    """The words of each text, joined by spaces: the same as `words_of`, faster for all sentences of a page."""
+    lines = [text.replace("\n", " ") for text in texts]
+    folded = _APOSTROPHES.sub("", "\n".join(lines).casefold()).replace("_", " ")
+    return [line.strip(" ") for line in _BETWEEN_WORDS.sub(" ", folded).split("\n")] if lines else []
 
 
 def stem(word: str) -> str:
@@ -77,4 +86,13 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(english_stem(word[:MAX_WORD]) for word in words_of(text) if word not in STOP_WORDS)
 
 
-GENERIC_STEMS = frozenset(map(english_stem, sorted(GENERIC)))
+@cache
+def generic_stems() -> frozenset[str]:
+    """The stems of GENERIC. Made when they are first asked for: the stemmer takes a while to load."""
+    return frozenset(map(english_stem, sorted(GENERIC)))
+
+
+@cache
+def stop_stems() -> frozenset[str]:
+    """The stems of STOP_WORDS, made in the same way."""
+    return frozenset(map(english_stem, STOP_WORDS))

@@ -18,17 +18,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from builder.evidence.page_index import PageIndex, index_of
 from builder.evidence.spans import SpanPlace, evidence_at
-from builder.evidence.telling_words import STOP_WORDS, content_stems, english_stem, words_of
+from builder.evidence.telling_words import content_stems, english_stem, stop_stems, words_of
 from edu_rag.gold import Gold
 from edu_rag.records import Evidence, Question, WebPage
 
 THRESHOLD = 0.9
 COVER = 0.4
 MIN_STEMS = 2
-STOP_STEMS = frozenset(map(english_stem, STOP_WORDS))
 _DENIALS = re.compile(r"\b(?:not|no|never|none|neither|nor|without|cannot|lacks?|lacking|unlike|\w+n['’]t)\b")
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 _OPPOSITES_TEXT = (
@@ -44,12 +44,13 @@ _OPPOSITES_TEXT = (
     "|deep shallow|metal nonmetal|acid base|acidic basic|conductor insulator|vertebrate invertebrate"
     "|parallel series|melting freezing|evaporation condensation|expand contract|push pull|day night|summer winter"
 )
-OPPOSITES: frozenset[tuple[str, str]] = frozenset(
-    pair
-    for both in _OPPOSITES_TEXT.split("|")
-    for left, right in [both.split()]
-    for pair in ((english_stem(left), english_stem(right)), (english_stem(right), english_stem(left)))
-)
+
+
+@cache
+def opposites() -> frozenset[tuple[str, str]]:
+    """The pairs of stems with opposite meanings, both ways round."""
+    pairs = [[english_stem(word) for word in both.split()] for both in _OPPOSITES_TEXT.split("|")]
+    return frozenset(pair for left, right in pairs for pair in ((left, right), (right, left)))
 
 
 def denies(text: str) -> bool:
@@ -60,7 +61,7 @@ def denies(text: str) -> bool:
 def _opposite(statement: frozenset[str], sentence: frozenset[str]) -> bool:
     """Whether a word of the statement is missing in the sentence, which holds its opposite instead."""
     missing, new = statement - sentence, sentence - statement
-    return any((left, right) in OPPOSITES for left in missing for right in new)
+    return any((left, right) in opposites() for left in missing for right in new)
 
 
 def agrees(statement: str, sentence: str) -> bool | None:
@@ -81,7 +82,7 @@ def scored(index: PageIndex, stems: frozenset[str]) -> Iterator[tuple[int, float
         if index.states[number]:
             within = index.stems(number)
             shared = sum(weight for stem, weight in weights.items() if stem in within)
-            own = sum(index.weights(within - STOP_STEMS).values())
+            own = sum(index.weights(within - stop_stems()).values())
             yield number, round(shared / total + COVER * shared / max(own, shared), 6)
 
 

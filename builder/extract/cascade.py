@@ -18,6 +18,7 @@ from builder.extract.extraction_tools import (
     plain_text,
     resiliparse_all,
     resiliparse_main,
+    resiliparse_tree,
     trafilatura_fast,
     trafilatura_full,
     without_table_rules,
@@ -84,13 +85,18 @@ class _Page:
             return self.html
         return html_of(self.prepared)
 
+    @cached_property
+    def reparsed(self) -> Any:
+        """The same as resiliparse parses it: it reads many pages twice, and a reading does not change its tree."""
+        return resiliparse_tree(self.prepared_html)
+
 
 _TOOLS: dict[str, Callable[[_Page], str]] = {
     FAST: lambda page: without_table_rules(trafilatura_fast(page.prepared)),
     FULL: lambda page: without_table_rules(trafilatura_full(page.prepared)),
-    MAIN: lambda page: resiliparse_main(page.prepared_html),
+    MAIN: lambda page: resiliparse_main(page.reparsed),
     PLAIN: lambda page: plain_text(page.prepared_html),
-    _ALL: lambda page: resiliparse_all(page.prepared_html),
+    _ALL: lambda page: resiliparse_all(page.reparsed),
 }
 
 

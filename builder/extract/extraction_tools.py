@@ -76,14 +76,21 @@ def html_of(tree: Any) -> str:
     return str(lxml.etree.tostring(tree, encoding="unicode", method="html"))
 
 
-def resiliparse_main(html: str) -> str:
-    """Resiliparse's main content, without comments, link addresses and alternative texts."""
+def resiliparse_tree(html: str) -> Any:
+    """A page as resiliparse parses it."""
+    from resiliparse.parse.html import HTMLTree
+
+    return HTMLTree.parse(html)
+
+
+def resiliparse_main(html: Any) -> str:
+    """Resiliparse's main content of HTML or of its tree, without comments, link addresses and alternative texts."""
     from resiliparse.extract.html2text import extract_plain_text
 
     return str(extract_plain_text(html, main_content=True, alt_texts=False, links=False, comments=False))
 
 
-def resiliparse_all(html: str) -> str:
+def resiliparse_all(html: Any) -> str:
     """All text of a page as resiliparse sees it, with menus, comments and footers."""
     from resiliparse.extract.html2text import extract_plain_text
 
@@ -194,9 +201,13 @@ def page_shape(html: str) -> PageShape:
     Elements whose end a page may leave out count as open until an end of any: the depth is an upper bound.
     """
     depth = deepest = 0
-    for end in _NESTING.findall(html):
-        depth = max(0, depth - 1) if end else depth + 1
-        deepest = max(deepest, depth)
+    for end in _NESTING.findall(html):  # no max(): pages have thousands of tags
+        if not end:
+            depth += 1
+            if depth > deepest:
+                deepest = depth
+        elif depth:
+            depth -= 1
     longest = (len(_QUOTED.sub("", tag).split()) for tag in _LONG_TAG.findall(html))
     return PageShape(
         n_chars=len(html),

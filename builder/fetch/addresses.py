@@ -2,75 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import socket
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-
 from builder.urls import MAX_URL_CHARACTERS, literal_address
+from edu_rag.public_addresses import is_public
 
 if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap
 
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = {"http": 80, "https": 443}
-_DENIED_IPV4 = tuple(
-    ipaddress.IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
-        "168.63.129.16/32",  # a cloud's door to its machines, on a public address
-    )
-)
-"""IANA's special-purpose registry, as a list of ours: what Python calls global differs between its versions."""
-_DENIED_IPV6 = tuple(
-    ipaddress.IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "3fff::/20", "2620:4f:8000::/48")
-)
-_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 class RefusedAddressError(OSError):
     """An address that we do not dial: an OSError, so that aiohttp keeps it as the cause."""
-
-
-def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address inside a mapped, 6to4, NAT64 or ISATAP one."""
-    low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if address in _NAT64 or (int(address) >> 32) & 0xFFFFFFFF in _ISATAP:
-        return low
-    return address.ipv4_mapped or address.sixtofour
-
-
-def is_public(address: Address) -> bool:
-    """Whether the address is of the public internet, after unwrapping IPv4 in IPv6."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _DENIED_IPV4)
-    inner = _inner(address)
-    if inner is not None:
-        return is_public(inner)
-    return address in _GLOBAL_UNICAST and not any(address in network for network in _DENIED_IPV6)
 
 
 def check_url(url: str) -> None:
@@ -101,7 +50,6 @@ Lookup = Callable[[str], Awaitable[list[str]]]
 """Finds the addresses of a host. Raises OSError."""
 NOT_PUBLIC = "which is not a public address"
 """How the detail ends where a name leads inside."""
-_CACHED, _CACHED_S, _FAILED_S = 4_096, 120.0, 600.0
 
 
 def system_lookup(host: str) -> list[str]:
@@ -115,92 +63,6 @@ def system_lookup(host: str) -> list[str]:
 
 Doors = set[tuple[str, int]]
 """Addresses and names, each with a port, that may be dialled although they are not public: those of proxies."""
-
-
-class GuardedResolver(AbstractResolver):
-    """Resolves names to addresses that may be dialled. Exactly these addresses are dialled, which prevents rebinding.
-
-    A name is looked up once for all who wait for it; one without an address is not asked for again for some minutes.
-    """
-
-    def __init__(self, hosts: HostMap, lookup: Lookup, proxies: Doors) -> None:
-        self._hosts, self._proxies = hosts, proxies
-        self._lookup = lookup
-        self._running: dict[str, asyncio.Task[list[str] | OSError]] = {}
-        self._cache: OrderedDict[str, tuple[float, list[str] | OSError]] = OrderedDict()
-        self._outdated: set[str] = set()  # names whose running lookup may fail because of an outage
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """The addresses of a host. Raises RefusedAddressError if one is not public."""
-        if host in self._hosts:
-            address, mapped = self._hosts[host]
-            return [_result(host, address, mapped)]
-        if (host, port) in self._proxies:
-            found = await self._lookup(host)
-            self._proxies.update((address, port) for address in found)
-            return [_result(host, address, port) for address in found]
-        return [_result(host, address, port) for address in await self.addresses(host)]
-
-    async def addresses(self, host: str) -> list[str]:
-        """The addresses of a host that is not served here. Raises OSError, RefusedAddressError."""
-        known = self._cache.get(host)
-        if known is None or known[0] <= time.monotonic():
-            if host not in self._running:
-                self._running[host] = asyncio.create_task(self._learn(host))
-            found = await asyncio.shield(self._running[host])
-        else:
-            found = known[1]
-        if isinstance(found, OSError):
-            raise found.with_traceback(None)
-        return found
-
-    async def _learn(self, host: str) -> list[str] | OSError:
-        try:
-            found: list[str] | OSError = await self._checked(host)
-        except OSError as error:
-            found = error
-        finally:
-            del self._running[host]
-        is_outdated = host in self._outdated
-        self._outdated.discard(host)
-        if isinstance(found, OSError) and is_outdated:
-            return found
-        self._cache[host] = (time.monotonic() + (_FAILED_S if isinstance(found, OSError) else _CACHED_S), found)
-        self._cache.move_to_end(host)
-        if len(self._cache) > _CACHED:
-            self._cache.popitem(last=False)
-        return found
-
-    async def _checked(self, host: str) -> list[str]:
-        try:
-            literal = literal_address(host)
-        except ValueError as error:
-            raise RefusedAddressError(str(error)) from None
-        found = [str(literal)] if literal is not None else await self._lookup(host)
-        if not found:
-            raise OSError(f"{host} has no address")
-        for address in found:
-            # One private address among public ones is a rebinding trick: refuse them all.
-            if not is_public(ipaddress.ip_address(address.split("%")[0])):
-                raise RefusedAddressError(f"{host} is {address}, {NOT_PUBLIC}")
-        return found
-
-    def forget_failures(self, concerns: Callable[[str], bool]) -> None:
-        """Ask again for those of the names that have no address: the name service may not have been there."""
-        self._outdated.update(filter(concerns, self._running))
-        for host in [host for host, (_, found) in self._cache.items() if isinstance(found, OSError)]:
-            if concerns(host):
-                del self._cache[host]
-
-    async def close(self) -> None:
-        """Nothing to let go of: the lookup belongs to its maker."""
-
-
-def _result(host: str, address: str, port: int) -> ResolveResult:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
 
 
 def guarded_sockets(hosts: HostMap, proxies: Doors) -> Callable[[Any], socket.socket]:

@@ -13,7 +13,10 @@ from builder.urls import host_of
 
 GATEWAY = "a gateway without a way to the host"
 """The sign of every status that a gateway has for that, of pages and of robots.txt: none must vouch for another one."""
-_NOT_FOUND_SIGNS = tuple(f"{STATUS}{status} " for status in sorted(NOT_FOUND))
+_LOOP = "redirects without an end"
+_COMMON_SIGNS = (*(f"{STATUS}{status} " for status in sorted(NOT_FOUND)), _LOOP)
+_DATA = ("json", "xml", "javascript")
+"""Parts of media types that a portal has for programs (RFC 8908, WISPr); pages of search results are of other types."""
 _TAG = re.compile(rb"<[^<>]*>")
 
 
@@ -24,7 +27,7 @@ def sign_of(got: Fetched) -> str | None:
     """
     host, here = host_of(got.url), host_of(got.final_url)
     if got.outcome == "redirect_loop":
-        return None
+        return _LOOP
     if got.outcome == "refused_address":
         return got.detail.partition(" is ")[2] if NOT_PUBLIC in got.detail else None
     if got.outcome == "dns":
@@ -39,14 +42,16 @@ def sign_of(got: Fetched) -> str | None:
         # Nothing is known of an error page that could not be read: it is like no other one.
         look = got.error_look or (got.url if got.status in NOT_FOUND else "")
         return f"{STATUS}{got.status} {look}".rstrip()
+    if got.outcome == "not_html" and any(part in got.detail.lower() for part in _DATA):
+        return f"{got.outcome} {got.detail}"
     if got.outcome != "kept" or got.not_modified:
         return f"{got.outcome} {got.url}"
     return look_of(got.body, got.url)
 
 
-def says_not_found(sign: str) -> bool:
-    """Whether a sign is that of an error which dead pages of many hosts have, in the same words of their servers."""
-    return sign.startswith(_NOT_FOUND_SIGNS)
+def is_common_fault(sign: str) -> bool:
+    """Whether a sign is that of a fault which dead pages of many hosts have, in the same words of their servers."""
+    return sign.startswith(_COMMON_SIGNS)
 
 
 def look_of(body: bytes, url: str) -> str:

@@ -10,12 +10,13 @@ import requests
 
 import edu_rag
 from edu_rag.errors import DataError
+from edu_rag.network_causes import known_cause
 
 MAX_BYTES = 200_000_000
 TIMEOUT_S = 60
 TOTAL_S = 1_800
 _CHUNK = 1 << 16
-_AGAIN = "check the network, or download it yourself and give its folder with --sources"
+_AGAIN = "run the same command again, or download the file yourself and give its folder with --sources"
 
 
 def download(address: str, path: Path, max_bytes: int = MAX_BYTES) -> Path:
@@ -36,7 +37,8 @@ def download(address: str, path: Path, max_bytes: int = MAX_BYTES) -> Path:
                 _copy(response, out, address, max_bytes)
         part.replace(path)
     except (requests.RequestException, OSError) as error:
-        raise DataError(address, f"cannot be downloaded: {_first_line(error)}", _AGAIN) from None
+        cause = known_cause(error, address) or _first_line(error)
+        raise DataError(address, f"cannot be downloaded: {cause}", _AGAIN) from None
     finally:
         part.unlink(missing_ok=True)
     return path

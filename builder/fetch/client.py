@@ -21,7 +21,6 @@ import aiohttp
 from builder.clock import Clock
 from builder.fetch.addresses import (
     Doors,
-    GuardedResolver,
     Lookup,
     RefusedAddressError,
     check_url,
@@ -34,6 +33,7 @@ from builder.fetch.body import (
     Shares,
 )
 from builder.fetch.fetched import BREAKER, ROBOTS_UNREAD, Fetched, Validators, is_gateways, is_unanswered
+from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.hit_detail import detail_of
 from builder.fetch.hop import Hopper, HopResponse, dialled, no_address
 from builder.fetch.outage import History, Monotonic, OutageWatch, Pause, Sighting
@@ -176,7 +176,7 @@ class Crawl:
         try:
             history: History = []
             while True:
-                await self.watch.fair_weather()
+                await self.watch.fair_weather(url, politeness_key(url))
                 got, seen = await self._attempt(url, share, probe=False)
                 if seen is None or not await self._is_again(seen, got, share, history):
                     break
@@ -358,7 +358,7 @@ class Crawl:
     async def _request(self, walk: _Walk, key: str) -> HopResponse:
         while True:
             if not walk.probe:
-                await self.watch.fair_weather()
+                await self.watch.fair_weather(walk.got.url, politeness_key(walk.got.url))
             failure = await self._find_name(walk)
             if failure is not None:
                 return failure

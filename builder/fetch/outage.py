@@ -4,8 +4,8 @@ Many hosts that give no answer, and no answer in between, are not many broken ho
 login page of a captive portal. So no result is final before a later request has shown that the network was there:
 a failure waits for two different answers to requests that began after it, a page for one answer that differs from it.
 While that does not come the crawl pauses, and probes: pages that were kept before, and some that failed just now.
-Without a page that was there before, pages that are not found are as many answers, however alike they look: the
-default error page of a web server is the same on many hosts, and no probe could tell them from a portal.
+Without a page that was there before, pages that are not found, and redirects without an end, are as many answers,
+however alike they look: many hosts have them on their own, and no probe could tell them from a portal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from builder.fetch.answer_sign import says_not_found
+from builder.fetch.answer_sign import is_common_fault
 from edu_rag.errors import OutageError
 from edu_rag.progress import note, say
 
@@ -34,8 +34,12 @@ FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
 ANNOUNCED_AFTER_S = 5.0
 """A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
 MAX_AGAIN = 5
-"""How often a URL is fetched again at most: a network that comes and goes must not keep a crawl for ever."""
+"""So many outages in a row without a new page in between, and a network that comes and goes keeps the crawl no longer.
+So often is a URL fetched again at most where this machine alone says that the network was away.
+"""
 _N_LANDMARKS, _N_PROBES = 16, 3
+_GRACE_S = 1.0
+"""So long do probes of what had failed have once the network is known to be there: if one answers, it was an outage."""
 
 Monotonic = Callable[[], float]
 Pause = Callable[[float], Awaitable[None]]
@@ -116,11 +120,15 @@ class OutageWatch:
         self._probe, self._recover, self._spawn = probe, recover, spawn
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
-        self._not_found: OrderedDict[str, str] = OrderedDict()
+        self._common_faults: OrderedDict[str, str] = OrderedDict()
+        self._waiting: dict[str, str] = {}
         self._held: list[_Held] = []
         self._run_sign, self._run_hosts, self._run_began = "", set[str](), monotonic()
-        self._retried: dict[tuple[str, str], float] = {}
+        self._retried: dict[tuple[str, str], tuple[float, int]] = {}
         self._portal_signs = frozenset[str]()
+        self._seen_portals: set[str] = set()
+        self._n_pages = self._n_pages_before = self._n_fruitless = self._n_outages = 0
+        self._has_failed_answered = False
         self._n_active = self._n_begun = 0
         self._is_fed = False
         self._n_rounds = 0
@@ -151,9 +159,14 @@ class OutageWatch:
         """Whether nothing but probes may be requested now."""
         return not self._open.is_set()
 
-    async def fair_weather(self) -> None:
-        """Return when requests may be made."""
-        await self._open.wait()
+    async def fair_weather(self, url: str, host: str) -> None:
+        """Return when requests may be made. Meanwhile the URL of this registered host may be probed."""
+        if self.is_paused:
+            self._waiting[url] = host
+            try:
+                await self._open.wait()
+            finally:
+                self._waiting.pop(url, None)
 
     def is_tainted(self, started: float) -> bool:
         """Whether a failure of something that began then may be an outage's."""
@@ -168,7 +181,7 @@ class OutageWatch:
         self._n_active -= 1
         if self.is_paused:
             self._held.append(held)
-        elif self.is_tainted(seen.started) and self._looks_away(seen) and held.may_come_again():
+        elif self.is_tainted(seen.started) and self._looks_away(seen) and self._n_fruitless < MAX_AGAIN:
             self._release(held, "again")
         else:
             self._weigh(held)
@@ -176,6 +189,7 @@ class OutageWatch:
 
     def answered(self, seen: Sighting) -> None:
         """Note an answer that waits for no verdict."""
+        self._n_pages += seen.is_page
         if not self.is_paused:
             self._clear(seen)
             self._count(seen)
@@ -193,26 +207,30 @@ class OutageWatch:
         return any(len(of) == 1 for of in hosts.values())
 
     def _signer(self) -> Callable[[Sighting], str]:
-        """How answers are compared: by their signs; pages not found also by their URLs, if no page was there."""
+        """How answers are compared: by their signs; faults of many hosts also by their URLs, if no page was there."""
         if self._has_pages():
             return lambda seen: seen.sign
-        return lambda seen: f"{seen.sign} {seen.url}" if says_not_found(seen.sign) else seen.sign
+        return lambda seen: f"{seen.sign} {seen.url}" if is_common_fault(seen.sign) else seen.sign
 
     def _looks_away(self, seen: Sighting) -> bool:
         """Whether nothing came back, or an answer that was taken for a portal's."""
         return not seen.sign or self._signer()(seen) in self._portal_signs
 
     def _weigh(self, held: _Held) -> None:
-        if held.seen.sign:
+        if held.seen.sign and held.seen.sign not in self._seen_portals:
             self._clear(held.seen)
         self._held.append(held)
         self._count(held.seen)
         held.run = self._run_hosts
         is_long = len(self._run_hosts) >= MANY_HOSTS and self.monotonic() - self._run_began >= QUIET_S
-        if is_long or (held.seen.is_local and self._landmarks and held.may_come_again()):
+        if is_long or (self._is_suspect(held) and self._landmarks and held.may_come_again()):
             self._suspect()
         else:
             self._look_for_a_stall()
+
+    def _is_suspect(self, held: _Held) -> bool:
+        """Whether a single result shows an outage: this machine says so, or it is the page of a portal seen before."""
+        return held.seen.is_local or held.seen.sign in self._seen_portals
 
     def _count(self, seen: Sighting) -> None:
         """The run of hosts without an answer, or with one and the same."""
@@ -234,7 +252,7 @@ class OutageWatch:
                 held.witnesses[seen.is_rules].add(sign_of(seen))
                 if held.has_witnesses():
                     self._held.remove(held)
-                    if held.seen.is_local and held.may_come_again():
+                    if self._is_suspect(held) and held.may_come_again():
                         self._forget([held])
                         self._release(held, "again")
                     elif (held.seen.was_there or _is_of_a_run(held)) and not self._was_retried(held):
@@ -243,33 +261,45 @@ class OutageWatch:
                         self._release(held, "genuine")
 
     def _was_retried(self, held: _Held) -> bool:
-        """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so."""
-        retried_at = self._retried.get((held.seen.host, held.seen.sign), math.inf)
-        return ("once_more", held.seen.sign) in held.history or retried_at < held.seen.ended
+        """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so.
+
+        In a network that comes and goes it may meet that as often as it happened.
+        """
+        retried_at, n_of_host = self._retried.get((held.seen.host, held.seen.sign), (math.inf, 0))
+        n_of_url = held.history.count(("once_more", held.seen.sign))
+        most = max(1, min(self._n_outages, MAX_AGAIN))
+        return n_of_url >= most or (retried_at < held.seen.ended and n_of_host >= most)
 
     def _fetch_once_more(self, doubtful: list[_Held]) -> None:
         if doubtful:
             self._forget(doubtful)
+        now = self.monotonic()
         for held in doubtful:
-            self._retried.setdefault((held.seen.host, held.seen.sign), self.monotonic())
+            key = held.seen.host, held.seen.sign
+            retried_at, n_times = self._retried.get(key, (-math.inf, 0))
+            if retried_at < held.seen.ended:
+                self._retried[key] = now, n_times + 1
         for held in doubtful:
             self._release(held, "once_more")
 
     def _release(self, held: _Held, verdict: Verdict) -> None:
         self._n_active += 1
         if verdict == "genuine" and held.seen.is_page:
+            self._n_pages += 1
             self._remember(held.seen)
-        elif verdict == "genuine" and says_not_found(held.seen.sign):
-            self._not_found[held.seen.host] = held.seen.url
-            if len(self._not_found) > _N_LANDMARKS:
-                self._not_found.popitem(last=False)
+        elif verdict == "genuine" and is_common_fault(held.seen.sign):
+            self._common_faults[held.seen.host] = held.seen.url
+            if len(self._common_faults) > _N_LANDMARKS:
+                self._common_faults.popitem(last=False)
         held.history.append((verdict, held.seen.sign))
         if not held.verdict.done():
             held.verdict.set_result(verdict)
 
     def _remember(self, seen: Sighting) -> None:
         """Keep a page as a landmark; not one that looks like another host's: it would prove nothing."""
-        if seen.sign in self._portal_signs or any(sign == seen.sign for _, sign in self._landmarks.values()):
+        if seen.sign in self._portal_signs | self._seen_portals or any(
+            sign == seen.sign for _, sign in self._landmarks.values()
+        ):
             return
         self._landmarks[seen.host] = seen.url, seen.sign
         self._landmarks.move_to_end(seen.host)
@@ -280,7 +310,7 @@ class OutageWatch:
         hosts, sign_of = dict[str, set[str]](), self._signer()
         for held in self._held:
             hosts.setdefault(sign_of(held.seen), set()).add(held.seen.host)
-        return {sign for sign, of in hosts.items() if sign and len(of) > 1}
+        return {sign for sign, of in hosts.items() if sign and (len(of) > 1 or sign in self._seen_portals)}
 
     def _doubtful(self) -> list[_Held]:
         shared, sign_of = self._shared_signs() | {""}, self._signer()
@@ -322,6 +352,8 @@ class OutageWatch:
         """Probe until the network answers. Raises OutageError when that takes too long."""
         began, wait_s, was_away, is_announced = self.monotonic(), FIRST_WAIT_S, False, False
         while not await self._is_up():
+            if not was_away:  # a later visit to the portal may be too short to show it to many hosts
+                self._seen_portals |= self._portal_signs & {held.seen.sign for held in self._held if held.seen.is_page}
             was_away = True
             waited_s = self.monotonic() - began
             left_s = self._give_up_after_s - waited_s
@@ -365,11 +397,14 @@ class OutageWatch:
         answered = [seen.url for seen in others if seen.is_page]
         known = answered[-_N_PROBES:] + [url for url, _ in reversed(self._landmarks.values())]
         if not known:  # an answer, where the crawl has no better one
-            known = [*self._not_found.values(), *(seen.url for seen in others if says_not_found(seen.sign))]
-        failed = list({held.seen.host: held.seen.url for held in doubtful}.values())
+            known = [*self._common_faults.values(), *(seen.url for seen in others if is_common_fault(seen.sign))]
+        failed = {held.seen.host: held.seen.url for held in doubtful}
+        # The dead hosts may be those that came first: the others, which wait for them, show that the network is there.
+        untried = {host: url for url, host in self._waiting.items() if host not in failed}
         start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
-        turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in (known, failed)]
-        return list(dict.fromkeys(turned[0] + turned[1]))
+        lists = (known, list(failed.values()), list(untried.values()))
+        turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in lists]
+        return list(dict.fromkeys(url for urls in turned for url in urls))
 
     def _forget(self, doubtful: list[_Held], *, all_hosts: bool = False) -> None:
         """Forget the failures that results may have met; of all hosts, if the network was away."""
@@ -379,36 +414,57 @@ class OutageWatch:
     async def _is_up(self) -> bool:
         # A probe that met a remembered failure would never see that the network is back.
         self._forget(self._doubtful())
-        targets = self._targets()
-        probes = [asyncio.ensure_future(self._probe(url)) for url in targets]
-        answers: dict[str, set[str]] = {}
+        targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
+        waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
+        probes, heard, is_up = list(waits), list[Sighting](), False
+        self._has_failed_answered = False
         try:
-            for probe in asyncio.as_completed(probes):
-                seen = await probe
-                if self._looks_away(seen):
-                    continue
-                _, known = self._landmarks.get(seen.host, ("", ""))
-                if seen.sign == known or (self._portal_signs and not seen.is_rules):
-                    return True
-                answers.setdefault(self._signer()(seen), set()).add(seen.host)
+            while waits and not (is_up and self._has_failed_answered):
+                done, waits = await asyncio.wait(
+                    waits, timeout=_GRACE_S if is_up else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                if not done:
+                    break
+                heard += [seen for seen in (probe.result() for probe in done) if not self._looks_away(seen)]
+                is_up = any(self._shows_network(seen) for seen in heard)
+                self._has_failed_answered = any(seen.url in failed for seen in heard)
         finally:
             for probe in probes:
                 probe.cancel()
             await asyncio.gather(*probes, return_exceptions=True)
+        return is_up or self._are_answers_enough(heard, targets)
+
+    def _shows_network(self, seen: Sighting) -> bool:
+        """Whether one answer is enough: a page as it was before, or a page after a portal's."""
+        _, known = self._landmarks.get(seen.host, ("", ""))
+        return seen.sign == known or bool(self._portal_signs and not seen.is_rules)
+
+    def _are_answers_enough(self, heard: list[Sighting], targets: list[str]) -> bool:
         # One answer may be a portal's that breaks all TLS; it shows the same to every host that it answers for.
+        answers: dict[str, set[str]] = {}
+        for seen in heard:
+            answers.setdefault(self._signer()(seen), set()).add(seen.host)
         n_known = sum(url in targets for url, _ in self._landmarks.values())
         return sum(len(hosts) == 1 for hosts in answers.values()) >= min(2, max(1, n_known))
 
     def _go_on(self, doubtful: list[_Held], was_away: bool) -> None:
         held_back, self._held = self._held, []
+        self._n_outages += was_away or self._has_failed_answered
         if was_away:
             self._forget(doubtful, all_hosts=True)
             self._retried.clear()
+            self._n_fruitless = 0 if self._n_pages > self._n_pages_before else self._n_fruitless + 1
+            self._n_pages_before = self._n_pages
         self._begin_run()
         self._opened_at = self.monotonic()
         self._open.set()
         # After an outage all in doubt is fetched again; after a false alarm once: it may have been a short outage.
-        again = [held for held in doubtful if (was_away or held.seen.is_local) and held.may_come_again()]
+        is_outage = was_away and self._n_fruitless < MAX_AGAIN
+        again = [
+            held
+            for held in doubtful
+            if is_outage or ((self._has_failed_answered or self._is_suspect(held)) and held.may_come_again())
+        ]
         once_more = [held for held in doubtful if held not in again and not self._was_retried(held)]
         self._fetch_once_more(once_more)
         for held in held_back:

@@ -11,9 +11,10 @@ import ipaddress
 import os
 from urllib.parse import urlsplit
 
-from builder.fetch.addresses import Doors, is_public
+from builder.fetch.addresses import Doors
 from builder.urls import host_of, literal_address
 from edu_rag.errors import ConfigError
+from edu_rag.public_addresses import is_public
 
 NO_PROXY = "none"
 _VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")

@@ -18,6 +18,7 @@ from builder.question_sets.question_columns import source_name
 from edu_rag.errors import DataError, MissingExtraError
 from edu_rag.files.foreign_table import MAX_COLUMNS, ForeignRow
 from edu_rag.files.table_rows import reading_parquet
+from edu_rag.network_causes import known_cause
 
 PREFIX = "hf:"
 _HUB_FORM = re.compile(
@@ -111,7 +112,14 @@ def _naming(where: object, remedy: str) -> Iterator[None]:
         raise
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise DataError(where, f"cannot be loaded: {lines[0][:300].rstrip('.')}", remedy) from None
+        cause = known_cause(error, _hub_address()) or lines[0][:300].rstrip(".")
+        raise DataError(where, f"cannot be loaded: {cause}", remedy) from None
+
+
+def _hub_address() -> str:
+    from huggingface_hub import constants
+
+    return constants.ENDPOINT
 
 
 def _configs(source: HubQuestions) -> Sequence[str | None]:
@@ -126,7 +134,7 @@ def hub_tables(source: HubQuestions, split: str | None) -> tuple[list[QuestionTa
     network. Raises DataError and MissingExtraError.
     """
     library = _library()
-    remedy = "check name, config and revision; is this machine online? A folder or Parquet file works offline"
+    remedy = "check name, config and revision; a folder or Parquet file works offline"
     with _naming(source, remedy):
         commit = _commit_of(source)
         _refuse_outside(_hub_card(source.repo, commit), source)

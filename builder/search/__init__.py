@@ -41,66 +41,66 @@ ReadPages = Callable[[Sequence[RawResponse], int], SearchResult]
 
 
 def _folder(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.folder_engine import FolderEngine
+    from builder.search.engines.folder_engine import FolderEngine
 
     return FolderEngine.open(config.folder)
 
 
 def _zim(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.zim_engine import ZimEngine
+    from builder.search.engines.zim_engine import ZimEngine
 
     return ZimEngine.open(config.zim)
 
 
 def _google(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.google import GoogleEngine
+    from builder.search.engines.google import GoogleEngine
 
     return GoogleEngine(config.google, sleep, proxy=proxy)
 
 
 def _searxng(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.api import ApiEngine
-    from builder.search.searxng import Searxng
+    from builder.search.engines.searxng import Searxng
+    from builder.search.web.api import ApiEngine
 
     return ApiEngine(Searxng(config.searxng), config.searxng, user_agent, sleep, proxy=proxy)
 
 
 def _brave(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.api import ApiEngine
-    from builder.search.brave import Brave
+    from builder.search.engines.brave import Brave
+    from builder.search.web.api import ApiEngine
 
     return ApiEngine(Brave.with_key_from(os.environ, config.brave), config.brave, user_agent, sleep, proxy=proxy)
 
 
 def _serper(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.api import ApiEngine
-    from builder.search.serper import Serper
+    from builder.search.engines.serper import Serper
+    from builder.search.web.api import ApiEngine
 
     api = Serper.with_key_from(os.environ, config.serper)
     return ApiEngine(api, config.serper, user_agent, sleep, proxy=proxy)
 
 
 def _ddgs(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.ddgs_engine import DdgsEngine
+    from builder.search.engines.ddgs_engine import DdgsEngine
 
     return DdgsEngine.open(config.ddgs, sleep, proxy=proxy)
 
 
 def _wikipedia(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.api import ApiEngine
-    from builder.search.wikipedia import Wikipedia
+    from builder.search.engines.wikipedia import Wikipedia
+    from builder.search.web.api import ApiEngine
 
     return ApiEngine(Wikipedia(config.wikipedia), config.wikipedia, user_agent, sleep, proxy=proxy)
 
 
 def _recorded(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.recorded_engine import RecordedEngine
+    from builder.search.engines.recorded_engine import RecordedEngine
 
     return RecordedEngine.open(config.recorded, config.top)
 
 
 def _crag(config: SearchConfig, user_agent: str, sleep: Sleep, proxy: str) -> SearchEngine:
-    from builder.search.crag_engine import CragEngine
+    from builder.search.engines.crag_engine import CragEngine
 
     return CragEngine.open(config.crag)
 
@@ -121,13 +121,13 @@ ENGINES: Mapping[str, Callable[[SearchConfig, str, Sleep, str], SearchEngine]] =
 
 def reader_of(engine: str) -> ReadPages | None:
     """How an engine's stored responses are read; None for engines that answer from files and store none."""
-    from builder.search.api import reading
-    from builder.search.brave import read_brave
-    from builder.search.ddgs_engine import read_ddgs
-    from builder.search.google import read_google
-    from builder.search.searxng import read_searxng
-    from builder.search.serper import read_serper
-    from builder.search.wikipedia import read_wikipedia
+    from builder.search.engines.brave import read_brave
+    from builder.search.engines.ddgs_engine import read_ddgs
+    from builder.search.engines.google import read_google
+    from builder.search.engines.searxng import read_searxng
+    from builder.search.engines.serper import read_serper
+    from builder.search.engines.wikipedia import read_wikipedia
+    from builder.search.web.api import reading
 
     readers: Mapping[str, ReadPages] = {
         "google": read_google,

@@ -15,11 +15,11 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from builder.search import ReadPages, SearchEngine
-from builder.search.api import Api, ApiEngine, PageRead, ReadPage, reading, web_urls
-from builder.search.guarded_connection import names_inside_address
-from builder.search.http_question import AskingError, SearchRequest
 from builder.search.pace import Sleep
 from builder.search.settings import SECTIONS, SearchConfig, WebEngineConfig, check_base_url
+from builder.search.web.api import Api, ApiEngine, PageRead, ReadPage, reading, web_urls
+from builder.search.web.guarded_connection import names_inside_address
+from builder.search.web.http_question import AskingError, SearchRequest
 from builder.search_results import RawResponse, State
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
 from edu_rag.files.typed import faults_and_record, to_plain

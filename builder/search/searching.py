@@ -19,15 +19,21 @@ from builder.search import SearchEngine
 from builder.search.combine import Chain, Combined, combined
 from builder.search.pace import Sleep
 from builder.search.settings import SearchConfig
+from builder.search.web.failure_causes import ONLINE
 from builder.search_results import ANSWERED, SearchResult
 from builder.store.crawl_store import CrawlStore, Search
 from builder.store.reader import StoreReader
 from edu_rag.errors import EngineError
+from edu_rag.look.texts import quoted
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 
 MAX_FAILURES_IN_A_ROW = 3
 FIRST_WAIT_S = 30.0
+MAX_AWAY_WAIT_S = 30.0
+"""The longest wait where the network is away: the waits double from a second on, up to `max_wait_s` in all."""
+_SHOWN = 60
+"""Characters of a question that an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +91,18 @@ def answer_to(question: Question, store: StoreReader, settings: SearchConfig) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """How many questions a run leaves without an answer, and each engine's last refusal."""
+    """How many questions a run leaves without an answer, the first of them, and each engine's last refusal."""
 
     n: int
+    first: Question | None = None
     refusals: tuple[tuple[str, str], ...] = ()
 
 
 class _Asker:
-    """One engine as its threads see it: a question is asked once, and again after each wait while it is limited."""
+    """One engine as its threads see it: a question is asked once, and again after each wait while it is limited.
+
+    So it is while this machine has no network, if the engine was there before in this run.
+    """
 
     def __init__(self, engine: SearchEngine, patience: Patience, top: int, sleep: Sleep) -> None:
         self.engine = engine
@@ -101,24 +111,39 @@ class _Asker:
         self._sleep = sleep
         self._gate = threading.Lock()
         self._n_waits = 0
+        self._was_there = False
 
     def ask(self, query: str) -> SearchResult:
         """The engine's answer."""
         result, n_waits = self._search(query)
-        for attempt in range(self.patience.retries):
-            if result.state != "rate_limited":
-                break
-            wait_s = result.retry_after_s if result.retry_after_s is not None else FIRST_WAIT_S * 2**attempt
-            if wait_s > self.patience.max_wait_s:
-                break
+        n_refused, away_s = 0, 0.0
+        while (wait_s := self._wait_s(result, n_refused, away_s)) is not None:
+            if result.state == "failed":
+                away_s += wait_s
+            else:
+                n_refused += 1
             self._wait(wait_s, n_waits, _reported(result))
             result, n_waits = self._search(query)
+        if away_s and result.state == "failed":
+            self._was_there = False  # one question has waited long enough for all of them
         return result
+
+    def _wait_s(self, result: SearchResult, n_refused: int, away_s: float) -> float | None:
+        """The seconds until the question is asked again; None if this is the answer."""
+        longest_s = self.patience.max_wait_s
+        if result.state == "rate_limited" and n_refused < self.patience.retries:
+            wait_s = result.retry_after_s if result.retry_after_s is not None else FIRST_WAIT_S * 2**n_refused
+            return wait_s if wait_s <= longest_s else None
+        if result.state == "failed" and ONLINE in result.reason and self._was_there and away_s < longest_s:
+            return min(max(away_s, 1.0), MAX_AWAY_WAIT_S, longest_s - away_s)
+        return None
 
     def _search(self, query: str) -> tuple[SearchResult, int]:
         with self._gate:  # while one question waits for the engine's limit, the others do not ask it
             n_waits = self._n_waits
-        return self.engine.search(query, self._top), n_waits
+        result = self.engine.search(query, self._top)
+        self._was_there = self._was_there or result.state != "failed"
+        return result, n_waits
 
     def _wait(self, wait_s: float, n_waits: int, why: str) -> None:
         with self._gate:
@@ -209,7 +234,7 @@ class _Run:
         self._stage = stage
         self._before_asking = before_asking
         self._answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
-        self.n_left = 0
+        self._left_ids: set[str] = set()
         self.askings = [
             _Asking(
                 place=place,
@@ -253,6 +278,12 @@ class _Run:
                 raise result
             self._take(asking, question, result)
 
+    def left(self, questions: Sequence[Question]) -> Left:
+        """What is left of these questions."""
+        first = next((question for question in questions if question.question_id in self._left_ids), None)
+        refusals = tuple((one.name, one.refusal) for one in self.askings if one.refusal)
+        return Left(n=len(self._left_ids), first=first, refusals=refusals)
+
     def _forward(self, question: Question, place: int) -> None:
         """Let the question wait for the next engine that has to be asked; settle it where there is none."""
         answer = self._answer_now(question)
@@ -264,7 +295,8 @@ class _Run:
                     return
                 answer = self._answer_now(question)
             place += 1
-        self.n_left += answer.state not in ANSWERED
+        if answer.state not in ANSWERED:
+            self._left_ids.add(question.question_id)
         if answer.state != "unsearched":
             self._stage.add("done" if answer.state in ANSWERED else answer.state)
 
@@ -336,7 +368,7 @@ def search_all(
         run = _Run(store, chain, settings, now, sleep, stage, before_asking)
         with run.threads():
             run.search(questions)
-    return Left(n=run.n_left, refusals=tuple((one.name, one.refusal) for one in run.askings if one.refusal))
+    return run.left(questions)
 
 
 def say_refusals(left: Left) -> None:
@@ -353,8 +385,9 @@ def stop_where_unsearched(left: Left, n_questions: int, engine: str) -> None:
         return
     found = [refusal if name == engine else f"{name} {refusal}" for name, refusal in left.refusals]
     last = f" ({'; '.join(found)})" if found else ""
+    first = f", first {left.first.question_id} {quoted(left.first.text, _SHOWN)}" if left.first else ""
     raise EngineError(
         f"engine {engine}",
-        f"stopped answering{last}; {left.n:,} of {n_questions:,} questions are unsearched",
+        f"stopped answering{last}; {left.n:,} of {n_questions:,} questions are unsearched{first}",
         "run the same command later to resume, or add --allow-partial to build without them",
     )

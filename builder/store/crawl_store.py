@@ -225,9 +225,11 @@ class CrawlStore(StoreReader):
 
     def _open(self, trusting: bool) -> None:
         self._warc = WarcFile(self.folder / WARC_FILE, writable=True)
-        self._index = sqlite3.connect(self.folder / INDEX_FILE, check_same_thread=False)
-        self._index.execute("PRAGMA synchronous=FULL")
-        reading(self._index_path, lambda: verify_rows(self._index))
+        try:
+            self._index = reading(self._index_path, lambda: _open_for_writing(self._index_path))
+        except BaseException:
+            self._warc.close()
+            raise
 
     def _let_go(self) -> None:
         self._index.close()
@@ -374,6 +376,19 @@ class CrawlStore(StoreReader):
             fetches=before.fetches + n_fetches,
         )
         write_state(self._index, state)
+
+
+def _open_for_writing(path: Path) -> sqlite3.Connection:
+    """The index with its rows checked. Raises sqlite3.Error or ValueError."""
+    index = sqlite3.connect(path, check_same_thread=False)
+    try:
+        index.execute("PRAGMA synchronous=FULL")  # reads the file: a full or broken disk shows here first
+        verify_rows(index)
+    except BaseException:
+        with suppress(sqlite3.Error):
+            index.close()
+        raise
+    return index
 
 
 def _make_index(folder: Path, warc: WarcFile) -> None:

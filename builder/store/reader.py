@@ -57,6 +57,7 @@ class StoreReader:
 
     def __init__(self, folder: Path, *, trusting: bool = False) -> None:
         self.folder = folder
+        self._index_path = folder / INDEX_FILE
         refuse_missing(folder)
         # One statement at a time: a connection's threads would see each other's half-done transactions.
         self._turn = threading.RLock()
@@ -86,10 +87,6 @@ class StoreReader:
         verify_rows(self._index)
         state = read_state(self._index)
         refuse_disagreement(self.folder, self._warc, state, is_old=is_old)
-
-    @property
-    def _index_path(self) -> Path:
-        return self.folder / INDEX_FILE
 
     def close(self) -> None:
         """Let go of the store."""

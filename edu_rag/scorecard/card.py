@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -251,12 +252,23 @@ class ScoreCard:
         return QuestionSet(self.dataset_id.release, self.split, self.sample)
 
     @property
+    def network(self) -> tuple[str, ...]:
+        """The hosts that the system could reach while it answered; none for other values that a file may hold."""
+        given = self.caps.get("network")
+        hosts = given if isinstance(given, list | tuple) else ()
+        return tuple(host for host in hosts[:_MAX_HOSTS] if isinstance(host, str) and _HOST.match(host))
+
+    @property
     def reported(self) -> bool:
         """Whether only its team has seen the system give these answers: the rank class `reported`.
 
         Neither did the harness make them (`caps`), nor did a maintainers' run give the same ones (`rerun`).
         """
         return not self.caps and not confirms(self.rerun, self.counts.n)
+
+
+_MAX_HOSTS = 20
+_HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?\Z", re.ASCII)
 
 
 def confirms(rerun: Mapping[str, Any], n_questions: int) -> bool:

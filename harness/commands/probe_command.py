@@ -88,6 +88,7 @@ def probe(
     time_s: float | None,
     start_s: float | None,
     passed: tuple[str, ...],
+    allowed: tuple[str, ...],
     memory_gb: float | None,
     processes: int | None,
     unsafe: bool,
@@ -129,6 +130,7 @@ def probe(
         memory_gb=memory_gb,
         processes=processes,
         unsafe=unsafe,
+        allowed=allowed,
     )
     with stopping_like_ctrl_c():
         main = _main_run(submission, dataset, split, sample, manner)

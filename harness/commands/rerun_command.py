@@ -72,6 +72,7 @@ def rerun(
     """
     from harness.commands.run_command import manner_of, runnable, stopping_like_ctrl_c
     from harness.rescoring.rerun import rerun_lines, rerun_values, run_again
+    from harness.running.run import require_no_network
     from harness.scoring.score import now_utc
     from harness.trust.rerun_log import FILE_NAME
 
@@ -85,6 +86,7 @@ def rerun(
         if as_json:
             print_json(rerun_values(line))
         return
+    require_no_network(submission)
     manner = manner_of(
         submission,
         fresh=True,

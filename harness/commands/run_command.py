@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +14,8 @@ import click
 from harness.commands.options import PATH, dataset_option, open_dataset, sample_name, sample_options, split_option
 
 if TYPE_CHECKING:
-    from harness.running.run import Manner
+    from harness.named_network.forward_proxy import NetworkGrant
+    from harness.running.run import Manner, NothingAnsweredError
     from harness.sandbox.caps import Caps
     from harness.submission.folder import Submission
 
@@ -37,6 +38,14 @@ def system_options(command: F) -> F:
             metavar="NAME",
             help="Pass this environment variable to the system, such as EDU_RAG_LLM_KEY; repeatable. By default no "
             "keys are passed.",
+        ),
+        click.option(
+            "--allow-network",
+            "allowed",
+            multiple=True,
+            metavar="NAME",
+            help="Let the system reach this host, one of `[network] allow` in its submission.toml; repeatable. By "
+            "default it reaches none.",
         ),
         click.option(
             "--memory-gb",
@@ -105,6 +114,33 @@ def caps_of(memory_gb: float | None, processes: int | None) -> Caps:
     return caps if memory_gb is None else replace(caps, memory_bytes=int(memory_gb * GIB))
 
 
+def network_of(submission: Submission, allowed: Sequence[str], *, unsafe: bool) -> NetworkGrant:
+    """The hosts that are granted by name. Raises ConfigError for one that the submission does not ask for."""
+    from edu_rag.errors import ConfigError, RecordError
+    from edu_rag.progress import say
+    from harness.named_network.forward_proxy import NetworkGrant
+    from harness.named_network.named_host import NamedHost
+
+    if unsafe and allowed:
+        raise click.UsageError(
+            "--allow-network is for the sandbox: with --unsafe-no-sandbox nothing keeps it off the network."
+        )
+    wanted = submission.settings.network.hosts
+    try:
+        hosts = {NamedHost.parse(name) for name in allowed}
+    except RecordError as error:
+        raise ConfigError("--allow-network", error.what, error.remedy) from None
+    odd = sorted(hosts.difference(wanted))
+    if odd:
+        remedy = f"it asks for: {', '.join(map(str, wanted)) or 'none'}"
+        raise ConfigError("--allow-network", f"{submission.slug} does not ask for {', '.join(map(str, odd))}", remedy)
+    left = [str(host) for host in wanted if host not in hosts]
+    if left and not unsafe:
+        grants = " ".join(f"--allow-network {name}" for name in left)
+        say(f"{submission.slug} asks for the network and does not get it: {grants} would grant it")
+    return NetworkGrant(hosts=tuple(sorted(hosts)))
+
+
 def manner_of(
     submission: Submission,
     *,
@@ -116,6 +152,7 @@ def manner_of(
     memory_gb: float | None,
     processes: int | None,
     unsafe: bool,
+    allowed: tuple[str, ...] = (),
     seed: int = 0,
 ) -> Manner:
     """How the options say that a submission is to be asked."""
@@ -131,7 +168,22 @@ def manner_of(
         cache=None if place is None else AnswerCache(place),
         seed=seed,
         caps=None if unsafe else caps_of(memory_gb, processes),
+        network=network_of(submission, allowed, unsafe=unsafe),
     )
+
+
+def _with_line_to_add(error: NothingAnsweredError, submission: Submission) -> NothingAnsweredError:
+    """The error; for a script that ended by itself because it never serves, with the line to add."""
+    from harness.running.run import NothingAnsweredError
+    from harness.running.system_log import ENDED_BY_ITSELF
+    from harness.submission.missing_loop import missing_loop
+
+    # Here and not in the run itself: CI parses no stranger's Python.
+    found = missing_loop(submission) if ENDED_BY_ITSELF in error.what else None
+    if found is None:
+        return error
+    _, _, more = error.remedy.partition("; ")  # behind the general hint: the log, and what was kept
+    return NothingAnsweredError(error.where, error.what, "; ".join(filter(None, [found, more])))
 
 
 @click.command()
@@ -152,6 +204,7 @@ def run(
     time_s: float | None,
     start_s: float | None,
     passed: tuple[str, ...],
+    allowed: tuple[str, ...],
     memory_gb: float | None,
     processes: int | None,
     unsafe: bool,
@@ -165,7 +218,8 @@ def run(
 
     The system runs in a sandbox: without a network, without access to your files, with write access to /tmp only, and
     with limits on memory, processes and time (`edu-rag sandbox` shows them). If this machine cannot enforce that, the
-    command fails; --unsafe-no-sandbox runs code that you trust without a sandbox.
+    command fails; --unsafe-no-sandbox runs code that you trust without a sandbox. The packages that submission.toml
+    names under `[environment] requirements` are downloaded first, without running any of their code.
 
     \b
     Example:
@@ -175,7 +229,7 @@ def run(
     from edu_rag.look.texts import one_line
     from edu_rag.progress import say
     from harness.check_submission import asked_of, check_predictions
-    from harness.running.run import run_submission
+    from harness.running.run import NothingAnsweredError, run_submission
 
     submission = runnable(submission_folder)
     dataset = open_dataset(dataset_folder)
@@ -189,10 +243,14 @@ def run(
         memory_gb=memory_gb,
         processes=processes,
         unsafe=unsafe,
+        allowed=allowed,
     )
     split, sample = dataset.only_split(split), sample_name(n_sample, seed)
     with stopping_like_ctrl_c():
-        path = run_submission(submission, dataset, split, sample, manner)
+        try:
+            path = run_submission(submission, dataset, split, sample, manner)
+        except NothingAnsweredError as error:
+            raise _with_line_to_add(error, submission) from None
         for caution in check_predictions(path, asked_of(dataset, split, sample)).cautions:
             say(one_line(caution))
     click.echo(str(path))

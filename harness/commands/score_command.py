@@ -25,6 +25,7 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from edu_rag.errors import EduRagError
     from edu_rag.files.dataset import Dataset
     from edu_rag.scorecard.card import ScoreCard, Verdict
     from harness.exam import Exam
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option("--brief", is_flag=True, help="Print one line instead of the table.")
 @click.option("--all-slices", is_flag=True, help="Show slices with fewer than 20 questions, and all lessons.")
+@click.option("--run", "run", type=PATH, metavar="FILE.trec", help="Score a retrieval run: pages ranked by a system.")
 @click.option("--all", "every", is_flag=True, help="Score all submissions of a folder again, and list what changed.")
 @board_option
 @reruns_option
@@ -74,6 +76,7 @@ def score(
     results: Path | None,
     brief: bool,
     all_slices: bool,
+    run: Path | None,
     every: bool,
     board_file: Path | None,
     reruns: Path | None,
@@ -93,12 +96,23 @@ def score(
     records and probes could be forged, so they count only if a line of --reruns verifies the predictions. With --board,
     or a board.toml next to RESULTS, only the datasets that it pins are accepted.
 
+    --run scores a TREC run against the pages that hold evidence and against home pages: P, R, MAP, NDCG and MRR. A
+    question without a page in the run counts 0. --all also scores the runs in the folders `runs` of submissions.
+
     \b
     Example:
       edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset
       edu-rag score demo/submissions/bm25-overlap --dataset demo/dataset --json --verdicts demo/verdicts.jsonl
       edu-rag score --all demo/submissions --dataset demo/dataset --out demo/results
+      edu-rag score --run bm25.trec --dataset demo/dataset
     """
+    if run is not None:
+        if path or every or verdicts or brief or all_slices or reruns or own_machine or judge_cache:
+            raise click.UsageError("--run goes with --dataset, --split, --sample, --out, --board and --json alone.")
+        _score_run(
+            run, open_pinned(datasets, board_file, results), split, sample_name(n_sample, seed), results, as_json
+        )
+        return
     grading = grading_of(rules, judge, judge_cache, results)
     if every:
         if results is None:
@@ -121,6 +135,28 @@ def score(
     _score_one(
         path, dataset, split, sample_name(n_sample, seed), grading, (as_json, brief, all_slices), (verdicts, results)
     )
+
+
+def _score_run(
+    path: Path, opened: Sequence[Dataset], split: str | None, sample: str | None, results: Path | None, as_json: bool
+) -> None:
+    from edu_rag.files.typed import to_plain
+    from edu_rag.progress import say
+    from edu_rag.scorecard.retrieval_card import write_retrieval_card
+    from harness.rescoring.score_run import run_file, score_run
+    from harness.scoring.run_measures import run_lines
+    from harness.scoring.score import now_utc
+
+    if len(opened) > 1:
+        raise click.UsageError("Several --dataset go with --all only.")
+    (dataset,) = opened
+    card = score_run(dataset, dataset.only_split(split), sample, run_file(path), scored_at=now_utc())
+    if results is not None:
+        say(f"wrote {write_retrieval_card(results, card)}")
+    if as_json:
+        print_json(to_plain(card))
+    else:
+        print_lines(run_lines(card))
 
 
 def _score_one(
@@ -206,5 +242,23 @@ def _score_all(
         print_json(rescoring_values(found))
     else:
         print_lines(rescoring_lines(found))
-    if found.faults:
-        raise FaultsError(found.faults)
+    faults = [*found.faults, *_score_all_runs(submissions, opened, results)]
+    if faults:
+        raise FaultsError(faults)
+
+
+def _score_all_runs(submissions: Path, opened: Sequence[Dataset], results: Path) -> list[EduRagError]:
+    """Write the results of all retrieval runs; return the faults of those that have none."""
+    from edu_rag.errors import EduRagError
+    from edu_rag.progress import say
+    from edu_rag.scorecard.retrieval_card import write_retrieval_card
+    from harness.rescoring.score_run import score_runs
+    from harness.scoring.score import now_utc
+
+    faults: list[EduRagError] = []
+    for found in score_runs(submissions, opened, scored_at=now_utc()):
+        if isinstance(found, EduRagError):
+            faults.append(found)
+        else:
+            say(f"wrote {write_retrieval_card(results, found)}")
+    return faults

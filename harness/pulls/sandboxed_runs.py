@@ -19,7 +19,7 @@ from edu_rag.records import Question
 from harness.exam import Exam
 from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import is_same
-from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, run_task
+from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, require_no_network, run_task
 from harness.running.system_log import hint_for
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
@@ -139,6 +139,7 @@ def _count_same(files: tuple[Path, Path], known: Collection[str], asked: Sequenc
 def _ask(
     submission: Submission, table: PullTable, path: Path, terms: RunTerms, sample: Sample | None
 ) -> tuple[Path, SandboxedRun]:
+    require_no_network(submission)
     task = task_of(table.dataset, table.split, table.sample)
     if sample is not None:
         task = task._replace(questions=choose(task.questions, sample))

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.errors import EduRagError, SandboxError, SubmissionError
+from edu_rag.errors import EduRagError, SandboxError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
 from edu_rag.names import QuestionSet
 from edu_rag.scorecard.card import ScoreCard
@@ -146,7 +146,7 @@ class Scoring:
         except SandboxError as error:
             self._no_sandbox(error)
         except EduRagError as error:
-            return _Source(exam, path, None, (f"the re-run failed: {error}",))
+            return _Source(exam, path, None, (f"the re-run failed: {'; '.join(map(str, each_fault(error)))}",))
         return _Source(exam, path, None, ())
 
     def _made_here(self, table: PullTable) -> TableResult | None:
@@ -159,7 +159,7 @@ class Scoring:
             except SandboxError as error:
                 self._no_sandbox(error)
             except EduRagError as error:
-                self.faults.append(error)
+                self.faults += each_fault(error)
                 return None
             else:
                 self._keep(table, path)

@@ -19,7 +19,7 @@ from harness.probing.probe_rates import wilson
 from harness.reading.answers import read_answer
 from harness.reading.folding import fold_article
 from harness.running.fingerprint import system_sha256
-from harness.running.run import Manner, run_submission
+from harness.running.run import Manner, require_no_network, run_submission
 from harness.running.task import task_of
 from harness.scoring.cost import cost_of
 from harness.submission.folder import Submission, all_faults, open_submission
@@ -55,6 +55,7 @@ def run_again(
     _, faults = all_faults(submission.folder)
     if faults:
         raise FaultsError(faults)
+    require_no_network(submission)
     target = find_target(submission.folder, dataset.manifest, split, sample)
     questions = task_of(dataset, split, sample).questions
     known = {question.question_id for question in dataset.questions(split)}

@@ -21,6 +21,7 @@ from edu_rag.scorecard.card import Prediction
 from harness.running.replies import TEXT_CAP, Reply, prediction_of, without_ids
 from harness.running.system_log import SystemLog, fit_to_print
 from harness.running.task import question_line
+from harness.running.withheld_keys import NO_KEYS, WithheldKeys, is_secret
 from harness.sandbox.system_process import Launcher, Process
 from harness.submission.folder import Limits
 
@@ -30,8 +31,6 @@ _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("HF_", "EDU_RAG_", "OMP_", "CUDA_")
 _OURS = ("EDU_RAG_JUDGE_", CPU_VARIABLE)
 """How answers are read and graded does not concern a system, and must not make it another one."""
-_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
-"""HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 _CHUNK = 65_536
 _LOOKED_AT, _SHOWN = 1_000, 80
 """The bytes of a faulty line that are searched for ids, and the bytes of it that a fault quotes."""
@@ -60,11 +59,6 @@ class FaultError(Exception):
         self.reason = reason
         self.ended = ended
         self.is_known = is_known
-
-
-def is_secret(name: str) -> bool:
-    """Whether a variable of the environment is named like a credential."""
-    return any(word in name.upper() for word in _SECRET_WORDS)
 
 
 def _is_kept(name: str) -> bool:
@@ -112,7 +106,7 @@ class _CpuWatch:
 class ChildSystem:
     """One running system, spoken to in lines; a context manager that leaves none of its processes behind.
 
-    `cpu_limit_s` is in CPU seconds a question, where its processes are counted; `masked` are keys that it was given.
+    `cpu_limit_s` is in CPU seconds a question, where its processes are counted; `keys` are what it must not reveal.
     """
 
     def __init__(
@@ -121,14 +115,14 @@ class ChildSystem:
         command: Sequence[str],
         log: SystemLog,
         cpu_limit_s: float | None = None,
-        masked: Collection[str] = (),
+        keys: WithheldKeys = NO_KEYS,
     ) -> None:
         self._buffer = b""
         self._unsent = memoryview(b"")
         self._asked: set[str] = set()
         self._log = log
         self._cpu_limit_s = cpu_limit_s
-        self._masked = masked
+        self._keys = keys
         self._name = command[0]
         errors = log.open_pipe()
         try:
@@ -172,7 +166,7 @@ class ChildSystem:
 
     def last_words(self, question_id: str) -> str:
         """Its last line on stderr, once it has ended, fit to be published; or nothing."""
-        return fit_to_print(self._log.last_words(), question_id, self._masked, Path.home())
+        return fit_to_print(self._log.last_words(), question_id, Path.home())
 
     def ask(self, question_id: str, line: bytes, limit_s: float) -> Reply:
         """Send one question line and wait for the answer with its id. Raises FaultError.
@@ -271,8 +265,9 @@ class ChildSystem:
             raise
 
     def _shown(self, line: bytes) -> bytes:
-        """The start of a line, without ids: cut first, a line would keep a part of one."""
-        plain: str = without_ids(line[:_LOOKED_AT].decode("latin-1"), self._asked, "")
+        """The start of a line, without ids and keys: cut first, a line would keep a part of one."""
+        start = b"".join(self._keys.filtered([line[:_LOOKED_AT]]))
+        plain: str = without_ids(start.decode("latin-1"), self._asked, "")
         return plain.encode("latin-1")[:_SHOWN]
 
     def _next_values(self, question_id: str) -> dict[str, Any] | None:
@@ -317,7 +312,14 @@ def _reason(fault: FaultError, reason: str, system: ChildSystem | None, random_i
 class Runner:
     """Asks one question after another, starting the system again when it has ended."""
 
-    def __init__(self, start: Callable[[], ChildSystem], limits: Limits, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        start: Callable[[], ChildSystem],
+        limits: Limits,
+        new_id: Callable[[], str],
+        keys: WithheldKeys = NO_KEYS,
+    ) -> None:
+        self._keys = keys
         self._start = start
         self._limits = limits
         self._new_id = new_id
@@ -351,7 +353,8 @@ class Runner:
             reply = self._system.ask(random_id, question_line(question, pages, random_id), limit_s)
             self._answered, self._barren = True, 0
             # An echo of the id would make the predictions of two runs differ, and their hashes with them.
-            reply = Reply(without_ids(reply.values, self._given, random_id), reply.latency_s)
+            values = self._keys.out_of(reply.values)  # predictions are published
+            reply = Reply(without_ids(values, self._given, random_id), reply.latency_s)
             return prediction_of(question.question_id, reply, first=first)
         except FaultError as fault:
             # A line that answers nothing may be the first of many: a flood, or guesses at answers to come. What has
@@ -361,7 +364,11 @@ class Runner:
                 self._barren += not self._answered
                 self.close()
             reason = _reason(
-                fault, without_ids(fault.reason, self._given, random_id)[:TEXT_CAP], system, random_id, first=first
+                fault,
+                without_ids(self._keys.out_of(fault.reason), self._given, random_id)[:TEXT_CAP],
+                system,
+                random_id,
+                first=first,
             )
             return Prediction(question_id=question.question_id, answer=None, status=fault.status, response=reason)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from edu_rag import __version__
 from edu_rag.files.manifest import file_sha256
-from harness.running.child_system import is_secret
+from harness.running.withheld_keys import is_secret
 from harness.submission.folder import without_withdrawal
 
 _STEERING = ("EDU_RAG_", "HF_", "CUDA_")

@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,16 +19,20 @@ from edu_rag.files.typed import to_plain
 from edu_rag.progress import Stage, say
 from edu_rag.records import Question
 from edu_rag.scorecard.card import Prediction
-from harness.running.answer_cache import AnswerCache, key_of
-from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment, is_secret
+from harness.named_network.forward_proxy import NO_NETWORK, NetworkGrant
+from harness.own_packages.fetch_wheels import FetchWheels, pip_download
+from harness.own_packages.package_environment import PackageEnvironment, environment_of
+from harness.running.answer_cache import AnswerCache, cache_path, key_of
+from harness.running.child_system import MAX_BARREN_STARTS, ChildSystem, Runner, child_environment
 from harness.running.fingerprint import file_marks, settings_sha256, surroundings_sha256, system_sha256
 from harness.running.resume import Partial
 from harness.running.system_log import SystemLog, hint_for
 from harness.running.task import Task, asking_order, read_task
+from harness.running.withheld_keys import WithheldKeys
 from harness.sandbox.caps import Caps
 from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
-from harness.submission.folder import Limits, Submission, partial_path
+from harness.submission.folder import Limits, Submission, partial_path, requirements_of
 from harness.submission.predictions_file import row_of
 from harness.submission.run_record import RunRecord, record_path
 
@@ -67,7 +71,8 @@ class Manner:
     `seed` is that of the asking order; `fresh` asks all again, even if an interrupted run or the cache holds answers;
     `limits` replace the submission's own; `passed` names variables of `environment` that the system gets in addition to
     the harmless ones, such as an API key; `cache` keeps answers over runs. `caps` are those of the sandbox; None runs
-    the system without one, with all of this user's rights; `hidden` are folders that must not show in it.
+    the system without one, with all of this user's rights; `hidden` are folders that must not show in it. `network` is
+    what the system may reach from the sandbox; `fetch` downloads its own packages.
     """
 
     seed: int = 0
@@ -78,8 +83,15 @@ class Manner:
     cache: AnswerCache | None = None
     caps: Caps | None = field(default_factory=Caps)
     hidden: Collection[Path] = ()
+    network: NetworkGrant = NO_NETWORK
+    fetch: FetchWheels = pip_download
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     monotonic: Callable[[], float] = time.monotonic
+
+    @property
+    def keys(self) -> WithheldKeys:
+        """The keys among the variables that are passed, which nothing of a run may show."""
+        return WithheldKeys.passed(self.passed, self.environment)
 
 
 def run_submission(
@@ -120,10 +132,29 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
         shown_sha256=dataset.manifest.shown_sha256(split),
         limits=manner.limits or submission.settings.limits,
         seed=manner.seed,
-        settings_sha256=settings_sha256(child_environment(manner.environment, manner.passed), manner.passed),
+        settings_sha256=settings_sha256(_given(manner), manner.passed),
         surroundings_sha256=surroundings_sha256(),
-        caps=wanted_caps(manner.caps),
+        caps=wanted_caps(manner.caps) | dict(manner.network.facts),
     )
+
+
+GRANTED = "EDU_RAG_NETWORK"
+"""The variable that tells a system which hosts it was granted, with blanks between them."""
+
+
+def _given(manner: Manner) -> dict[str, str]:
+    """The environment that a system gets."""
+    hosts = " ".join(map(str, manner.network.hosts))
+    return child_environment(manner.environment, manner.passed) | ({GRANTED: hosts} if hosts else {})
+
+
+def require_no_network(submission: Submission) -> None:
+    """Raise SubmissionError for a system that asks for the network, which nobody but its own user grants."""
+    hosts = ", ".join(map(str, submission.settings.network.hosts))
+    if hosts:
+        what = f"was not run: it asks for the network ({hosts}), which is never granted here"
+        remedy = "hand in predictions that `edu-rag run --allow-network NAME` made"
+        raise SubmissionError(f"submissions/{submission.slug}", what, remedy)
 
 
 def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, manner: Manner) -> Path:
@@ -135,7 +166,7 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
-        log = SystemLog(log_path, keep=bool(partial.done))
+        log = SystemLog(log_path, keep=bool(partial.done), keys=manner.keys)
         stack.callback(log.close)
         launcher = stack.enter_context(open_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
@@ -220,22 +251,41 @@ def _from_cache(
     return found
 
 
-def open_launcher(submission: Submission, manner: Manner) -> AbstractContextManager[Launcher]:
-    """The launcher of the system: in the sandbox, or without one if the user chose so. Raises SandboxError."""
-    given = child_environment(manner.environment, manner.passed)
-    if manner.caps is None:
-        return nullcontext(PlainLauncher(submission.folder, given))
-    from harness.sandbox.launch import open_sandbox
+@contextmanager
+def open_launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
+    """The launcher of the system: in the sandbox, or without one if the user chose so.
 
-    return open_sandbox(submission.folder, given, manner.caps, hidden=manner.hidden)
+    Raises SandboxError, and the errors of its own packages.
+    """
+    given = _given(manner)
+    with ExitStack() as stack:
+        packages = _packages(submission, manner, stack)
+        if manner.caps is None:
+            yield PlainLauncher(submission.folder, given, packages)
+            return
+        from harness.sandbox.launch import open_sandbox
+
+        boxed = open_sandbox(
+            submission.folder, given, manner.caps, hidden=manner.hidden, packages=packages, network=manner.network
+        )
+        yield stack.enter_context(boxed)
+
+
+def _packages(submission: Submission, manner: Manner, stack: ExitStack) -> PackageEnvironment | None:
+    """The environment of a system's own packages, until the stack is closed."""
+    requirements = requirements_of(submission)
+    if requirements is None:
+        return None
+    answers = cache_path()
+    return stack.enter_context(environment_of(requirements, answers and answers.parent, fetch=manner.fetch))
 
 
 def runner_of(submission: Submission, limits: Limits, manner: Manner, log: SystemLog, launcher: Launcher) -> Runner:
     """What asks a submission's command, in processes of the launcher, under a new random id each time."""
     command = submission.settings.command
     cpu_limit_s = None if manner.caps is None else manner.caps.cpu_limit_s(limits.time_s)
-    masked = [manner.environment[passed] for passed in manner.passed if is_secret(passed)]
-    return Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, masked), limits, manner.new_id)
+    keys = manner.keys
+    return Runner(lambda: ChildSystem(launcher, command, log, cpu_limit_s, keys), limits, manner.new_id, keys)
 
 
 def _ask(

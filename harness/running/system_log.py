@@ -6,14 +6,13 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Collection
 from pathlib import Path
 
 from harness.running.replies import ID
+from harness.running.withheld_keys import NO_KEYS, WithheldKeys
 
 MAX_CHARS = 300
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
-_SHORTEST_MASKED = 4
 
 
 def last_line(said: bytes) -> str:
@@ -22,14 +21,8 @@ def last_line(said: bytes) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-def fit_to_print(line: str, random_id: str = "", masked: Collection[str] = (), home: Path | None = None) -> str:
-    """A line without the question's random id, addresses, control characters, keys (`masked`), and our home's name.
-
-    Predictions are published, and a system's error may contain a key that it was given.
-    """
-    for value in masked:
-        if len(value) >= _SHORTEST_MASKED:
-            line = line.replace(value, "(withheld)")
+def fit_to_print(line: str, random_id: str = "", home: Path | None = None) -> str:
+    """A line without the question's random id, addresses, control characters, and our home's name."""
     if home is not None and len(home.parts) > 1:
         line = line.replace(str(home), "~")
     if random_id:
@@ -49,8 +42,9 @@ _DRAIN_S = 1.0
 class SystemLog:
     """A log file that child processes write to through pipes; `keep` goes on with the one of an interrupted run."""
 
-    def __init__(self, path: Path, *, keep: bool, cap_bytes: int = LOG_CAP_BYTES) -> None:
+    def __init__(self, path: Path, *, keep: bool, cap_bytes: int = LOG_CAP_BYTES, keys: WithheldKeys = NO_KEYS) -> None:
         self.path = path
+        self._keys = keys
         self._cap_bytes = cap_bytes
         self._turn = threading.Lock()
         self._copying: threading.Thread | None = None
@@ -71,7 +65,7 @@ class SystemLog:
 
     def _copy(self, reader: int, tail: bytearray) -> None:
         with open(reader, "rb", buffering=0) as stream:
-            while chunk := stream.read(_CHUNK):
+            for chunk in self._keys.filtered(iter(lambda: stream.read(_CHUNK), b"")):
                 tail += chunk
                 del tail[:-_TAIL_BYTES]
                 # A full disk must not stop the reading, which would hold up the system.
@@ -111,19 +105,28 @@ class SystemLog:
             self._stream.close()
 
 
+ENDED_BY_ITSELF = "the process ended with exit code 0"
 _ANYWHERE: tuple[tuple[str, str], ...] = (
+    (
+        re.escape(ENDED_BY_ITSELF),
+        "it ended before it answered: end a Python script with `edu_rag.serve(answer)`, or read stdin to its end",
+    ),
     (r"is not a JSON answer", "stdout is for answers alone: print anything else on stderr"),
 )
 _BOXED: tuple[tuple[str, str], ...] = (
     (
         r"Name or service not known|name resolution|Network is unreachable|getaddrinfo|EAI_AGAIN|couldn't connect to",
-        "there is no network in the sandbox: have all that it needs in its folder, or hand in predictions only",
+        "there is no network in the sandbox: have all that it needs in its folder, or grant hosts with --allow-network",
+    ),
+    (
+        r"Tunnel connection failed|(?i:proxy) ?error|407 Proxy|CONNECT tunnel failed",
+        "only hosts that --allow-network names are reached; the lines `network: refused` give the reason",
     ),
     (r"Read-only file system|EROFS", "in the sandbox only /tmp can be written to"),
     (r"File too large|No space left on device", "`edu-rag sandbox` shows how much may be written"),
     (
         r"No module named|cannot import name|Cannot find module|cannot open shared object|\.so[.\d]*: cannot open",
-        "it has the packages of the environment that edu-rag runs in; docs/submit.md says which CI has",
+        "it has the packages of edu-rag's environment, and those that it brings; docs/submit.md says which CI has",
     ),
     (
         r"(?:No such file or directory:? ?|can't open file |ENOENT.*)['\"]/(?!app/)",

@@ -57,7 +57,7 @@ def open_warm(submission: Submission, manner: Manner, logs: Path) -> Iterator[Wa
     require_set(manner)
     limits = manner.limits or submission.settings.limits
     with ExitStack() as stack:
-        log = SystemLog(logs / f"{submission.slug}.log", keep=False)
+        log = SystemLog(logs / f"{submission.slug}.log", keep=False, keys=manner.keys)
         stack.callback(log.close)
         launcher = stack.enter_context(open_launcher(submission, manner))
         thread = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix=submission.slug))

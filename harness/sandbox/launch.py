@@ -21,11 +21,14 @@ from typing import Any
 
 from edu_rag.errors import SandboxError
 from edu_rag.files.typed import to_plain
+from harness.named_network import bridge
+from harness.named_network.forward_proxy import NO_NETWORK, NetworkGrant, proxy_in
+from harness.own_packages.package_environment import PackageEnvironment
 from harness.sandbox.caps import Caps
 from harness.sandbox.cgroups import Cgroups, make_cgroups
 from harness.sandbox.memory_watch import LOOK_S
 from harness.sandbox.policy import program, words
-from harness.sandbox.runtime import HOME, Runtime, require_hidden, runtime_of
+from harness.sandbox.runtime import HOME, NETWORK, Runtime, require_hidden, runtime_of, with_network, with_packages
 from harness.sandbox.sandboxed_process import BoxedProcess, Guard, guarded, subreaper
 from harness.sandbox.staging import NOBODY, StagedFolder, open_to_others, stage_of
 from harness.sandbox.system_process import Process, own_python
@@ -91,9 +94,9 @@ NONE = {"sandbox": "none"}
 _NO_CGROUP = "there is no cgroup that this user may make"
 _WATCHED = (
     f"{_NO_CGROUP}: memory as a whole is watched, at least every {LOOK_S * 1_000:.0f} ms, so that a burst is over the "
-    "cap until the next look; what the kernel holds in sockets and pipes is estimated by their number, and there are "
-    "no network sockets inside"
+    "cap until the next look; what the kernel holds in sockets and pipes is estimated by their number"
 )
+_NO_SOCKETS = ", and there are no network sockets inside"
 _UNWATCHED = (
     f"{_NO_CGROUP}, and its processes do not show from outside: memory is capped for each process, not for all "
     "together, and /tmp and /dev/shm come on top"
@@ -116,7 +119,7 @@ def facts_of(caps: Caps, cgroups: Cgroups | None, bwrap: str, *, is_watched: boo
         "memory": memory if cgroups is None else means,
         "processes": "rlimit" if cgroups is None else f"{means} and rlimit",
         "cpu": "watched" if cgroups is None else means,
-        "gaps": [] if cgroups is not None else [_WATCHED if is_watched else _UNWATCHED],
+        "gaps": [] if cgroups is not None else [_WATCHED + _NO_SOCKETS if is_watched else _UNWATCHED],
     }
 
 
@@ -164,10 +167,12 @@ class Sandbox:
     guard: Guard
     filter: bytes
     facts: Mapping[str, Any]
+    before: Sequence[str] = ()
+    """Words in front of the system's command: what leads to the proxy, where a network is granted."""
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:
         """Start a command in /app. Raises OSError if the machine lacks the resources."""
-        return self._start(own_python(command), self.runtime.environment, stderr_fd)
+        return self._start([*self.before, *own_python(command)], self.runtime.environment, stderr_fd)
 
     def _start(self, command: Sequence[str], environment: Mapping[str, str], stderr_fd: int) -> BoxedProcess:
         staged = self._staged()
@@ -319,20 +324,29 @@ def open_sandbox(
     *,
     hidden: Iterable[Path] = (),
     search_path: str | None = None,
+    packages: PackageEnvironment | None = None,
+    network: NetworkGrant = NO_NETWORK,
 ) -> Iterator[Sandbox]:
-    """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not be visible in it.
+    """A sandbox for the submission in `folder`, tried out; `hidden` are folders that must not be visible in it,
+    `packages` are the system's own, and `network` is what it may reach.
 
     Raises SandboxError, without running any of the submission, if a protection is missing or `hidden` is visible.
     """
     tools, runtime = find_tools(search_path), runtime_of(environment)
+    if packages is not None:
+        runtime = with_packages(runtime, packages.site)
     require_hidden(runtime, hidden, folder)
     with ExitStack() as stack:
         cgroups = make_cgroups(caps)
         if cgroups is not None:
             stack.callback(cgroups.remove)
         counts_sockets = cgroups is not None and cgroups.counts_sockets
-        program_bytes = program(counted=cgroups is not None, counts_sockets=counts_sockets)
+        program_bytes = program(counted=cgroups is not None, counts_sockets=counts_sockets or bool(network.hosts))
         stage = stack.enter_context(stage_of(folder, runtime.mounts))
+        if network.hosts:
+            runtime = with_network(runtime, _proxy_folder(stage))
+            owner = NOBODY if os.geteuid() == 0 else None
+            stack.enter_context(proxy_in(_proxy_folder(stage), network, owner))
         stack.enter_context(subreaper())
         guard = stack.enter_context(guarded())
         sandbox = Sandbox(
@@ -345,5 +359,28 @@ def open_sandbox(
             filter=program_bytes,
             facts={},
         )
-        is_watched = sandbox.try_out()
-        yield replace(sandbox, facts=facts_of(caps, cgroups, tools["bwrap"], is_watched=is_watched))
+        facts = facts_of(caps, cgroups, tools["bwrap"], is_watched=sandbox.try_out())
+        facts |= {} if packages is None else packages.facts
+        if not network.hosts:
+            yield replace(sandbox, facts=facts)
+            return
+        gaps = [gap.removesuffix(_NO_SOCKETS) for gap in facts["gaps"]]
+        gaps += [] if counts_sockets else [_UNCOUNTED_SOCKETS]
+        before = [sys.executable, "-I", "-S", str(NETWORK / _BRIDGE)]
+        yield replace(sandbox, facts={**facts, **network.facts, "gaps": gaps}, before=before)
+
+
+_BRIDGE = "bridge.py"
+_UNCOUNTED_SOCKETS = "a network is granted, and no cgroup counts the memory that the kernel holds in its sockets"
+
+
+def _proxy_folder(stage: StagedFolder) -> Path:
+    """The folder of a run that is mounted at /network: the program that leads to the proxy, later its socket."""
+    folder = stage.folder / "network"
+    if not folder.is_dir():
+        folder.mkdir(mode=0o755)
+        folder.chmod(0o755)
+        program_file = folder / _BRIDGE
+        program_file.write_bytes(Path(bridge.__file__).read_bytes())
+        program_file.chmod(0o444)
+    return folder

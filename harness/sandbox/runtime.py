@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import SandboxError
+from harness.named_network.bridge import PORT
 
 HOME = Path(__file__).resolve().parents[2]
 """The folder of our packages."""
@@ -136,6 +137,30 @@ def runtime_of(environment: Mapping[str, str]) -> Runtime:
         inside["PYTHONPATH"] = str(HOME)
     everywhere = dict.fromkeys(_at_all_places(covered, [*mounts, *packages]))
     return Runtime((*mounts, *packages), tuple(links), tuple(everywhere), inside)
+
+
+PACKAGES = Path("/packages")
+"""Where a system's own packages are mounted."""
+
+
+def with_packages(runtime: Runtime, site: Path) -> Runtime:
+    """A runtime with a system's own packages: before the packages of our environment, after our own code."""
+    path = os.pathsep.join(filter(None, (runtime.environment.get("PYTHONPATH", ""), str(PACKAGES))))
+    inside = {**runtime.environment, "PYTHONPATH": path}
+    return runtime._replace(mounts=(*runtime.mounts, Mount(site, PACKAGES)), environment=inside)
+
+
+NETWORK = Path("/network")
+"""Where the socket of the proxy to granted hosts is mounted, with the program that leads to it."""
+_DIRECT = "127.0.0.1,localhost,::1"
+
+
+def with_network(runtime: Runtime, folder: Path) -> Runtime:
+    """A runtime that leads to a proxy's folder: programs find the proxy by the usual variables, in both spellings."""
+    proxy = f"http://127.0.0.1:{PORT}"
+    given = {"HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": _DIRECT}
+    inside = {**runtime.environment, **given, **{name.lower(): value for name, value in given.items()}}
+    return runtime._replace(mounts=(*runtime.mounts, Mount(folder, NETWORK)), environment=inside)
 
 
 def _shows(runtime: Runtime, place: Path) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from harness.own_packages.package_environment import PackageEnvironment
+
 
 class Process(Protocol):
     """A running system; we read and write its pipes, unbuffered."""
@@ -108,10 +110,16 @@ def own_python(command: Sequence[str]) -> list[str]:
 class PlainLauncher:
     """Starts a command in a folder with all of this user's rights: only for systems that you trust."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str], packages: PackageEnvironment | None = None
+    ) -> None:
         self._folder = folder
-        self._environment = environment
+        self._environment = dict(environment)
         self.facts: Mapping[str, Any] = {"sandbox": "none"}
+        if packages is not None:
+            path = os.pathsep.join(filter(None, (environment.get("PYTHONPATH", ""), str(packages.site))))
+            self._environment["PYTHONPATH"] = path
+            self.facts = {**self.facts, **packages.facts}
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:
         """As in Launcher."""

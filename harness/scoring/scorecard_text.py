@@ -96,6 +96,8 @@ def _standing_lines(card: ScoreCard) -> Iterator[str]:
     if card.caps:
         sandbox = card.caps.get("sandbox", "unknown")
         yield "made without a sandbox" if sandbox == "none" else f"made in a sandbox: {sandbox}"
+        if card.network:
+            yield f"with the network, to {clip(', '.join(card.network), _REASON)}"
     if card.reported:
         yield "reported: only its team has seen these answers made; on a board verified results of its rank come first"
 

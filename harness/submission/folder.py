@@ -12,11 +12,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, SubmissionError
+from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError, SubmissionError
 from edu_rag.files.toml import read_toml
 from edu_rag.look.lookalikes import is_seen, is_stacked
-from edu_rag.names import Sample, is_slug, split_and_sample, table_name
+from edu_rag.names import QuestionSet, Sample, is_slug, split_and_sample, table_name
 from edu_rag.scorecard.card import SystemFacts
+from harness.named_network.named_host import NamedHost
 from harness.submission.plain_files import MAX_SETTINGS_BYTES, tree_faults
 from harness.submission.slugs import suggested
 
@@ -96,6 +97,44 @@ class Limits:
                 raise RecordError(name, f"{getattr(self, name)} is not between 0 and 86,400 seconds")
 
 
+_REQUIREMENTS = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,99}/){0,8}[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
+MAX_HOSTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnPackages:
+    """Section [environment]: `requirements` is a file of the submission with pinned packages, '' for none."""
+
+    requirements: Line = ""
+
+    def __post_init__(self) -> None:
+        if self.requirements and not _REQUIREMENTS.match(self.requirements):
+            what = f"{self.requirements[:80]!a} is not a file's path inside the submission"
+            raise RecordError("requirements", what, 'write "requirements.txt"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedNetwork:
+    """Section [network]: `allow` names the hosts that the system needs; who runs it grants them, or does not."""
+
+    allow: Annotated[tuple[Line, ...], Meta(max_length=MAX_HOSTS)] = ()
+
+    def __post_init__(self) -> None:
+        faults = []
+        for text in self.allow:
+            try:
+                NamedHost.parse(text)
+            except RecordError as error:
+                faults.append(error)
+        if faults:
+            raise RecordFaultsError(faults)
+
+    @property
+    def hosts(self) -> tuple[NamedHost, ...]:
+        """The names, parsed, each once and in order."""
+        return tuple(sorted({NamedHost.parse(text) for text in self.allow}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionFile:
     """The content of submission.toml. Invariants: name and team are visible text; every text is one short paragraph.
@@ -118,6 +157,8 @@ class SubmissionFile:
     command: tuple[str, ...] = ()
     parts: dict[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    environment: OwnPackages = field(default_factory=OwnPackages)
+    network: WantedNetwork = field(default_factory=WantedNetwork)
 
     def __post_init__(self) -> None:
         for name in ("name", "team"):
@@ -202,6 +243,25 @@ def present(submission: Submission) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.glob("*/*.jsonl"))
 
 
+RUNS = "runs"
+"""The folder of a submission's retrieval runs: `runs/NAME-VERSION/SPLIT[-SAMPLE].trec`."""
+RUN_ENDING = ".trec"
+
+
+def runs_of(folder: Path) -> list[Path]:
+    """The retrieval runs of a submission's folder, in order of path."""
+    return sorted(folder.glob(f"{RUNS}/*/*{RUN_ENDING}"))
+
+
+def asked_by_run(path: Path) -> QuestionSet:
+    """The questions that the place of a submission's run names. Raises SubmissionError if it names none."""
+    asked = QuestionSet.of_place(f"{path.absolute().parent.name}/{path.stem}.jsonl")
+    if asked is None or path.suffix != RUN_ENDING:
+        remedy = f"call it {RUNS}/<dataset>-<version>/<split>[-<sample>]{RUN_ENDING}"
+        raise SubmissionError(path, "is not named like a run of a dataset", remedy)
+    return asked
+
+
 def _below(path: Path, folder: Path) -> Iterator[Path]:
     while path != folder:
         yield path
@@ -211,6 +271,17 @@ def _below(path: Path, folder: Path) -> Iterator[Path]:
 def behind_link(path: Path, folder: Path) -> bool:
     """Whether a path inside a folder is a link, or is reached through one."""
     return any(part.is_symlink() for part in _below(path, folder))
+
+
+def requirements_of(submission: Submission) -> Path | None:
+    """The file of a submission's pinned packages; None if it has none. Raises SubmissionError for one behind a link."""
+    named = submission.settings.environment.requirements
+    if not named:
+        return None
+    path = submission.folder / named
+    if behind_link(path, submission.folder):
+        raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
+    return path
 
 
 def partial_path(predictions: Path) -> Path:
@@ -274,7 +345,7 @@ def all_faults(folder: Path) -> tuple[Submission | None, list[EduRagError]]:
     except EduRagError as error:
         return None, [error, *tree]
     faults = tree
-    if not submission.settings.command and not present(submission):
+    if not submission.settings.command and not present(submission) and not runs_of(submission.folder):
         what = "has neither a command nor predictions"
         faults.append(SubmissionError(submission.folder, what, "add `command` to submission.toml, or predictions/"))
     return submission, faults

@@ -30,14 +30,24 @@ _NO_COMMAND = """\
 """
 
 
+ADDED_SETTINGS = "settings.toml"
+"""The file whose text such a folder adds to the end of submission.toml."""
+REQUIREMENTS = "requirements.in"
+"""The packages that such a system needs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """The facts of a new submission; an empty one keeps the template's text, which `check` reports."""
+    """The facts of a new submission; an empty one keeps the template's text, which `check` reports.
+
+    `template` is one of TEMPLATES, or empty for a plain system in Python.
+    """
 
     name: str = ""
     team: str = ""
     accounts: Sequence[str] = ()
     predictions_only: bool = False
+    template: str = ""
 
     @property
     def values(self) -> Mapping[str, object]:
@@ -82,6 +92,17 @@ def _filled(template: str, wishes: Wishes) -> str:
     return text.partition("\n[limits]")[0]
 
 
+def _write_system(template: Path, folder: Path) -> None:
+    """Copy a template's own files, and add its settings to those of the folder."""
+    for path in sorted(template.iterdir()):
+        if path.is_file() and path.name not in (FILE_NAME, ADDED_SETTINGS):
+            (folder / path.name).write_bytes(path.read_bytes())
+    added = template / ADDED_SETTINGS
+    if added.is_file():
+        with (folder / FILE_NAME).open("a", encoding="utf-8") as stream:
+            stream.write(added.read_text(encoding="utf-8"))
+
+
 def scaffold(slug: str, into: Path, wishes: Wishes) -> Path:
     """Make the folder `into/slug` from the template, whole or not at all; return it.
 
@@ -105,8 +126,7 @@ def scaffold(slug: str, into: Path, wishes: Wishes) -> Path:
     try:
         (unfinished / FILE_NAME).write_text(text, encoding="utf-8")
         if not wishes.predictions_only:
-            for path in sorted(template.glob("*.py")):
-                (unfinished / path.name).write_bytes(path.read_bytes())
+            _write_system(template / wishes.template, unfinished)
         unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -9,6 +9,8 @@ from edu_rag.errors import SubmissionError
 from edu_rag.names import is_slug
 
 TEMPLATE_SLUG = "template"
+TEMPLATES = ("langchain", "llama-index", "haystack", "dspy", "openai", "parts")
+"""Other systems to start from, as folders in that of the template."""
 _RESERVED = re.compile(r"(?:template|con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 _ALIKE = (("rn", "m"), ("vv", "w"), ("0", "o"), ("1", "l"), ("i", "l"))
 

@@ -108,9 +108,13 @@ def _origin(card: ScoreCard) -> Iterator[Badge]:
     else:
         title = "Handed in as answers: nobody else can run it from what was handed in"
         yield Badge("predictions only", title, on_row=False)
+    hosts = ", ".join(card.network)
+    if hosts:
+        title = f"The system could reach these hosts while it answered, such as a hosted model: {clip(hosts, TITLE)}"
+        yield Badge(f"network: {clip(hosts, REASON)}", title, "warn", "network")
     if is_sandboxed(card.caps):
         words = caps_words(card.caps)
-        title = "The harness made these answers in its sandbox, without a network"
+        title = "The harness made these answers in its sandbox" + (", without a network" if not hosts else "")
         text = f"sandboxed: {', '.join(words[:2])}" if words else "sandboxed"
         yield Badge(text, f"{title}: {'; '.join(words)}" if words else title, on_row=False)
     elif card.caps:

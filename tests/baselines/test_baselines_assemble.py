@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from baselines.assemble import assemble, system
-from baselines.fuse import rrf
-from baselines.parts import NAMES, Check, ScoredPassage, make
-from baselines.passages import PagePassage
+from baselines.parts import NAMES, Check, PagePassage, ScoredPassage, make
 from baselines.pipeline import THREE_CLASSES, TWO_CLASSES, Numbers, Pipeline
 from baselines.prompts.generate import Generated, Likelihoods
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import ModelChoice, read_recipe, recipe_of
+from baselines.retrieve.fuse import rrf
 from baselines.verify.guard import guarded
 from edu_rag.errors import ConfigError, FaultsError
 from edu_rag.serve import SystemAnswer, SystemPage, SystemQuestion

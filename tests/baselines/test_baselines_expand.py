@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from baselines.expand import wordnet as wordnet_module
 from baselines.expand.rewrite import MOST, rewrites_in
 from baselines.expand.wordnet import synonyms, wordnet
-from baselines.fuse import weighted_rrf
-from baselines.parts import ScoredPassage, make
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage, ScoredPassage, make
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import name_and_settings, read_recipe
 from baselines.retrieve.bm25 import bm25
+from baselines.retrieve.fuse import weighted_rrf
 from baselines.verify.self_check import MAX_QUERY_CHARS, with_answer
 from edu_rag.errors import ConfigError, MissingExtraError
 from edu_rag.serve import SystemQuestion

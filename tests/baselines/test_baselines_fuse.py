@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.fuse import rrf, specificity, weighted_rrf
 from baselines.parts import ScoredPassage, make
+from baselines.retrieve.fuse import rrf, specificity, weighted_rrf
 from baselines.retrieve.token_ids import tokenise
 from edu_rag.errors import ConfigError
 

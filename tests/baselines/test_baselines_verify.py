@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines.assemble import assemble
-from baselines.parts import Check, make
-from baselines.passages import PagePassage
+from baselines.parts import Check, PagePassage, make
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import read_recipe

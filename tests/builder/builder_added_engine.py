@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from builder.search.adapters import EngineAdapter
-from builder.search.api import PageRead, decoded, refusal_of, web_urls
-from builder.search.http_question import SearchRequest
+from builder.search.web.api import PageRead, decoded, refusal_of, web_urls
+from builder.search.web.http_question import SearchRequest
 from builder.search.settings import WebEngineConfig
 from builder.search_results import RawResponse
 

@@ -22,18 +22,26 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CALLS = "pwrite64,write,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,unlink,unlinkat,mkdir,rmdir"
 _WORDS = ("granite", "basalt", "quartz", "magma", "crater", "erosion", "glacier", "delta", "fossil", "mineral")
 _CALL = re.compile(r"^(\d+) +(\w+)\((?:\d+<([^>]*)>|(?:AT_FDCWD[^,]*, )?\"([^\"]*)\")")
-# Temporary names hold the process id; strace's path filter wants to know them before the process is there.
 _RUN = """
-import os, sys
-import edu_rag.files.jsonl
-class Os:
-    getpid = staticmethod(lambda: 1)
-    def __getattr__(self, name):
-        return getattr(os, name)
-edu_rag.files.jsonl.os = Os()
+import sys
+from builder_crash import fix_process_id
 from edu_rag.__main__ import main
+fix_process_id()
 main(sys.argv[1:])
 """
+
+
+def fix_process_id() -> None:
+    """Let temporary names hold the process id 1: strace wants to know its paths before the process is there."""
+    import edu_rag.files.jsonl
+
+    class Os:
+        getpid = staticmethod(lambda: 1)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(os, name)
+
+    edu_rag.files.jsonl.os = Os()  # type: ignore[attr-defined]
 
 
 def write_web(folder: Path, n_pages: int, n_hosts: int = 6) -> None:
@@ -74,8 +82,9 @@ def arguments(web: Path, out: Path, *more: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a build: our sources, and no byte code written."""
-    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+    """The environment of a build: our sources, this module, and no byte code written."""
+    path = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent)))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -7,14 +7,15 @@ is a JSON file:
     hosts   by name: {"name": "live", "unknown", "fails", "silent", "late", "inside" or "moves",
                       "web": "live", "dead" or "slow", "pages": n, "delay_s": s,
                       "tls": "live", "expired", "wrong_name" or "untrusted"}
-    events  [{"after_pages": n, "what": "away", "silent", "names_down", "portal", "portal_redirect", "portal_404",
-              "gateway" or "dead", "seconds": s or null, "hosts": [...] for "dead"}]
+    events  [{"after_pages": n, "what": one of EVENTS, "seconds": s or null, "hosts": [...] for "dead",
+              "after_requests": n, if it begins before the first page,
+              "pause_s": s, if it begins so long after the end of the one before}]
     runs    the commands, one after the other, each a list of words
 
-An event begins when so many pages have been served, and ends after its seconds, or with the command. `away`: the device
-has no address, so that all dials fail at once. `silent`: packets get lost. `gateway`: 502, 503 or 504 for every host. A
-`moves` name has a public address when it is first asked for, and an inside one from then on. A host with `tls` answers
-on port 443 too: the commands trust the tests' authority (SSL_CERT_FILE), and nobody trusts a portal's certificate.
+An event begins when so many pages have been served (and so many requests have come), and ends after its seconds, or
+with the command. A `moves` name has a public address when it is first asked for, and an inside one from then on. A host
+with `tls` answers on port 443 too: the commands trust the tests' authority (SSL_CERT_FILE), and nobody trusts a
+portal's certificate.
 """
 
 from __future__ import annotations
@@ -43,12 +44,43 @@ from typing import Any, cast
 from dnslib import AAAA, QTYPE, RCODE, RR, A, DNSRecord
 
 RESOLVER, PORTAL, LOGIN_HOST = "11.0.0.53", "11.0.0.80", "login.hotel-lan.com"
+_HERE = "/login-here"
 LOGIN = b"<html><title>Hotel network</title><body><p>Welcome. Log in to use this network.</p></body></html>"
 _DEVICE, _WHOLE = "lo:1", "11.0.0.1"
 _SIOCSIFADDR, _SIOCSIFFLAGS, _SIOCSIFNETMASK, _IP_FREEBIND = 0x8916, 0x8914, 0x891C, 15
 _LATE_S, _SLOW_S = 1.5, 30.0
 _GATEWAY_STATUSES = (502, 503, 504)
-_PORTALS = {"portal", "portal_redirect", "portal_404"}
+EVENTS = {
+    "away": "the device has no address, so that all dials fail at once",
+    "silent": "packets get lost",
+    "names_down": "the name server is silent",
+    "names_fail": "the name server answers SERVFAIL",
+    "names_refused": "the name server answers REFUSED",
+    "names_unknown": "the name server says that no name exists",
+    "names_empty": "the name server knows no address of any name",
+    "names_inside": "the name server has one inside address for all names",
+    "portal": "one page for every host",
+    "portal_redirect": "a redirect to one host",
+    "portal_here": "a redirect to the login page at the host's own address",
+    "portal_loop": "a redirect to the address itself",
+    "portal_404": "404 with a page that names the address",
+    "portal_403": "403 for every host",
+    "portal_511": "511 Network Authentication Required",
+    "portal_json": "an answer that is not a page",
+    "portal_empty": "an answer without a body",
+    "gateway": "502, 503 or 504 for every host",
+    "busy": "429 with Retry-After for every host",
+    "cut": "every answer ends in its middle",
+    "reset": "every connection is closed when the request has come",
+    "dead": "some hosts do not answer",
+}
+_NAMES_FAIL = {
+    "names_fail": RCODE.SERVFAIL,
+    "names_refused": RCODE.REFUSED,
+    "names_unknown": RCODE.NXDOMAIN,
+    "names_empty": RCODE.NOERROR,
+}
+_PORTALS = {name for name in EVENTS if name.startswith("portal")}
 _BAD = ("expired", "wrong_name", "untrusted")
 _TEXT = (
     "the cell stores energy and water moves through every membrane of a plant while light heats rock in the sun and"
@@ -92,10 +124,12 @@ class World:
     hosts: Mapping[str, Mapping[str, Any]]
     events: list[dict[str, Any]]
     n_pages: int = 0
+    n_requests: int = 0
     n_inside: int = 0
     asked: Counter[str] = field(default_factory=Counter)
     names_asked: Counter[str] = field(default_factory=Counter)
     running: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    last_ended_at: float = -math.inf
     log: list[str] = field(default_factory=list)
     served_at: dict[str, float] = field(default_factory=dict)
 
@@ -121,6 +155,7 @@ class World:
         for until, event in list(self.running):
             if until <= time.monotonic():
                 self.running.remove((until, event))
+                self.last_ended_at = time.monotonic()
                 self.log.append(f"end of {event['what']} after {self.n_pages} pages")
                 if event["what"] == "away":
                     _interface(_DEVICE, _WHOLE)
@@ -129,7 +164,9 @@ class World:
     def _is_due(self, event: Mapping[str, Any]) -> bool:
         # The seconds of an event at the very beginning count from the first question to the name server.
         has_begun = event["seconds"] is None or event["after_pages"] > 0 or bool(self.names_asked)
-        return has_begun and self.n_pages >= event["after_pages"] and not self.running
+        has_come = self.n_pages >= event["after_pages"] and self.n_requests >= event.get("after_requests", 0)
+        has_rested = time.monotonic() >= self.last_ended_at + event.get("pause_s", 0.0)
+        return has_begun and has_come and has_rested and not self.running
 
     def end_of_run(self) -> None:
         """End the events without an end: the next command finds the network as it should be."""
@@ -167,8 +204,14 @@ class _Names(asyncio.DatagramProtocol):
         host = self._world.hosts.get(name)
         how = host.get("name", "live") if host is not None else "live" if name == LOGIN_HOST else "unknown"
         answer = question.reply()
+        wrong = _NAMES_FAIL.keys() & self._world.now()
+        if wrong:
+            answer.header.rcode = _NAMES_FAIL[wrong.pop()]
+            return answer, 0.0
         if how == "silent":
             return None, 0.0
+        if "names_inside" in self._world.now():
+            how = "inside"
         if how == "unknown":
             answer.header.rcode = RCODE.NXDOMAIN
         elif how == "fails":
@@ -207,6 +250,7 @@ class _Web:
     async def _answer(self, host: str, path: str) -> bytes | None:
         world = self._world
         world.asked[f"{host}{path}"] += 1
+        world.n_requests += 1
         known = world.hosts.get(host, {})
         if known.get("web") == "slow":
             await asyncio.sleep(_SLOW_S)
@@ -216,7 +260,7 @@ class _Web:
             while {"silent", "away"} & world.now():
                 await asyncio.sleep(0.05)
             return None
-        if world.is_dead(host):
+        if world.is_dead(host) or "reset" in now:
             return None
         instead = _instead(host, path, now)
         if instead is not None:
@@ -230,15 +274,26 @@ class _Web:
 
 def _instead(host: str, path: str, now: set[str]) -> bytes | None:
     """The answer of a portal or a gateway for the host; None if the host answers itself."""
+    if host == LOGIN_HOST or path == _HERE:
+        return _message(200, LOGIN)
     if "gateway" in now:
         return _message(_GATEWAY_STATUSES[len(host + path) % 3], b"")
-    if "portal_404" in now:
-        return _message(404, b"<html><title>Not found</title><p>Log in, then ask for %s again." % path.encode())
-    if host == LOGIN_HOST or "portal" in now:
-        return _message(200, LOGIN)
-    if "portal_redirect" in now:
-        return _message(302, b"", f"Location: http://{LOGIN_HOST}/\r\n")
-    return None
+    answers = {
+        "cut": lambda: _message(200, page_of(host, path))[:-1_000],
+        "busy": lambda: _message(429, b"", "Retry-After: 1\r\n"),
+        "portal": lambda: _message(200, LOGIN),
+        "portal_redirect": lambda: _message(302, b"", f"Location: http://{LOGIN_HOST}/\r\n"),
+        "portal_here": lambda: _message(302, b"", f"Location: {_HERE}\r\n"),
+        "portal_loop": lambda: _message(302, b"", f"Location: {path}\r\n"),
+        "portal_404": lambda: _message(
+            404, b"<html><title>Not found</title><p>Log in, then ask for %s again." % path.encode()
+        ),
+        "portal_403": lambda: _message(403, b"<html><p>Log in first.</p></html>"),
+        "portal_511": lambda: _message(511, LOGIN),
+        "portal_json": lambda: _message(200, b'{"captive": true}', kind="application/captive+json"),
+        "portal_empty": lambda: _message(200, b""),
+    }
+    return next((answer() for what, answer in answers.items() if what in now), None)
 
 
 def _request(head: bytes) -> tuple[str, str]:
@@ -247,8 +302,8 @@ def _request(head: bytes) -> tuple[str, str]:
     return headers.get("host", ""), first.split(" ")[1]
 
 
-def _message(status: int, body: bytes, more: str = "") -> bytes:
-    head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+def _message(status: int, body: bytes, more: str = "", kind: str = "text/html") -> bytes:
+    head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
     return head.encode() + body
 
 

@@ -21,7 +21,7 @@ from builder.config import BuildConfig, read_config
 from builder.question_sets import crag_files as crag
 from builder.question_sets.crag_files import crag_records, is_crag
 from builder.question_sets.question_files import read_questions
-from builder.search.crag_engine import CragEngine
+from builder.search.engines.crag_engine import CragEngine
 from builder.search.settings import CragConfig
 from edu_rag import bounded_child, budget
 from edu_rag.errors import BudgetError, ConfigError, DataError, EduRagError, FaultsError, RecordError

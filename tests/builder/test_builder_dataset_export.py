@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.dataset.export_pairs import ABSTENTION, closest_sentences, is_foreign, read_page
+from builder.exports.export_pairs import ABSTENTION, closest_sentences, is_foreign, read_page
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.gold import Gold

@@ -17,7 +17,7 @@ from test_builder_search_chain import WIKIPEDIA, hits_of, questions_in
 from builder.build import build, store_folder
 from builder.config import to_config
 from builder.search import open_engines
-from builder.search.ddgs_engine import DdgsEngine, read_ddgs
+from builder.search.engines.ddgs_engine import DdgsEngine, read_ddgs
 from builder.search.settings import DdgsConfig
 from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import CrawlStore

@@ -18,7 +18,7 @@ from builder.build import build, replay, store_folder
 from builder.config import BuildConfig, config_sha256, to_config
 from builder.search import open_engines, reader_of
 from builder.search.combine import open_chain
-from builder.search.guarded_connection import names_inside_address
+from builder.search.web.guarded_connection import names_inside_address
 from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import ConfigError, EngineError, FaultsError
@@ -112,7 +112,7 @@ def test_its_settings_are_typed_and_decide_over_the_hash_as_far_as_they_change_r
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::ffff:127.0.0.1"])
 def test_a_name_that_leads_inside_is_not_dialled(address: str, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builder.search.guarded_connection.system_lookup", lambda _: ["93.184.215.14", address])
+    monkeypatch.setattr("builder.search.web.guarded_connection.system_lookup", lambda _: ["93.184.215.14", address])
     result = ask(config_for(f"http://shelf.example:{web.port}"))
     assert (result.state, web.asked) == ("failed", [])
     assert "shelf.example" in result.reason
@@ -121,8 +121,8 @@ def test_a_name_that_leads_inside_is_not_dialled(address: str, web: Web, monkeyp
 
 def test_the_address_that_was_checked_is_the_one_that_is_dialled(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     # A second look-up would lead elsewhere: the name does not exist.
-    monkeypatch.setattr("builder.search.guarded_connection.system_lookup", lambda _: ["127.0.0.1"])
-    monkeypatch.setattr("builder.search.guarded_connection.is_public", lambda _: True)
+    monkeypatch.setattr("builder.search.web.guarded_connection.system_lookup", lambda _: ["127.0.0.1"])
+    monkeypatch.setattr("builder.search.web.guarded_connection.is_public", lambda _: True)
     result = ask(config_for(f"http://no-such-host.invalid:{web.port}"))
     assert result.urls == tuple(INSIDE)
     assert web.headers[0]["Host"] == f"no-such-host.invalid:{web.port}"

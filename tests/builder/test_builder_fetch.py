@@ -13,9 +13,10 @@ from builder_store import fetches
 from builder_web import HTML, Answer, Web, Writer, page, redirect, serving
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import RefusedAddressError, check_url, is_public
+from builder.fetch.addresses import RefusedAddressError, check_url
 from builder.fetch.settings import FetchConfig
 from builder.store.crawl_store import CrawlStore
+from edu_rag.public_addresses import is_public
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOST = "site.example"

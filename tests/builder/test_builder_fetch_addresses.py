@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import Lookup, RefusedAddressError, check_url, guarded_sockets, is_public
+from builder.fetch.addresses import Lookup, RefusedAddressError, check_url, guarded_sockets
 from builder.fetch.settings import FetchConfig
 from builder.urls import literal_address
+from edu_rag.public_addresses import is_public
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from builder.build import build, store_folder
 from builder.config import BuildConfig, to_config
-from builder.search.google import MAX_BARREN, GoogleEngine, read_google, real_result
+from builder.search.engines.google import MAX_BARREN, GoogleEngine, read_google, real_result
 from builder.search.settings import GoogleConfig
 from builder.search_results import RawResponse
 from builder.store.crawl_store import CrawlStore

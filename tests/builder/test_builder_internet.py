@@ -85,13 +85,33 @@ def test_hosts_with_bad_certificates_get_a_fate_of_their_own_and_stop_no_crawl(t
 
 OUTAGES = {
     "names_down": 0,
+    "names_fail": 0,
+    "names_refused": 0,
+    "names_inside": 0,
     "away": 30,
     "silent": 60,
+    "cut": 70,
+    "reset": 80,
     "portal": 90,
     "portal_redirect": 120,
+    "portal_here": 30,
+    "portal_loop": 60,
     "portal_404": 40,
+    "portal_403": 90,
+    "portal_511": 100,
+    "portal_json": 110,
+    "portal_empty": 130,
     "gateway": 50,
+    "busy": 140,
 }
+
+
+def test_dead_hosts_that_come_first_hold_up_no_crawl_since_the_live_ones_that_wait_are_probed(tmp_path: Path) -> None:
+    dead = {f"www.dead{i}.com": {"web": "dead", "delay_s": 0.0} for i in range(20)}
+    live = {name: {"delay_s": 1.0} for name in live_hosts(10)}
+    happened, rows = crawled(tmp_path, dead | live, [], n_pages=1, give_up_after_s=5.0)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    assert Counter(row.outcome for row in rows.values()) == {"kept": 10, "connection": 20}
 
 
 def test_nothing_is_lost_to_one_outage_after_the_other_and_no_login_page_is_kept(tmp_path: Path) -> None:
@@ -111,6 +131,16 @@ def test_nothing_is_lost_to_a_long_outage_of_any_kind(tmp_path: Path, what: str)
     happened, rows = crawled(tmp_path, live_hosts(60), events, n_pages=3)
     assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
     assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 180}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("what", ["away", "portal"])
+def test_nothing_is_lost_to_a_network_that_comes_and_goes(tmp_path: Path, what: str) -> None:
+    hosts = {name: {"delay_s": 0.5} for name in live_hosts(30)}
+    events = [{"after_pages": 10 + n, "what": what, "seconds": 3.0, "pause_s": 3.0} for n in range(20)]
+    happened, rows = crawled(tmp_path, hosts, events, n_pages=20)
+    assert happened["runs"][0]["code"] == 0, happened["runs"][0]["err"]
+    assert Counter((row.outcome, row.attempts) for row in rows.values()) == {("kept", 1): 600}
 
 
 def test_a_crawl_without_a_network_stops_and_the_same_command_completes_it(tmp_path: Path) -> None:

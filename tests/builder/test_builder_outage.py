@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.addresses import GuardedResolver
-from builder.fetch.answer_sign import look_of, says_not_found, sign_of
+from builder.fetch.answer_sign import is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
+from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
 from builder.fetch.settings import FetchConfig
@@ -47,7 +47,7 @@ class Net:
             started=started,
             ended=self.time,
             sign=sign,
-            is_page=bool(sign) and not says_not_found(sign),
+            is_page=bool(sign) and not is_common_fault(sign),
             was_there=not sign and self.hosts_are_there,
         )
 
@@ -63,7 +63,7 @@ class Net:
         try:
             history: History = []
             for _ in range(100):
-                await watch.fair_weather()
+                await watch.fair_weather(url, url.partition("/")[0])
                 seen = await self.fetch(url)
                 verdict = await watch.verdict(seen, history)
                 self.verdicts[verdict] += 1
@@ -219,6 +219,23 @@ def test_login_pages_that_differ_in_tokens_and_addresses_look_the_same() -> None
     assert len(signs) == 1
 
 
+@pytest.mark.parametrize(
+    ("outcome", "detail", "n_signs"),
+    [
+        ("redirect_loop", "comes back to itself", 1),
+        ("not_html", "application/captive+json", 1),
+        ("not_html", "application/pdf", 9),
+        ("too_large", "Content-Length 9000000", 9),
+    ],
+)
+def test_a_portal_may_answer_with_data_or_an_endless_redirect_but_documents_of_many_hosts_are_no_portal(
+    outcome: str, detail: str, n_signs: int
+) -> None:
+    urls = (f"http://www.h{n}.com/page" for n in range(9))
+    got = [Fetched(url=url, final_url=url, outcome=outcome, detail=detail, fetched_at=NOW) for url in urls]
+    assert len({sign_of(one) for one in got}) == n_signs
+
+
 def test_one_outage_after_the_other_and_portals_of_two_kinds_leave_nothing_behind() -> None:
     def sign(url: str, now: float) -> str:
         phase = int(now / 4)
@@ -283,7 +300,7 @@ def test_a_page_that_is_not_found_and_cannot_be_read_is_like_no_other_one() -> N
     urls = [f"http://{url}" for url in URLS[:10]]
     assert len({not_found(url, b"") for url in urls}) == 1
     assert len({not_found(url, None) for url in urls}) == len(urls)
-    assert all(says_not_found(not_found(url, body)) for url in urls for body in (b"", None))
+    assert all(is_common_fault(not_found(url, body)) for url in urls for body in (b"", None))
 
 
 def test_pages_that_are_alike_on_many_hosts_are_kept_where_the_network_is_up() -> None:

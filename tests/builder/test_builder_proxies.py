@@ -15,7 +15,7 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.proxies import proxy_for
 from builder.fetch.settings import FetchConfig
 from builder.search import open_engines
-from builder.search.http_question import Asker, SearchRequest
+from builder.search.web.http_question import Asker, SearchRequest
 from edu_rag.errors import ConfigError, EduRagError
 
 PAGE = page("water " * 50)

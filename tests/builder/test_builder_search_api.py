@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from builder.fetch.politeness import MAX_WAIT_S, retry_after_s
 from builder.search import SearchEngine
-from builder.search.api import ApiEngine, reading
-from builder.search.brave import Brave, read_brave
-from builder.search.google import GoogleEngine, read_google
-from builder.search.http_question import Asker, AskingError, SearchRequest
-from builder.search.searxng import Searxng, read_searxng
+from builder.search.engines.brave import Brave, read_brave
+from builder.search.engines.google import GoogleEngine, read_google
+from builder.search.engines.searxng import Searxng, read_searxng
+from builder.search.engines.wikipedia import Wikipedia, read_wikipedia
 from builder.search.settings import BraveConfig, GoogleConfig, SearxngConfig, WikipediaConfig
-from builder.search.wikipedia import Wikipedia, read_wikipedia
+from builder.search.web.api import ApiEngine, reading
+from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import RawResponse, SearchResult
 from edu_rag.errors import ConfigError
 

@@ -7,6 +7,7 @@ import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ from builder.clock import LOCAL_INSTANT
 from builder.config import to_config
 from builder.fetch.addresses import RefusedAddressError
 from builder.search.combine import Chain
-from builder.search.failure_causes import failure_cause
-from builder.search.http_question import Asker, AskingError, SearchRequest
+from builder.search.engines.searxng import Searxng
 from builder.search.pace import Pace
 from builder.search.searching import Left, answer_to, search_all
-from builder.search.searxng import Searxng
 from builder.search.settings import SearchConfig, SearxngConfig
+from builder.search.web.failure_causes import ONLINE, failure_cause
+from builder.search.web.http_question import Asker, AskingError, SearchRequest
 from builder.search_results import SearchResult, State
 from builder.sites.site_folders import HostMap
 from builder.store.crawl_store import CrawlStore
@@ -96,6 +97,34 @@ def test_an_engine_gets_as_many_questions_at_once_as_its_settings_allow_and_no_m
     assert (left.n, engine.most_at_once, len(engine.asked)) == (0, 4, 12)
 
 
+class Away(Scripted):
+    """It is there for a question, and then the network is away for some requests."""
+
+    def __init__(self, n_before: int, n_away: int) -> None:
+        super().__init__("wikipedia", {})
+        self.away = range(n_before, n_before + n_away)
+
+    def search(self, query: str, n: int) -> SearchResult:
+        result = super().search(query, n)
+        reason = f"wikipedia.example: no route: {ONLINE}"
+        return SearchResult(state="failed", reason=reason) if len(self.asked) - 1 in self.away else result
+
+
+@pytest.mark.parametrize(
+    ("n_before", "n_away", "n_left", "waits"),
+    [(1, 6, 0, [1, 1, 2, 4, 8, 16]), (0, 10, 5, []), (1, 99, 4, [1, 1, 2, 4, 8, 16, 30, 30, 8])],
+)
+def test_an_engine_that_was_there_is_waited_for_while_the_network_is_away(
+    store: CrawlStore, n_before: int, n_away: int, n_left: int, waits: Sequence[float]
+) -> None:
+    slept: list[float] = []
+    settings = config(["wikipedia"])
+    settings = replace(settings, wikipedia=replace(settings.wikipedia, max_wait_s=100.0))
+    chain = Chain([Away(n_before, n_away)])
+    left = search_all([asked(i) for i in range(5)], store, chain, settings, lambda: LOCAL_INSTANT, slept.append)
+    assert (left.n, slept) == (n_left, waits)
+
+
 def test_engines_work_side_by_side_on_different_questions(store: CrawlStore) -> None:
     both = threading.Barrier(2)
 
@@ -154,7 +183,7 @@ def test_an_engine_that_is_out_passes_its_waiting_questions_on(store: CrawlStore
     left = search([asked(i) for i in range(5)], store, [first, second], config(["brave", "wikipedia"]))
     assert first.asked == ["What is number 0?", "What is number 1?"]
     assert second.asked == [f"What is number {i}?" for i in range(1, 5)]
-    assert left == Left(n=1, refusals=(("brave", "blocked: so it is"),))
+    assert left == Left(n=1, first=asked(3), refusals=(("brave", "blocked: so it is"),))
 
 
 def test_an_error_in_an_engines_thread_ends_the_search_and_keeps_what_came(store: CrawlStore) -> None:

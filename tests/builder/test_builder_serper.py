@@ -16,7 +16,7 @@ from test_builder_search_chain import hits_of, questions_in
 from builder.build import build, store_folder
 from builder.config import BuildConfig, to_config
 from builder.search import open_engines
-from builder.search.serper import read_serper
+from builder.search.engines.serper import read_serper
 from builder.search_results import RawResponse, SearchResult
 from builder.store.crawl_store import CrawlStore
 from edu_rag.errors import ConfigError, EngineError, FaultsError

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +18,8 @@ import pytest
 from builder.deriving import killable_workers
 from builder.deriving.killable_workers import MEMORY_BYTES, WINDOW_PER_WORKER, WorkFailure, map_killable
 from edu_rag.errors import DataError, EduRagError, MissingExtraError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def _nothing() -> None:
@@ -202,3 +206,40 @@ def test_the_end_of_the_fork_server_costs_no_page() -> None:
             pid = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
             os.kill(pid, signal.SIGKILL)
     assert found == [(key, job.upper()) for key, job in jobs]
+
+
+_LOADS = """
+import sys, time
+from builder.deriving import killable_workers
+from multiprocessing import util
+killable_workers.LIBRARIES = sys.argv[1] or killable_workers.LIBRARIES
+killable_workers.load_libraries()
+print(util.get_temp_dir(), flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def _loading(libraries: str, seconds: float, folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(REPOSITORY)))}
+    command = [sys.executable, "-c", _LOADS, libraries, str(seconds)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+@pytest.mark.slow
+def test_output_is_closed_when_a_build_ends_although_libraries_are_still_being_loaded(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text("import time\ntime.sleep(600)\n")
+    process = _loading("endless", 0, tmp_path)
+    output, _ = process.communicate(timeout=60)  # ends when nobody has the pipe open
+    assert not Path(output.strip()).exists()
+
+
+@pytest.mark.slow
+def test_a_killed_build_leaves_no_folder_of_its_fork_server(tmp_path: Path) -> None:
+    process = _loading("", 600, tmp_path)
+    assert process.stdout is not None
+    folder = Path(process.stdout.readline().strip())
+    assert list(folder.iterdir())
+    process.kill()
+    process.stdout.read()  # until the server has ended too
+    process.wait()
+    assert not folder.exists()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -113,10 +114,19 @@ def build(
     return Dataset(folder)
 
 
+@pytest.fixture(scope="session")
+def new_caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders for caches that do not exist yet. For each that it makes, `mktemp` reads the names of all there are."""
+    folder = tmp_path_factory.mktemp("own-caches")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_cache(new_caches: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test uses or fills the user's caches, nor those of another test."""
-    monkeypatch.setenv("EDU_RAG_CACHE", str(tmp_path_factory.mktemp("own-cache")))
+    cache = next(new_caches)
+    cache.mkdir(mode=0o700)
+    monkeypatch.setenv("EDU_RAG_CACHE", str(cache))
 
 
 @pytest.fixture(scope="session")

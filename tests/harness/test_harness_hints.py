@@ -42,6 +42,7 @@ def test_without_a_sandbox_nothing_is_put_down_to_it() -> None:
     assert hint_for(reason, boxed=True)
     assert hint_for(reason, boxed=False) == ""
     assert hint_for("the process ended with exit code 1", boxed=True) == ""
+    assert "--allow-network" in hint_for("OSError: Tunnel connection failed: 403 Forbidden", boxed=True)
     assert hint_for("FileNotFoundError: [Errno 2] No such file or directory: 'here.txt'", boxed=True) == ""
     assert hint_for("FileNotFoundError: [Errno 2] No such file or directory: '/app/here.txt'", boxed=True) == ""
 

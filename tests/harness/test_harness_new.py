@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from edu_rag.bundled import submissions_folder
 from edu_rag.errors import FaultsError
 from edu_rag.files.dataset import Dataset
 from harness.check_submission import check_submission
 from harness.submission.folder import open_submission
 from harness.submission.scaffold import Wishes, scaffold, taken_slugs
+from harness.submission.slugs import TEMPLATES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -105,6 +107,33 @@ def test_the_next_steps_are_commands_that_work_as_typed(tmp_path: Path, tiny: Da
     assert len(done.stderr.splitlines()) == 3  # name, contact and description are the template's
     shown = [line for line in made.stderr.splitlines() if " run " in line or " score " in line]
     assert all(line.endswith("submissions/my-system --dataset demo/dataset") for line in shown)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_template_is_a_system_with_its_files_and_passes_the_check(tmp_path: Path, template: str) -> None:
+    folder = scaffold("my-system", tmp_path, Wishes(name="Mine", team="Us", template=template))
+    source = submissions_folder() / "template" / template
+    files = {path.name for path in source.iterdir() if path.is_file()} - {"settings.toml"}
+    assert {path.name for path in folder.iterdir()} == files | {"submission.toml"}
+    assert "system.py" in files
+    found = check_submission(folder, None)
+    assert [fault.where.rpartition(": ")[2] for fault in found.faults] == ["contact", "description"]
+    assert found.cautions == []
+    pinned = [line for path in source.glob("requirements.in") for line in path.read_text().splitlines()]
+    tested = (ROOT / ".ci" / f"frameworks-{template}.txt").read_text().splitlines() if pinned else []
+    assert set(pinned) <= set(tested)  # what a newcomer installs is what the tests run on
+
+
+def test_every_folder_of_the_template_is_a_template() -> None:
+    folders = {path.name for path in (submissions_folder() / "template").iterdir() if path.is_dir()}
+    assert folders - {"__pycache__", "predictions"} == set(TEMPLATES)
+
+
+def test_a_template_and_predictions_only_exclude_each_other(tmp_path: Path) -> None:
+    done = program("new", "my-system", "--template", "parts", "--predictions-only", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "give one of them" in done.stderr
+    assert not (tmp_path / "submissions").exists()
 
 
 def test_a_bad_name_is_one_line_and_exit_1(tmp_path: Path) -> None:

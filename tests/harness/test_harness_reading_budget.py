@@ -1,6 +1,6 @@
 """Every command that reads a stranger's files reads them in a child with a budget, also while other threads run.
 
-The files are valid and take half a second of processor time or more; the budget is a fiftieth of that, so that no
+The files are valid and take a tenth of a second of processor time or more; the budget is a tenth of that, so that no
 machine is fast enough to read them. Another file may be refused too: scoring a small one can take as long.
 """
 
@@ -71,8 +71,8 @@ class World(NamedTuple):
 
 
 def _slow_lines(gold: dict[str, str]) -> str:
-    """Valid predictions: four hundred thousand passages, and an escape that sends each line to the strict reader."""
-    passages = ",".join(['["p",0,1]'] * 100_000)
+    """Valid predictions: a hundred thousand passages, and an escape that sends each line to the strict reader."""
+    passages = ",".join(['["p",0,1]'] * 25_000)
     lines = [json.dumps({"question_id": i, "answer": label}) for i, label in sorted(gold.items())]
     slow = [f'{line[:-1]}, "response": "\\ud83d\\ude00", "passages": [{passages}]}}' for line in lines[:4]]
     return "\n".join([*slow, *lines[4:]]) + "\n"

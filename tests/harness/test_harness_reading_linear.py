@@ -18,12 +18,12 @@ from click.testing import CliRunner
 from pull_request_trees import hand_in, settings, write_base
 
 from edu_rag import bounded_child
+from edu_rag.cli.check_command import check
 from edu_rag.errors import EduRagError
 from edu_rag.files import toml
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import read_json
 from edu_rag.files.nesting import too_deep
-from harness.commands.check_command import check
 from harness.commands.pr_command import pr
 from harness.submission.declared_overlap import FILE_NAME, read_overlap
 from harness.submission.folder import SubmissionFile

@@ -136,4 +136,6 @@ def test_a_report_says_in_words_whether_there_was_a_sandbox(card: ScoreCard) -> 
 
     assert "made without a sandbox" in told({"sandbox": "none"})[0]
     assert "made in a sandbox: bubblewrap" in told({"sandbox": "bubblewrap"})[0]
+    granted = {"sandbox": "bubblewrap", "network": ["api.example.org"]}
+    assert "with the network, to api.example.org" in list(card_lines(replace(card, caps=granted)))
     assert told({}) == []

@@ -244,12 +244,19 @@ def test_differences_are_found_at_every_depth_and_numbers_are_not_their_look_ali
     assert [one.field for one in found] == ["a.b", "x"]
 
 
-@pytest.fixture
-def site(board: Board, tmp_path: Path) -> Path:
-    folder = tmp_path / "site"
-    done = CliRunner().invoke(root, ["board", str(board.results), "--out", str(folder)])
+@pytest.fixture(scope="module")
+def built(scored: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site of the scorecards, built once."""
+    folder = tmp_path_factory.mktemp("built") / "site"
+    done = CliRunner().invoke(root, ["board", str(scored.results), "--out", str(folder)])
     assert done.exit_code == 0, done.output
     return folder
+
+
+@pytest.fixture
+def site(built: Path, tmp_path: Path) -> Path:
+    """A copy of the site, to change as a test likes."""
+    return Path(shutil.copytree(built, tmp_path / "site"))
 
 
 def rehash(site: Path) -> None:

@@ -26,9 +26,11 @@ JSON = st.recursive(
 )
 
 
+PLAIN: dict[str, Any] = {"older": False, "clean": None, "n_runs": 1, "resembles": []}
+
+
 def badges(card: ScoreCard, **known: Any) -> list[str]:
-    whole: dict[str, Any] = {"older": False, "clean": None, "n_runs": 1, "resembles": [], **known}
-    found = badges_of(card, **whole)
+    found = badges_of(card, **{**PLAIN, **known})
     assert all(badge.text and badge.title for badge in found)
     return [badge.text for badge in found]
 
@@ -58,6 +60,10 @@ def page_of(site: Path, slug: str, table: str = "tqa.v1.val") -> BeautifulSoup:
         ({"rerun": made.RERUN | {"own": True}}, "run by the maintainers"),
         ({"caps": made.CAPS}, "sandboxed: 6 GiB of memory, 256 processes"),
         ({"caps": {"sandbox": "none"}}, "not sandboxed"),
+        (
+            {"caps": made.CAPS | {"network": ["api.example.org", "b.example.org:8443"]}},
+            "network: api.example.org, b.example.org:8443",
+        ),
         ({"withdrawn": "a leak in our prompt"}, "withdrawn: a leak in our prompt"),
     ],
 )
@@ -83,11 +89,19 @@ def test_a_rerun_of_any_json_never_breaks_nor_claims_more_than_it_holds(rerun: d
         assert len(badge.title) < 200
 
 
-@given(st.dictionaries(st.sampled_from(["sandbox", "memory_bytes", "n_processes", "cpu_s", "other"]), JSON))
+@given(st.dictionaries(st.sampled_from(["sandbox", "memory_bytes", "n_processes", "cpu_s", "network", "other"]), JSON))
 def test_caps_of_any_json_are_words_of_ours_or_nothing(caps: dict[str, Any]) -> None:
     assert all(len(words) < 60 for words in caps_words(caps))
     card = made.card_of(caps=caps)
     assert any("sandboxed" in text for text in badges(card)) == bool(caps)
+
+
+def test_a_sandbox_with_a_network_does_not_say_that_it_had_none() -> None:
+    titles = [
+        badge.title for badge in badges_of(made.card_of(caps=made.CAPS | {"network": ["a.example.org"]}), **PLAIN)
+    ]
+    assert not any("without a network" in title for title in titles)
+    assert made.card_of(caps={"network": ["<b>", 1, "a\nb", "a.example.org"]}).network == ("a.example.org",)
 
 
 def test_booleans_and_negative_numbers_are_no_counts() -> None:

@@ -10,7 +10,15 @@ from whole_site import build_whole, kinds
 
 def test_every_file_of_a_site_with_all_kinds_of_pages_is_valid(tmp_path: Path) -> None:
     site = build_whole(tmp_path)
-    assert {"index.html", "embed/*", "systems/*/*", "plots/*", "compare.html", "questions/*/index"} <= set(kinds(site))
+    assert {
+        "index.html",
+        "embed/*",
+        "systems/*/*",
+        "plots/*",
+        "compare.html",
+        "retrieval.html",
+        "questions/*/index",
+    } <= set(kinds(site))
     files = checkable(site)
     assert {path.suffix for path in files} == set(CHECKED)
     assert complaints(files, site) == []

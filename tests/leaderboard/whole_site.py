@@ -8,7 +8,9 @@ from pathlib import Path
 import fixture_board as made
 import fixture_quiz as quiz
 from click.testing import CliRunner
+from fixture_retrieval import RUNS
 
+from edu_rag.scorecard.retrieval_card import write_retrieval_card
 from leaderboard.commands import board as command
 
 URL = "https://board.example/"
@@ -25,10 +27,12 @@ def run_board(results: Path, site: Path, datasets: Sequence[Path] = ()) -> Path:
 
 
 def build_whole(folder: Path) -> Path:
-    """Made-up results on two datasets, of one of which the questions are shown; the site below the folder."""
+    """Made-up results on two datasets, of one of which the questions are shown, and runs; the site below the folder."""
     dataset = quiz.write_exam(folder / "dataset")
     quiz.write_results(folder / "results", dataset)
     made.write_board(folder / "results")
+    for run in RUNS:
+        write_retrieval_card(folder / "results", run)
     return run_board(folder / "results", folder / "site", [dataset.folder])
 
 
