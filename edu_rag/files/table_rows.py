@@ -13,6 +13,7 @@ from edu_rag.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 CONFIGS = ("questions", "hits", "pages", "evidence", "leaks", "gold")
 TELLS_GOLD = ("gold", "evidence", "leaks")
@@ -191,17 +192,51 @@ def _decoded(
         raise
 
 
+def _may_hold(known: Any, values: Collection[str]) -> bool:
+    """Whether a column with these statistics may hold one of the values."""
+    if known is None or not known.has_min_max or not isinstance(known.min, str):
+        return True
+    return any(known.min <= value <= known.max for value in values)
+
+
+def _groups(file: pq.ParquetFile, page_ids: Collection[str] | None) -> Iterator[tuple[int, list[int]]]:
+    """Row groups to read together, with the number of rows before them: all at once, or each that may hold a page.
+
+    The writer sorts pages by id, so that ten pages are in ten groups of a hundred.
+    """
+    metadata = file.metadata
+    if page_ids is None:
+        yield 0, list(range(metadata.num_row_groups))
+        return
+    column, before = metadata.schema.names.index("page_id"), 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if _may_hold(group.column(column).statistics, page_ids):
+            yield before, [number]
+        before += group.num_rows
+
+
+def _batches(path: Path, page_ids: Collection[str] | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches of a table, each with the number of rows before it; those without the pages may be left out."""
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    for before, groups in _groups(file, page_ids):
+        done = before
+        for batch in file.iter_batches(batch_size=_batch_rows(path), row_groups=groups, use_threads=False):
+            yield done, batch
+            done += len(batch)
+
+
 def rows(path: Path, page_ids: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a table with their numbers from 1, one batch in memory; or only those of some pages.
 
     Raises DataError naming the file, or file and row.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    done = 0
     with reading_parquet(path):
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=_batch_rows(path), use_threads=False):
+        for done, batch in _batches(path, page_ids):
             numbers: Sequence[int] = range(done + 1, done + 1 + len(batch))
             kept = batch
             if page_ids is not None:
@@ -211,7 +246,6 @@ def rows(path: Path, page_ids: Collection[str] | None = None) -> Iterator[tuple[
                 numbers = [n for n, is_wanted in zip(numbers, wanted.to_pylist(), strict=True) if is_wanted]
                 kept = batch.filter(wanted)
             yield from zip(numbers, _decoded(kept, path, done + 1, _plain_rows), strict=True)
-            done += len(batch)
 
 
 def stored_rows(path: Path) -> Iterator[dict[str, Any]]:

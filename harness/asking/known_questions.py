@@ -73,6 +73,11 @@ class KnownQuestions:
                 found.setdefault(leak.question_id, []).append(leak)
         return found
 
+    def read_all(self) -> None:
+        """Read every table now, so that no question waits for that."""
+        for table in (self.by_id, self._gold, self._evidence, self._leaks):
+            len(table)
+
     def question(self, question_id: str) -> Question:
         """A question by its id. Raises ConfigError if there is none such."""
         found = self.by_id.get(question_id)
@@ -88,7 +93,7 @@ class KnownQuestions:
             return []
         ids = offered_pages(self.dataset, question.split, question.question_id)
         pages = self.dataset.pages(question.split, set(ids)) if ids else {}
-        return [pages[page_id] for page_id in ids]
+        return [pages[page_id] for page_id in ids if page_id in pages]
 
     def evidence(self, question: Question) -> Sequence[Evidence]:
         """The evidence for a question, in sentences."""

@@ -217,6 +217,8 @@ def test_faults_of_the_command_line_are_one_line_each(known: KnownQuestions, fol
     assert "two systems are called test-system" in str(twice)
     no_evidence = call("Why?", "--pages", "evidence", *data, folder, "--unsafe-no-sandbox").exception
     assert "no evidence is known for this question" in str(no_evidence)
+    network = call("--question-id", "q1", *data, folder, "--allow-network", "api.example.org").exception
+    assert "--allow-network: no system asks for 'api.example.org'" in str(network)
     assert "--sites: is for an engine" in str(call("Why?", "--sites", "x", *data, folder).exception)
 
 

@@ -34,13 +34,20 @@ class PageSearch:
         self._turn = threading.Lock()
         self._index: sqlite3.Connection | None = None
 
+    def warm_up(self) -> sqlite3.Connection:
+        """Build the index, unless there is one. It takes some seconds for each hundred megabytes of text."""
+        with self._turn:
+            if self._index is None:
+                self._index = self._built()
+            return self._index
+
     def search(self, text: str, n: int = TOP) -> list[WebPage]:
         """The best n pages for a question's words; ties by page id."""
         expression = match_expression(text)
         if not expression:
             return []
+        index = self.warm_up()
         with self._turn:
-            index = self._index = self._index or self._built()
             rows = index.execute(
                 "SELECT place.split, place.page_id FROM page JOIN place ON place.number = page.rowid WHERE page MATCH ?"
                 " ORDER BY round(bm25(page, ?, 1.0), 9), place.page_id LIMIT ?",

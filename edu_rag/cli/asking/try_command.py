@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from edu_rag.cli.asking.asking_options import asking_options
 from harness.commands.options import PATH, open_dataset, split_option
 from harness.commands.run_command import stopping_like_ctrl_c
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from edu_rag.cli.asking.page_search import LiveEngine
+    from edu_rag.cli.asking.question_desk import QuestionDesk
+    from harness.asking.annotations import AnnotationFile
+    from harness.asking.known_questions import KnownQuestions
+    from harness.running.warm_system import WarmSystem
 
 _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 """Gradio counts its users and asks for its newest version otherwise."""
@@ -80,11 +91,7 @@ def try_(
     _require_gradio()
     os.environ.update(_QUIET)  # before gradio is imported
     from edu_rag.cli.asking.opened_systems import live_engine, opened_systems
-    from edu_rag.cli.asking.page_search import PageSearch
-    from edu_rag.cli.asking.question_desk import QuestionDesk
-    from edu_rag.cli.asking.try_page import TryPage
-    from edu_rag.cli.asking.try_server import guarded_app, listening_socket, serve
-    from edu_rag.progress import say
+    from edu_rag.cli.asking.try_server import listening_socket
     from harness.asking.annotations import AnnotationFile
     from harness.asking.known_questions import KnownQuestions
 
@@ -95,19 +102,35 @@ def try_(
         stopping_like_ctrl_c(),
         opened_systems(systems, known.dataset, options) as opened,
     ):
-        for system in opened:
-            system.warm_up()
-        desk = QuestionDesk(
-            known=known,
-            systems={system.submission.slug: system for system in opened},
-            search=PageSearch(known.dataset, known.splits),
-            engine=engine,
-            annotations=AnnotationFile(annotations),
-        )
-        style = STYLE.read_text(encoding="utf-8")
-        app = guarded_app(TryPage(desk).blocks, style, is_loopback=not host_warnings(host))
-        for warning in host_warnings(host):
-            say(warning)
-        click.echo(f"http://{host}:{listening.getsockname()[1]}/")
-        say("press Ctrl-C to stop")
-        serve(app, listening)
+        _serve_page(_warm_desk(known, opened, engine, AnnotationFile(annotations)), host, listening)
+
+
+def _warm_desk(
+    known: KnownQuestions, systems: Sequence[WarmSystem], engine: LiveEngine | None, annotations: AnnotationFile
+) -> QuestionDesk:
+    """What the page works with, made ready before the first visitor comes."""
+    from edu_rag.cli.asking.page_search import PageSearch
+    from edu_rag.cli.asking.question_desk import QuestionDesk
+
+    for system in systems:
+        system.warm_up()
+    known.read_all()
+    search = PageSearch(known.dataset, known.splits)
+    threading.Thread(target=search.warm_up, daemon=True).start()
+    by_slug = {system.submission.slug: system for system in systems}
+    return QuestionDesk(known=known, systems=by_slug, search=search, engine=engine, annotations=annotations)
+
+
+def _serve_page(desk: QuestionDesk, host: str, listening: socket) -> None:
+    """Print the address, and answer visitors until a signal."""
+    from edu_rag.cli.asking.try_page import TryPage
+    from edu_rag.cli.asking.try_server import guarded_app, serve
+    from edu_rag.progress import say
+
+    warnings = host_warnings(host)
+    app = guarded_app(TryPage(desk).blocks, STYLE.read_text(encoding="utf-8"), is_loopback=not warnings)
+    for warning in warnings:
+        say(warning)
+    click.echo(f"http://{host}:{listening.getsockname()[1]}/")
+    say("press Ctrl-C to stop")
+    serve(app, listening)

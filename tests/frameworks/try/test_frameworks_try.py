@@ -5,11 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +22,8 @@ from real_browser import PATIENCE_MS, launched
 from harness.sandbox.caps import Caps
 from harness.sandbox.doctor import examine
 
-pytest.importorskip("gradio", reason="NOT RUN: gradio is not installed (make frameworks)")
+if find_spec("gradio") is None:
+    pytest.skip("NOT RUN: gradio is not installed (make frameworks)", allow_module_level=True)
 ROOT = Path(__file__).resolve().parents[3]
 _VIOLATIONS = """async () => (await axe.run({include: [['.asked']]}, {resultTypes: ['violations']})).violations.map(
   (rule) => `${rule.id}: ${rule.nodes.slice(0, 3).map((node) => node.html).join(' , ')}`)"""
@@ -40,17 +43,29 @@ def browser() -> Iterator[Any]:
     yield from launched()
 
 
+def app_of_the_docs(systems: list[Path]) -> str:
+    """The `app.py` of docs/try.md, on loopback, with these systems; in the sandbox where there is one."""
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "try.md").read_text(encoding="utf-8"), re.DOTALL)
+    names = ", ".join(f'"systems/{system.name}"' for system in systems)
+    changes = {'"systems/my-system"': names, '"--host", "0.0.0.0", "--port", "7860", ': ""}
+    if examine(Caps())[0].in_force:
+        changes[', "--unsafe-no-sandbox"'] = ""
+    for old, new in changes.items():
+        assert old in code, old
+        code = code.replace(old, new)
+    return code
+
+
 def started(folder: Path) -> Served:
-    dataset, kept = write_asked_dataset(folder / "dataset"), folder / "kept.jsonl"
+    write_asked_dataset(folder / "dataset")
     systems = [
-        write_asked_system(folder / "sound-system"),
-        write_asked_system(folder / "hostile-system", repr(HOSTILE)),
-        write_asked_system(folder / "silent-system", "None"),
+        write_asked_system(folder / "systems" / "sound-system"),
+        write_asked_system(folder / "systems" / "hostile-system", repr(HOSTILE)),
+        write_asked_system(folder / "systems" / "silent-system", "None"),
     ]
-    boxed = [] if examine(Caps())[0].in_force else ["--unsafe-no-sandbox"]
-    words = ["--dataset", str(dataset), *map(str, systems), "--annotations", str(kept), *boxed]
+    (folder / "app.py").write_text(app_of_the_docs(systems), encoding="utf-8")
     process = subprocess.Popen(
-        [sys.executable, "-m", "edu_rag", "try", *words],
+        [sys.executable, "app.py"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -61,7 +76,7 @@ def started(folder: Path) -> Served:
     address = process.stdout.readline().strip()
     if not address:
         pytest.fail(process.communicate()[1])
-    return Served(address, int(address.rstrip("/").rpartition(":")[2]), process, kept)
+    return Served(address, int(address.rstrip("/").rpartition(":")[2]), process, folder / "annotations.jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +141,7 @@ def test_a_visitor_picks_a_question_sees_three_answers_and_judges_one(page: Any,
     first.get_by_label("Unsupported", exact=True).check()
     first.get_by_label("4", exact=True).check()
     first.get_by_role("button", name="Save my judgement").click()
-    first.get_by_text("Saved in kept.jsonl.").wait_for()
+    first.get_by_text("Saved in annotations.jsonl.").wait_for()
     (line,) = [json.loads(line) for line in served.annotations.read_text(encoding="utf-8").splitlines()]
     assert (line["label"], line["correctness"]) == ("Insufficient Context", 4)
     reply = line["reply"]
