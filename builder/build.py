@@ -368,6 +368,12 @@ def _drawn(
     )
 
 
+def _prepare_workers(config: BuildConfig) -> None:
+    """Let the process that page workers are forked from load its libraries, while an engine of files reads them."""
+    if config.search.chain and is_offline(config.search.engine) and config.scale.executor == "none":
+        load_libraries()
+
+
 def build(
     questions: Sequence[QuestionSource],
     out: Path,
@@ -400,8 +406,8 @@ def build(
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
-    if config.search.chain and config.scale.executor == "none" and (fresh or refresh or not is_store(folder)):
-        load_libraries()  # page workers will be needed: meanwhile the engines open
+    if fresh or refresh or not is_store(folder):
+        _prepare_workers(config)
     with logging_to(BuildLog()) as log:
         with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
             read, golds, origins, _ = read_question_set(questions, split, columns)
