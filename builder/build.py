@@ -19,7 +19,7 @@ from builder.clock import LOCAL_INSTANT, build_clock, parse_instant
 from builder.config import BuildConfig, crawl_settings, to_config
 from builder.crawl import Round, crawl, newer, next_minor, next_round, round_of, why_other_version
 from builder.deriving.derive import Inputs, derive, with_changes
-from builder.deriving.early_extraction import early_extraction
+from builder.deriving.early_extraction import MIN_PAGES, early_extraction
 from builder.deriving.killable_workers import load_libraries
 from builder.deriving.scale import check_executor
 from builder.documents.build_report import REPORT_FILE, write_report
@@ -368,6 +368,12 @@ def _drawn(
     )
 
 
+def _prepare_workers(config: BuildConfig) -> None:
+    """Let the process that page workers are forked from load its libraries, while an engine of files reads them."""
+    if config.search.chain and is_offline(config.search.engine) and config.scale.executor == "none":
+        load_libraries()
+
+
 def build(
     questions: Sequence[QuestionSource],
     out: Path,
@@ -400,13 +406,13 @@ def build(
     if (resume or refresh) and not is_store(folder):
         option = "--resume" if resume else "--refresh"
         raise DataError(folder, "is not a crawl store", f"leave out {option} to begin one")
-    if config.search.chain and config.scale.executor == "none" and (fresh or refresh or not is_store(folder)):
-        load_libraries()  # page workers will be needed: meanwhile the engines open
     with logging_to(BuildLog()) as log:
         with one_budget_a_file():  # CRAG's archives are read for their questions, and again for their pages
             read, golds, origins, _ = read_question_set(questions, split, columns)
             match_gold(read, golds, questions[0])
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
+            if len(read) >= MIN_PAGES and (fresh or refresh or not is_store(folder)):
+                _prepare_workers(config)
             chain, source = _opened(config, sleep)
         if sample is not None:
             source["sample"] = {"name": sample.name, "of": len(read)}

@@ -20,7 +20,7 @@ from builder.evidence.answer_near import AnswerNear
 from builder.evidence.embedding import DEFAULT_MODEL, Embedding
 from builder.evidence.page_index import index_of
 from builder.evidence.spans import MAX_PER_QUESTION
-from builder.evidence.telling_words import english_stem
+from builder.evidence.telling_words import english_stem, words_of, words_of_each
 from builder.evidence.true_false import TrueFalse, agrees, denies
 from builder.extract.sentence_splitter import split_sentences
 from edu_rag.errors import ConfigError
@@ -64,6 +64,11 @@ def judged(text: str, gold: str, on_page: str) -> list[str]:
 
 
 EROSION = choice("What erodes the soil of steep hills?", "running water", "sunlight", "moss")
+
+
+@given(st.lists(st.text(st.sampled_from("abAİıßé_'’` .,\n\r\x85\u2028½²Σς\u0301\u0345"), max_size=12), max_size=5))
+def test_the_words_of_several_texts_are_those_of_each(texts: list[str]) -> None:
+    assert words_of_each(texts) == [" ".join(words_of(text)) for text in texts]
 
 
 def test_inflected_words_meet() -> None:

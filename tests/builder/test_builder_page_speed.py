@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from builder.deriving.duplicates import _shingles, _words, signature
 from builder.extract.cascade import cascade_v1
-from builder.extract.extraction_tools import drop_unread, page_shape, trafilatura_fast, trafilatura_full
+from builder.extract.extraction_tools import (
+    drop_unread,
+    page_shape,
+    resiliparse_all,
+    resiliparse_main,
+    resiliparse_tree,
+    trafilatura_fast,
+    trafilatura_full,
+)
 from builder.extract.page_facts import page_facts
 from builder.extract.page_text import clean_text, parse_html, signs_of
 from builder.extract.prepass import apply_prepass
@@ -150,6 +158,13 @@ def test_trafilatura_leaves_the_tree_as_it_is_so_that_the_next_tool_can_have_it(
 def test_every_element_of_a_page_is_of_the_one_class_that_extractors_ask_for(tag: str) -> None:
     found = parse_html(f"<body><{tag}></{tag}></body>").find(f".//{tag}")
     assert type(found) is lxml.html.HtmlElement
+
+
+def test_resiliparse_reads_a_tree_several_times_without_changing_it() -> None:
+    html = f"<body><nav><a href=x>n</a></nav><main>{PROSE * 9}<ul><li>a<li>b</ul></main><footer>f</footer></body>"
+    tree = resiliparse_tree(html)
+    for read in (resiliparse_main, resiliparse_all, resiliparse_main):
+        assert read(tree) == read(html)
 
 
 def test_depth_is_counted_for_tags_in_any_case() -> None:
