@@ -70,7 +70,7 @@ def write_web(folder: Path, n_pages: int, n_hosts: int = 6) -> None:
     )
     (folder / "questions.jsonl").write_text("".join(json.dumps(question) + "\n" for question in questions))
     (folder / "build.toml").write_text(
-        '[search.folder]\nsites = "sites"\n[fetch]\nworkers = 6\ntimeout_s = 60.0\n'
+        '[search.folder]\nsites = "sites"\n[fetch]\nworkers = 6\ntimeout_s = 60.0\nfirst_byte_s = 60.0\n'
         '[extract]\nextractor = "bs4-v1"\n[filter]\nduplicates = false\n'
     )
 
