@@ -63,7 +63,7 @@ def main() -> None:
             clicked(page)
             for place in range(page.locator("[id^=reply-]").count()):
                 page.locator(f"#reply-{place} button").wait_for()
-            page.get_by_label("Link to this question").wait_for()
+            page.get_by_text("Link to this question").wait_for()
             page.set_viewport_size({"width": DESK[0], "height": 1400})
             png = small(page.screenshot())
             (chosen.out / "try.png").write_bytes(png)

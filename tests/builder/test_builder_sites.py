@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.search.engines.folder_engine import FolderEngine, match_expression
+from builder.search.engines.folder_engine import FolderEngine
+from builder.search.query_words import match_expression
 from builder.search.settings import FolderConfig
 from builder.sites.site_folders import read_sites
 from builder.sites.site_server import serve_sites
