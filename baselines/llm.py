@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
 from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
-from edu_rag.network_causes import known_cause
+from edu_rag.network.network_causes import known_cause
 
 Api = Literal["chat", "completions"]
 RETRY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)

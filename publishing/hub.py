@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from edu_rag.errors import DataError, EngineError
 from edu_rag.files.manifest import file_sha256
-from edu_rag.network_causes import network_cause
+from edu_rag.network.network_causes import network_cause
 from edu_rag.progress import Stage, say
 
 if TYPE_CHECKING:

@@ -109,7 +109,7 @@ def _start(prepare: Callable[[], None], memory_bytes: int) -> None:
         _unprepared = _Unprepared(error)
     except Exception as error:  # a broken library may raise anything
         _unprepared = _Unprepared(_cannot_start(str(error) if isinstance(error, ImportError) else repr(error)))
-    # What is loaded stays: to look for garbage in it, at every few pages, took a tenth of a worker's time.
+    # What is loaded stays, so no collection looks for garbage in it.
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS)
     _bound_memory(memory_bytes)

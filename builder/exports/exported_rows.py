@@ -14,8 +14,8 @@ from builder.exports.export_pairs import (
     shown_spans,
 )
 from edu_rag.errors import DataError
-from edu_rag.exported_question import ExportedQuestion
 from edu_rag.files.dataset import Dataset
+from edu_rag.files.exported_question import ExportedQuestion
 from edu_rag.gold import Gold, match_gold
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.exports.export_pairs import ABSTENTION, SYSTEM, SYSTEM_FREE, SYSTEM_PAGES
-from edu_rag.exported_question import ExportedQuestion
 from edu_rag.files.dataset import Dataset
+from edu_rag.files.exported_question import ExportedQuestion
 from edu_rag.files.jsonl import to_line, write_file, write_json
 
 RATES = ("accuracy", "hallucination", "missing", "score", "unjudged")

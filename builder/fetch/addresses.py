@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from builder.urls import MAX_URL_CHARACTERS, literal_address
-from edu_rag.public_addresses import is_public
+from edu_rag.network.public_addresses import is_public
 
 if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap

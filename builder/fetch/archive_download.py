@@ -10,7 +10,7 @@ import requests
 
 import edu_rag
 from edu_rag.errors import DataError
-from edu_rag.network_causes import known_cause
+from edu_rag.network.network_causes import known_cause
 
 MAX_BYTES = 200_000_000
 TIMEOUT_S = 60

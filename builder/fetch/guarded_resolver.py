@@ -17,7 +17,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from builder.fetch.addresses import NOT_PUBLIC, Doors, Lookup, RefusedAddressError
 from builder.urls import literal_address
-from edu_rag.public_addresses import is_public
+from edu_rag.network.public_addresses import is_public
 
 if TYPE_CHECKING:
     from builder.sites.site_folders import HostMap

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from builder.fetch.addresses import Doors
 from builder.urls import host_of, literal_address
 from edu_rag.errors import ConfigError
-from edu_rag.public_addresses import is_public
+from edu_rag.network.public_addresses import is_public
 
 NO_PROXY = "none"
 _VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")

@@ -18,7 +18,7 @@ from builder.question_sets.question_columns import source_name
 from edu_rag.errors import DataError, MissingExtraError
 from edu_rag.files.foreign_table import MAX_COLUMNS, ForeignRow
 from edu_rag.files.table_rows import reading_parquet
-from edu_rag.network_causes import known_cause
+from edu_rag.network.network_causes import known_cause
 
 PREFIX = "hf:"
 _HUB_FORM = re.compile(

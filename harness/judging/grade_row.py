@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from edu_rag.errors import DataError
-from edu_rag.exported_question import ExportedQuestion
+from edu_rag.files.exported_question import ExportedQuestion
 from edu_rag.scorecard.card import Counts, Prediction
 from harness.judging.free_text import UnjudgedError
 from harness.judging.outcomes import judge

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from edu_rag.network.public_addresses import is_public
 from edu_rag.progress import say
-from edu_rag.public_addresses import is_public
 from harness.named_network.connect_request import (
     MAX_HEAD_BYTES,
     RefusedRequestError,

@@ -16,7 +16,7 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.addresses import RefusedAddressError, check_url
 from builder.fetch.settings import FetchConfig
 from builder.store.crawl_store import CrawlStore
-from edu_rag.public_addresses import is_public
+from edu_rag.network.public_addresses import is_public
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HOST = "site.example"

@@ -17,7 +17,7 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.addresses import Lookup, RefusedAddressError, check_url, guarded_sockets
 from builder.fetch.settings import FetchConfig
 from builder.urls import literal_address
-from edu_rag.public_addresses import is_public
+from edu_rag.network.public_addresses import is_public
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builder.fetch.addresses import RefusedAddressError
-from edu_rag.network_causes import ONLINE, chain_of, host_in, network_cause
+from edu_rag.network.network_causes import ONLINE, chain_of, host_in, network_cause
 
 __all__ = ["ONLINE", "failure_cause", "host_in"]
 

@@ -11,7 +11,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from builder.fetch.addresses import RefusedAddressError, system_lookup
-from edu_rag.public_addresses import is_public
+from edu_rag.network.public_addresses import is_public
 
 
 def names_inside_address(url: str) -> bool:

@@ -1,0 +1,1 @@
+"""What every part that uses a network shares: which addresses are public, and why a connection failed."""
