@@ -55,6 +55,8 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "new": ("my-new-system", "--in", "{out}"),
     "check": ("{data}/submissions/my-system", *SCORED),
     "run": ("{data}/submissions/my-system", *SCORED, "--fresh", "--no-cache", "--unsafe-no-sandbox"),
+    "ask": ("--question-id", "MINI_0001", *SCORED, "{data}/submissions/my-system", "--unsafe-no-sandbox"),
+    "try": (*SCORED, "{data}/submissions/my-system", "--unsafe-no-sandbox"),
     "sandbox": (),
     "probe": (
         "{data}/submissions/my-system",
@@ -108,8 +110,8 @@ NIGHTLY = (*_LONG, *_READ_ONLY)
 """Two start the processes of other commands and build all questions, Ray starts a cluster. The others start no process:
 by day, `dataset check`, `compare` and `power` represent them.
 """
-REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "verify"}
-"""Commands that refuse these arguments, having imported what they need."""
+REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "try", "verify"}
+"""Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""
 
 
 def leaves(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[str]:
