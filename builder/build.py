@@ -411,7 +411,8 @@ def build(
             read, golds, origins, _ = read_question_set(questions, split, columns)
             match_gold(read, golds, questions[0])
             marks = read_marks(Path(config.label.marks), read) if config.label.marks is not None else {}
-            if len(read) >= MIN_PAGES and (fresh or refresh or not is_store(folder)):
+            n_questions = len(read) if sample is None else sample.n
+            if n_questions >= MIN_PAGES and (fresh or refresh or not is_store(folder)):
                 _prepare_workers(config)
             chain, source = _opened(config, sleep)
         if sample is not None:

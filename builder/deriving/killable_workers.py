@@ -41,9 +41,6 @@ JOBS_PER_WORKER = 2_000
 SHARES = (0.6, 0.25, 0.15)
 """Of the processor time, by attempt, where a job may be retried."""
 
-GARBAGE_OBJECTS = 20_000
-"""New objects after which a worker looks for garbage in cycles: Python's 700 are a fraction of one page."""
-
 MOST_STARTS = 4
 """Times that a job is given to a new pool, where pools break under it, before the workers count as unable to start."""
 
@@ -109,9 +106,9 @@ def _start(prepare: Callable[[], None], memory_bytes: int) -> None:
         _unprepared = _Unprepared(error)
     except Exception as error:  # a broken library may raise anything
         _unprepared = _Unprepared(_cannot_start(str(error) if isinstance(error, ImportError) else repr(error)))
-    # What is loaded stays, so no collection looks for garbage in it.
+    # What is loaded stays, so no collection looks for garbage in it. The thresholds stay too: with larger ones the dead
+    # trees of pages filled the memory, so that a page could fail for the pages before it.
     gc.freeze()
-    gc.set_threshold(GARBAGE_OBJECTS)
     _bound_memory(memory_bytes)
 
 
@@ -213,7 +210,10 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _end_server(ours: int) -> None:
-    """End the fork server at once: while it loads libraries it does not notice our end, and holds our output open."""
+    """End the fork server at once.
+
+    While it loads libraries it does not notice that this process has ended, and holds its output open.
+    """
     from multiprocessing import forkserver
 
     pid = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_pid", None)

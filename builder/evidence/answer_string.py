@@ -40,7 +40,7 @@ class _Lines(NamedTuple):
         return frozenset(map(stem, self.text[start : self.text.index("\n", start)].split()))
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=256)
 def _lines(text: str, sentences: tuple[Span, ...]) -> _Lines:
     lines = [f" {words} \n" for words in words_of_each(text[start:end] for start, end in sentences)]
     return _Lines("".join(lines), tuple(accumulate(map(len, lines[:-1]), initial=0)) if lines else ())

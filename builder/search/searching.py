@@ -101,7 +101,7 @@ class Left:
 class _Asker:
     """One engine as its threads see it: a question is asked once, and again after each wait while it is limited.
 
-    So it is while this machine has no network, if the engine was there before in this run.
+    It also waits while this machine has no network, if the engine was there before in this run.
     """
 
     def __init__(self, engine: SearchEngine, patience: Patience, top: int, sleep: Sleep) -> None:

@@ -86,7 +86,7 @@ MORE_STEPS: tuple[Step, ...] = (
 
 
 @pytest.mark.usefixtures("_strace")
-def test_a_fault_at_any_write_is_told_or_kills_and_the_next_build_goes_on_from_what_was_acknowledged(
+def test_a_fault_at_any_write_is_reported_or_kills_and_the_next_build_goes_on_from_what_was_acknowledged(
     made: Path, tmp_path: Path
 ) -> None:
     web, out = made / "web", tmp_path / "whole"
