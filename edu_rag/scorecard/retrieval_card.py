@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from edu_rag.errors import DataError, FaultsError, RecordError
+from edu_rag.errors import DataError, EduRagError, FaultsError, RecordError
 from edu_rag.files.jsonl import read_json, write_json
 from edu_rag.files.typed import faults_and_record, first_line, to_plain
 from edu_rag.names import DatasetId, QuestionSet, Sample, require_slug, require_split
@@ -75,13 +75,26 @@ class RetrievalCard:
         return QuestionSet(DatasetId.parse(self.dataset).release, self.split, self.sample)
 
 
+def retrieval_place(asked: QuestionSet, slug: str) -> Path:
+    """The place of a system's card among results: `NAME-VERSION/SPLIT[-SAMPLE]/SLUG/retrieval.json`."""
+    return Path(asked.release.folder, asked.table, slug, FILE_NAME)
+
+
+def _is_there(path: Path, card: RetrievalCard) -> bool:
+    """Whether a file holds a card, whatever its time; one that cannot be read does not."""
+    try:
+        return replace(read_retrieval_card(path), scored_at=card.scored_at) == card
+    except EduRagError:
+        return False
+
+
 def write_retrieval_card(results: Path, card: RetrievalCard) -> Path:
-    """Write a card to its place among results, `NAME-VERSION/SPLIT[-SAMPLE]/SLUG/retrieval.json`; return the path.
+    """Write a card to its place among results; return the path.
 
     A card that differs from the one there by its time alone is not written.
     """
-    path = results / card.asked.release.folder / card.asked.table / card.system.slug / FILE_NAME
-    if not path.exists() or replace(read_retrieval_card(path), scored_at=card.scored_at) != card:
+    path = results / retrieval_place(card.asked, card.system.slug)
+    if not _is_there(path, card):
         write_json(path, to_plain(card))
     return path
 

@@ -25,7 +25,6 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from edu_rag.errors import EduRagError
     from edu_rag.files.dataset import Dataset
     from edu_rag.scorecard.card import ScoreCard, Verdict
     from harness.exam import Exam
@@ -97,7 +96,8 @@ def score(
     or a board.toml next to RESULTS, only the datasets that it pins are accepted.
 
     --run scores a TREC run against the pages that hold evidence and against home pages: P, R, MAP, NDCG and MRR. A
-    question without a page in the run counts 0. --all also scores the runs in the folders `runs` of submissions.
+    question without a page in the run counts 0. --all also scores the runs in the folders `runs` of submissions, and
+    lists results whose run is gone: remove these by hand.
 
     \b
     Example:
@@ -231,34 +231,21 @@ def _score_all(
     submissions: Path, opened: Sequence[Dataset], results: Path, grading: Grading, vouched: Vouched, *, as_json: bool
 ) -> None:
     from edu_rag.errors import FaultsError
+    from edu_rag.files.typed import to_plain
     from edu_rag.progress import say
     from harness.rescoring.rescore import RECORD, rescore, rescoring_lines, rescoring_values, write_record
+    from harness.rescoring.run_cards import rescore_runs, rescored_run_lines
     from harness.scoring.score import now_utc
 
-    found = rescore(submissions, opened, results, scored_at=now_utc(), grading=grading, vouched=vouched)
+    scored_at = now_utc()
+    found = rescore(submissions, opened, results, scored_at=scored_at, grading=grading, vouched=vouched)
     if write_record(results / RECORD, found):
         say(f"wrote {results / RECORD}")
+    runs, run_faults = rescore_runs(submissions, opened, results, scored_at=scored_at)
     if as_json:
-        print_json(rescoring_values(found))
+        print_json(rescoring_values(found) | {"runs": [to_plain(run) for run in runs]})
     else:
-        print_lines(rescoring_lines(found))
-    faults = [*found.faults, *_score_all_runs(submissions, opened, results)]
+        print_lines([*rescoring_lines(found), *rescored_run_lines(runs)])
+    faults = {str(fault): fault for fault in (*found.faults, *run_faults)}  # both may name one submission
     if faults:
-        raise FaultsError(faults)
-
-
-def _score_all_runs(submissions: Path, opened: Sequence[Dataset], results: Path) -> list[EduRagError]:
-    """Write the results of all retrieval runs; return the faults of those that have none."""
-    from edu_rag.errors import EduRagError
-    from edu_rag.progress import say
-    from edu_rag.scorecard.retrieval_card import write_retrieval_card
-    from harness.rescoring.score_run import score_runs
-    from harness.scoring.score import now_utc
-
-    faults: list[EduRagError] = []
-    for found in score_runs(submissions, opened, scored_at=now_utc()):
-        if isinstance(found, EduRagError):
-            faults.append(found)
-        else:
-            say(f"wrote {write_retrieval_card(results, found)}")
-    return faults
+        raise FaultsError(list(faults.values()))

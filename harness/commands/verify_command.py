@@ -63,7 +63,8 @@ def verify(
     judge_cache: Path | None,
     rules: str,
 ) -> None:
-    """Recompute every scorecard from the predictions, and compare all fields except the time of scoring.
+    """Recompute every scorecard from the predictions and every retrieval result from its run, and compare all fields
+    except the time of scoring.
 
     Writes no files. Exits 1 if a number differs, is missing, or cannot be recomputed. Scorecards whose dataset was not
     given are counted; with --strict they cause exit code 1. With --board, or a board.toml next to RESULTS, only the
@@ -75,6 +76,7 @@ def verify(
       edu-rag verify --results demo/results --submissions demo/submissions --dataset demo/dataset --own-machine
     """
     from edu_rag.progress import say
+    from harness.rescoring.run_cards import verify_runs
     from harness.rescoring.verify import BAD, verification_lines, verification_values, verify_site
     from harness.rescoring.verify import verify as remake
 
@@ -85,6 +87,9 @@ def verify(
     found, faults = remake(
         results, submissions, opened, grading=grading, vouched=vouched_of(reruns, results, own_machine=own_machine)
     )
+    of_runs, run_faults = verify_runs(results, submissions, opened)
+    found += of_runs
+    faults = list({str(fault): fault for fault in (*faults, *run_faults)}.values())  # both may name one submission
     found += verify_site(site, results) if site is not None else []
     for fault in faults:
         say(str(fault))

@@ -15,6 +15,7 @@ from edu_rag.errors import EduRagError, SubmissionError, each_fault
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import to_line, write_file
 from edu_rag.files.manifest import file_sha256
+from edu_rag.names import Release
 from edu_rag.progress import Stage, say
 from edu_rag.scorecard.card import ScoreCard
 from edu_rag.scorecard.results_folder import PREDICTIONS
@@ -23,6 +24,7 @@ from harness.judging.free_text import UnjudgedError
 from harness.judging.grading import Grading
 from harness.rescoring.scoring_jobs import OpenExams, Results, ScoringJob, ScoringPlan, plans, submissions_in, target_of
 from harness.scoring.score import card_and_trust, score_within, uncollected, write_results
+from harness.submission.folder import present, runs_of
 from harness.submission.target import Target
 from harness.trust.cautions import of_files
 from harness.trust.rerun_log import NOBODY, Trust, Vouched
@@ -261,7 +263,9 @@ def rescore(
     there = Results(results)
     exams = OpenExams(datasets, there)
     work = _Work(there, exams, scored_at, grading, vouched)
-    planned = plans(submissions_in(submissions, faults), datasets, exams, there)
+    planned = [
+        one for one in plans(submissions_in(submissions, faults), datasets, exams, there) if not _runs_alone(one)
+    ]
     with Stage("score", total=len(planned), bad="not scored") as stage:
         for plan in planned:
             n_before = len(work.done)
@@ -280,6 +284,11 @@ def rescore(
         kept=tuple(_kept(there, datasets, work)),
         faults=tuple(faults),
     )
+
+
+def _runs_alone(plan: ScoringPlan) -> bool:
+    """Whether a submission ranks pages only: there are no predictions to miss."""
+    return not (plan.jobs or plan.faults or any(present(plan.submission))) and bool(runs_of(plan.submission.folder))
 
 
 def _score_plan(work: _Work, plan: ScoringPlan) -> list[EduRagError]:
@@ -306,10 +315,15 @@ def _kept(there: Results, datasets: Sequence[Dataset], work: _Work) -> Iterator[
 
 def why_kept(card: ScoreCard, datasets: Sequence[Dataset]) -> str:
     """The reason why a result cannot be made again from the given datasets."""
-    name, version = card.dataset_id.release
+    return why_not_given(card.dataset_id.release, datasets) or GONE
+
+
+def why_not_given(release: Release, datasets: Sequence[Dataset]) -> str:
+    """How a version of a dataset differs from the given ones; empty if it is one of them."""
+    name, version = release
     given = [one.manifest.release.version for one in datasets if one.manifest.name == name]
     if version in given:
-        return GONE
+        return ""
     if not given:
         return "its dataset was not given"
     if all(version.major != other.major for other in given):

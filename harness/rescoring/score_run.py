@@ -1,4 +1,4 @@
-"""Score retrieval runs: TREC files of ranked pages, one alone or all of a folder of submissions.
+"""Score retrieval runs: TREC files of ranked pages, one alone or those of a folder of submissions.
 
 A run is a stranger's file: it is read and scored in a child with a budget, of which only the result comes back.
 """
@@ -35,6 +35,19 @@ class RunFile(NamedTuple):
     path: Path
     system: SystemFacts
     asked: QuestionSet | None
+
+
+class PlacedRun(NamedTuple):
+    """A run at its place in a submission, the facts of the system, and the questions that the place names."""
+
+    path: Path
+    system: SystemFacts
+    asked: QuestionSet
+
+    @property
+    def file(self) -> RunFile:
+        """The run to score."""
+        return RunFile(*self)
 
 
 def run_file(path: Path) -> RunFile:
@@ -112,19 +125,19 @@ def _measured(exam: Exam, ranked: Mapping[str, Sequence[str]], run: RunFile, sco
     )
 
 
-def score_runs(
-    submissions: Path, opened: Sequence[Dataset], *, scored_at: datetime
-) -> Iterator[RetrievalCard | EduRagError]:
-    """The results of all runs of a folder of submissions on these datasets, and the faults of those that have none."""
+def runs_on(
+    submissions: Path, opened: Sequence[Dataset]
+) -> Iterator[tuple[str, tuple[Dataset, PlacedRun] | EduRagError]]:
+    """The runs of a folder of submissions on these datasets, each with its submission's name, and faults of others."""
     by_release = {dataset.manifest.release: dataset for dataset in opened}
     for path in [path for folder in sorted(submissions.iterdir()) for path in runs_of(folder)]:
+        slug = path.parents[2].name
         try:
             asked = asked_by_run(path)
-            dataset = by_release.get(asked.release)
             if behind_link(path, submissions):
                 raise SubmissionError(path, "is a link or inside a linked folder", "put the file itself there")
-            if dataset is not None:
-                run = RunFile(path, open_submission(path.parents[2]).facts, asked)
-                yield score_run(dataset, asked.split, asked.sample, run, scored_at=scored_at)
+            if asked.release in by_release:
+                run = PlacedRun(path, open_submission(path.parents[2]).facts, asked)
+                yield slug, (by_release[asked.release], run)
         except EduRagError as error:
-            yield from each_fault(error)
+            yield from ((slug, fault) for fault in each_fault(error))

@@ -41,8 +41,8 @@ def init(
 
     \b
     Example:
-      edu-rag board init --owner @my-org/maintainers
-      edu-rag board init --owner @my-org/maintainers --dataset my-dataset --replace
+      edu-rag board init --owner @ORG/TEAM
+      edu-rag board init --owner @ORG/TEAM --dataset my-dataset --replace
     """
     from leaderboard.repository.init_board import init_board
 

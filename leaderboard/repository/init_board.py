@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-from edu_rag.errors import ConfigError, FaultsError
+from edu_rag.errors import FaultsError
 from edu_rag.files.board_file import BOARD_FILE, WHOLE, BoardDataset, BoardFile, read_board_file
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.manifest import manifest_sha256
@@ -66,11 +66,7 @@ def board_text(team: str, datasets: Sequence[BoardDataset]) -> str:
 
 
 def _require_owners(owners: Sequence[str]) -> None:
-    faults = [
-        ConfigError("--owner", f"{owner[:80]!r} is not an owner", "give @LOGIN, @ORG/TEAM or a mail address")
-        for owner in owners
-        if not code_owners.is_owner(owner)
-    ]
+    faults = [fault for owner in owners if (fault := code_owners.fault_of_owner("--owner", owner)) is not None]
     if faults:
         raise FaultsError(faults)
 

@@ -152,6 +152,46 @@ def test_the_last_matching_line_decides_who_owns_a_path(tmp_path: Path, text: st
     assert len(list(owner_faults(tmp_path))) == n
 
 
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("/harness/* @o/a", "/harness/ has no owner"),
+        ("/* @o/a", "/harness/ has no owner"),
+        ("* @o/a\n*.py", "*.py has no owner and could match in /.github/, /.ci/, /leaderboard/, /harness/, /edu_rag/"),
+        ("* @o/a\n/harness/sandbox/", "/harness/sandbox/ has no owner and could match in /harness/"),
+        ("* @o/a\n/harness/*", "/harness/* has no owner and could match in /harness/"),
+        ("* @o/a\n**/run.py", "**/run.py has no owner and could match in /.github/"),
+        ("* @o/a\n/h*/run.py", "/h*/run.py has no owner and could match in /harness/"),
+        ("* @o/a\n/py*", "/py* has no owner and could match in /pyproject.toml"),
+        ("* @o/a\n/pyproject.toml", "/pyproject.toml has no owner"),
+        ("* @my-org", "@my-org is a placeholder"),
+        ("* @ORG/TEAM", "@ORG/TEAM is a placeholder"),
+        ("* @o/a\n*.py\n* @o/b", ""),
+        ("* @o/a\n/submissions/\n/docs/*.md\n/tests/**/x.py", ""),
+        ("* @examplecorp/x", ""),
+    ],
+)
+def test_no_later_line_may_take_the_owners_of_guarded_files_away(tmp_path: Path, text: str, faults: str) -> None:
+    (tmp_path / "CODEOWNERS").write_text(text)
+    found = "\n".join(map(str, owner_faults(tmp_path)))
+    assert faults in found
+    assert bool(faults) == bool(found)
+
+
+def test_owners_in_the_folder_docs_guard_their_own_file(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "CODEOWNERS").write_text("".join(f"{path} @o\n" for path in GUARDED))
+    assert [str(fault).partition(": ")[2] for fault in owner_faults(tmp_path)] == [
+        "/docs/CODEOWNERS has no owner: add a line: /docs/CODEOWNERS @ORG/TEAM"
+    ]
+
+
+def test_a_placeholder_is_refused_before_a_file_is_written(tmp_path: Path) -> None:
+    with pytest.raises(FaultsError, match="@my-org/x is a placeholder"):
+        list(init_board(tmp_path, ["@my-org/x"], []))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_every_setting_of_the_list_is_explained_to_operators() -> None:
     page = (ROOT / "docs" / "operators.md").read_text()
     assert all(f"`{name}`" in page for name in ITEMS)
