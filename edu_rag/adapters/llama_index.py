@@ -26,7 +26,8 @@ def llama_index_engine(engine: Any, find: Find = no_passages) -> Callable[[Syste
         for node in nodes:  # places are for us to cite, not for the model to read
             node.excluded_llm_metadata_keys = node.excluded_embed_metadata_keys = list(node.metadata)
         texts = texts_of(question, ())
-        said = (engine if hasattr(engine, "query") else engine(nodes)).query(f"{texts['question']}\n{texts['choices']}")
+        asked = "\n".join(filter(None, (texts["question"], texts["choices"])))
+        said = (engine if hasattr(engine, "query") else engine(nodes)).query(asked)
         text = str(said).strip()
         read = [one.node.metadata for one in said.source_nodes]
         return SystemAnswer(answer=None if text == NOTHING_FOUND else text, passages=spans_of(read))

@@ -17,6 +17,14 @@ Question: {question}
 Choices:
 {choices}
 Answer:"""
+FREE_TEXT_PROMPT_V1 = """\
+Answer the question from the passages. Reply with the answer in a few words and nothing else, or with "I don't know".
+
+Passages:
+{context}
+
+Question: {question}
+Answer:"""
 
 
 class FoundText(Protocol):
@@ -49,14 +57,15 @@ def no_passages(question: SystemQuestion) -> Sequence[FoundText]:
 
 
 def texts_of(question: SystemQuestion, found: Sequence[FoundText]) -> dict[str, str]:
-    """`question`, `choices` (one `a. …` a line) and `context` (the passages, with blank lines between)."""
+    """`question`, `choices` (one `a. …` a line, or empty) and `context` (the passages, with blank lines between)."""
     choices = "\n".join(f"{label}. {text}" for label, text in question.choices.items())
     return {"question": question.text, "choices": choices, "context": "\n\n".join(one.text for one in found)}
 
 
 def prompt_of(question: SystemQuestion, found: Sequence[FoundText]) -> str:
-    """One prompt with all of `texts_of`."""
-    return PROMPT_V1.format(**texts_of(question, found))
+    """One prompt with all of `texts_of`; another for a question without choices."""
+    prompt = PROMPT_V1 if question.choices else FREE_TEXT_PROMPT_V1
+    return prompt.format(**texts_of(question, found))
 
 
 def place_of(found: FoundText) -> dict[str, Any]:

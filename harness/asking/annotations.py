@@ -16,10 +16,10 @@ from harness.asking.asked import AskedQuestion, SystemReply
 FILE_NAME = "annotations.jsonl"
 ANSWER_LABELS: Mapping[str, str] = {
     "Correct Answer": "Right",
-    "Hallucinated Answer": "Wrong",
-    "Insufficient Context": "Unsupported",
+    "Hallucinated Answer": "Wrong or not supported by the pages",
+    "Insufficient Context": "The pages are not enough",
 }
-"""The labels of Mala et al. (section 4.1), and the word for each on the page.
+"""The labels of Mala et al. (section 4.1), and the text for each on the page.
 
 The answer is factually accurate; it is incorrect, or not supported by the pages; the pages are not enough to answer.
 """

@@ -83,8 +83,8 @@ class KnownQuestions:
         found = self.by_id.get(question_id)
         if found is None:
             close = difflib.get_close_matches(question_id[:200], self.by_id, n=1) or [next(iter(self.by_id), "none")]
-            what = f"unknown question id {question_id[:80]!r} in {self.dataset.folder}"
-            raise ConfigError("--question-id", what, f"did you mean {close[0]!r}?")
+            what = f"unknown question id {question_id[:80]!r} in {self.dataset.id}"
+            raise ConfigError("question", what, f"did you mean {close[0]!r}?")
         return found
 
     def pages(self, question: Question) -> list[WebPage]:

@@ -37,7 +37,7 @@ def parse_page_input(text: str) -> PageInput:
     for rule in RULES:
         if text == rule and rule != "top":
             return PageInput(rule)
-    raise ConfigError("--pages", f"unknown: {text[:40]!r}", f"choose own, top-1 to top-{MAX_TOP}, evidence or none")
+    raise ConfigError("pages", f"unknown: {text[:40]!r}", f"choose own, top-1 to top-{MAX_TOP}, evidence or none")
 
 
 class GivenPages(NamedTuple):
@@ -64,5 +64,5 @@ def given_pages(
     question_id = question.question_id
     only = EvidencePages(ProbeSource([question], {question_id: pages}, {question_id: evidence}, {}))
     if question_id not in only.pages:
-        raise ConfigError("--pages", "no evidence is known for this question", "choose own, top-K or none")
+        raise ConfigError("pages", "no evidence is known for this question", "choose own, top-K or none")
     return GivenPages(only.pages[question_id], only.back)

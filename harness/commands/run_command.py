@@ -15,6 +15,7 @@ from harness.commands.options import PATH, dataset_option, open_dataset, sample_
 
 if TYPE_CHECKING:
     from harness.named_network.forward_proxy import NetworkGrant
+    from harness.named_network.named_host import NamedHost
     from harness.running.run import Manner, NothingAnsweredError
     from harness.sandbox.caps import Caps
     from harness.submission.folder import Submission
@@ -114,22 +115,29 @@ def caps_of(memory_gb: float | None, processes: int | None) -> Caps:
     return caps if memory_gb is None else replace(caps, memory_bytes=int(memory_gb * GIB))
 
 
+def named_hosts(allowed: Sequence[str]) -> dict[str, NamedHost]:
+    """The hosts of --allow-network by the names as typed. Raises ConfigError for one that is none."""
+    from edu_rag.errors import ConfigError, RecordError
+    from harness.named_network.named_host import NamedHost
+
+    try:
+        return {name: NamedHost.parse(name) for name in allowed}
+    except RecordError as error:
+        raise ConfigError("--allow-network", error.what, error.remedy) from None
+
+
 def network_of(submission: Submission, allowed: Sequence[str], *, unsafe: bool) -> NetworkGrant:
     """The hosts that are granted by name. Raises ConfigError for one that the submission does not ask for."""
-    from edu_rag.errors import ConfigError, RecordError
+    from edu_rag.errors import ConfigError
     from edu_rag.progress import say
     from harness.named_network.forward_proxy import NetworkGrant
-    from harness.named_network.named_host import NamedHost
 
     if unsafe and allowed:
         raise click.UsageError(
             "--allow-network is for the sandbox: with --unsafe-no-sandbox nothing keeps it off the network."
         )
     wanted = submission.settings.network.hosts
-    try:
-        hosts = {NamedHost.parse(name) for name in allowed}
-    except RecordError as error:
-        raise ConfigError("--allow-network", error.what, error.remedy) from None
+    hosts = set(named_hosts(allowed).values())
     odd = sorted(hosts.difference(wanted))
     if odd:
         remedy = f"it asks for: {', '.join(map(str, wanted)) or 'none'}"

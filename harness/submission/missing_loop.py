@@ -15,6 +15,7 @@ MAX_SCRIPT_BYTES = 1_000_000
 MAX_SCRIPTS = 200
 _READS = frozenset({"serve", "stdin", "input", "fileinput", "readline"})
 """Names that a system needs to read questions, in any of its files."""
+_OPENERS = frozenset({"open", "fdopen", "read"})
 
 
 def _script(submission: Submission) -> Path | None:
@@ -25,15 +26,32 @@ def _script(submission: Submission) -> Path | None:
     return path if path is not None and path.is_file() and not path.is_symlink() else None
 
 
+def _called(node: ast.Call) -> str:
+    if isinstance(node.func, ast.Name):
+        return node.func.id
+    return node.func.attr if isinstance(node.func, ast.Attribute) and node.func.attr != "serve" else ""
+
+
+def _opens_stdin(node: ast.Call) -> bool:
+    """Whether a call is `open(0)`, `os.fdopen(0)` or `os.read(0, …)`."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return _called(node) in _OPENERS and any(isinstance(one, ast.Constant) and one.value == 0 for one in given)
+
+
 def _names(tree: ast.AST) -> Iterator[str]:
+    modules = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
-            yield node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id if node.id == "serve" else ""  # it may be called under another name
         elif isinstance(node, ast.Attribute):
-            yield node.attr if node.attr != "serve" else ""
+            yield node.attr if node.attr != "serve" or id(node) not in modules else ""  # edu_rag.serve.SystemAnswer
         elif isinstance(node, ast.alias):
-            # `serve` under another name may be called under that; imported as itself, it must be called as itself.
+            # `serve` under another name may be used under that; imported as itself, it must be used as itself.
             yield node.name.rpartition(".")[2] if node.asname or node.name in ("stdin", "fileinput") else ""
+        elif isinstance(node, ast.Constant):
+            yield "stdin" if node.value == "/dev/stdin" else ""
+        elif isinstance(node, ast.Call):
+            yield "stdin" if _opens_stdin(node) else _called(node)
 
 
 def _tree(path: Path) -> ast.Module | None:

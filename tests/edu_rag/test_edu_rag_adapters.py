@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from edu_rag.adapters import any_callable, openai_chat, stand_in
+from edu_rag.adapters.pipeline_inputs import prompt_of
 from edu_rag.author_lines import returns_of
 from edu_rag.serve import SystemAnswer, SystemPage, SystemQuestion, _reply_or_error, serve
 
@@ -103,6 +104,15 @@ def test_a_chat_client_gets_the_question_with_the_passages_that_were_found() -> 
     assert asked["messages"][0]["content"].endswith(
         "Passages:\nIce floats.\n\nQuestion: What floats?\nChoices:\na. iron\nb. ice\nAnswer:"
     )
+
+
+def test_the_prompt_of_a_question_without_choices_asks_for_no_label() -> None:
+    free = SystemQuestion(id="r0", text="What floats?", choices={}, kind="free_text", pages=(PAGE,))
+    prompt = prompt_of(free, ())
+    assert prompt.endswith("Question: What floats?\nAnswer:")
+    assert "few words" in prompt
+    assert not any(word in prompt for word in ("label", "hoice"))
+    assert "label of one choice" in prompt_of(QUESTION, ())
 
 
 def served(code: str) -> str:

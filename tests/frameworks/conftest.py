@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import edu_rag as edu_rag_package
+from edu_rag import adapters
 from edu_rag.serve import SystemPage, SystemQuestion
 from harness.sandbox.caps import Caps
 from harness.sandbox.doctor import examine
@@ -64,6 +67,20 @@ def first_score(tmp_path: Path, mini: Path) -> Callable[[str], FirstScore]:
         return FirstScore(score, [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
 
     return walk
+
+
+@pytest.fixture
+def prompt_of_template(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, SystemQuestion], Any]:
+    """What the stand-in of a template is asked for a question."""
+
+    def asked(template: str, question: SystemQuestion) -> Any:
+        served: list[Any] = []
+        monkeypatch.setattr(edu_rag_package, "serve", served.append)
+        monkeypatch.setattr(adapters, "stand_in", lambda prompt: prompt)
+        runpy.run_path(str(ROOT / "submissions" / "template" / template / "system.py"))
+        return served[0](question).answer
+
+    return asked
 
 
 @pytest.fixture

@@ -6,12 +6,14 @@ import json
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edu_rag.cli.asking.question_desk import QuestionDesk
 from edu_rag.cli.asking.question_form import MAX_ID, QuestionForm, checked_form, form_of_query
 from edu_rag.errors import ConfigError, DataError, RecordError
 from harness.asking.annotations import ANSWER_LABELS, AnnotationFile, ShownReply
@@ -64,6 +66,18 @@ def test_half_a_line_at_the_end_costs_only_itself_and_a_full_file_takes_no_more(
     assert json.loads(path.read_text().splitlines()[1])["correctness"] == 5
     with pytest.raises(DataError, match="give --annotations another file"):
         AnnotationFile(path, max_bytes=path.stat().st_size + 10).add(reply(), "Correct Answer", 5)
+
+
+def test_a_judgement_that_cannot_be_saved_names_its_file_on_stderr_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty: Any = None
+    kept = AnnotationFile(tmp_path / "missing" / "kept.jsonl")
+    desk = QuestionDesk(known=empty, systems={}, search=empty, engine=None, annotations=kept)
+    with pytest.raises(ConfigError) as fault:
+        desk.save(reply(), "Correct Answer", None)
+    assert str(fault.value) == "annotation: it was not saved: the owner of this page can read why"
+    assert str(kept.path) in capsys.readouterr().err
 
 
 def test_visitors_who_save_at_once_do_not_mix_their_lines(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from edu_rag.cli.asking.ask_command import ask
 from edu_rag.cli.asking.page_search import LiveEngine, PageSearch
-from edu_rag.cli.asking.try_command import host_warnings, try_
+from edu_rag.cli.asking.try_command import host_in_url, host_warnings, try_
 from edu_rag.errors import ConfigError, EduRagError, MissingExtraError
 from edu_rag.files.dataset import Dataset
 from edu_rag.records import page_id_of
@@ -194,6 +194,21 @@ def test_true_and_false_are_recognised_and_no_choices_are_free_text() -> None:
     assert typed_question("Why is ice cold?", []).kind == "free_text"
 
 
+def test_a_long_question_is_asked_and_no_page_is_searched_for_none(known: KnownQuestions, folder: Path) -> None:
+    words = ("Why? " * 500, "--dataset", known.dataset.folder, folder, "--unsafe-no-sandbox", "--json")
+    # The engine would fail: it has no sites.
+    said = json.loads(call(*words, "--pages", "none", "--engine", "folder").stdout)
+    assert (said["question"]["text"], said["pages"]) == (words[0].strip(), [])
+
+
+def test_faults_of_visitors_name_no_path_and_no_option(known: KnownQuestions) -> None:
+    with pytest.raises(ConfigError) as fault:
+        known.question("q11")
+    assert str(fault.value) == f"question: unknown question id 'q11' in {known.dataset.id}: did you mean 'q1'?"
+    with pytest.raises(ConfigError, match=r"^pages: unknown"):
+        parse_page_input("all")
+
+
 @pytest.mark.parametrize("rule", ["top-0", "top-51", "top-x", "top", "all", "", "top-1\n"])
 def test_an_unknown_rule_for_pages_is_refused(rule: str) -> None:
     with pytest.raises(ConfigError, match="choose own, top-1 to top-50, evidence or none"):
@@ -209,14 +224,18 @@ def test_faults_of_the_command_line_are_one_line_each(known: KnownQuestions, fol
         "--choices belong to a typed QUESTION" in call("--question-id", "q1", "--choices", "a|b", *data, folder).stderr
     )
     unknown = call("--question-id", "q11", *data, folder).exception
-    assert str(unknown).endswith("unknown question id 'q11' in " + str(known.dataset.folder) + ": did you mean 'q1'?")
+    assert str(unknown) == ("--question-id: unknown question id 'q11' in " + known.dataset.id + ": did you mean 'q1'?")
     assert "4 chosen: choose 1 to 3" in str(
         call("--question-id", "q1", *data, *[folder] * 4, "--unsafe-no-sandbox").exception
     )
     twice = call("--question-id", "q1", *data, folder, folder, "--unsafe-no-sandbox").exception
     assert "two systems are called test-system" in str(twice)
     no_evidence = call("Why?", "--pages", "evidence", *data, folder, "--unsafe-no-sandbox").exception
-    assert "no evidence is known for this question" in str(no_evidence)
+    assert "--pages: no evidence is known for this question" in str(no_evidence)
+    live = call("--question-id", "q1", "--engine", "folder", *data, folder)
+    assert (live.exit_code, "--engine finds pages for a typed QUESTION" in live.stderr) == (2, True)
+    malformed = call("--question-id", "q1", *data, folder, "--allow-network", "API.example.org").exception
+    assert str(malformed).startswith("--allow-network: ")
     network = call("--question-id", "q1", *data, folder, "--allow-network", "api.example.org").exception
     assert "--allow-network: no system asks for 'api.example.org'" in str(network)
     assert "--sites: is for an engine" in str(call("Why?", "--sites", "x", *data, folder).exception)
@@ -262,8 +281,10 @@ def test_a_page_without_marks_shows_its_start(known: KnownQuestions, folder: Pat
 
 
 def test_try_warns_of_a_host_that_others_reach() -> None:
-    assert [host_warnings(host) for host in ("127.0.0.1", "localhost", "::1")] == [[], [], []]
+    assert [host_warnings(host) for host in ("127.0.0.1", "127.0.0.2", "LOCALHOST", "::1")] == [[]] * 4
     assert "0.0.0.0 is open to the network" in host_warnings("0.0.0.0")[0]
+    assert "example.org is open to the network" in host_warnings("example.org")[0]
+    assert [host_in_url(host) for host in ("127.0.0.1", "::1")] == ["127.0.0.1", "[::1]"]
 
 
 def test_try_names_the_extra_where_gradio_is_missing(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,26 +18,46 @@ if TYPE_CHECKING:
     from edu_rag.cli.asking.page_search import LiveEngine
     from edu_rag.records import Question, WebPage
     from harness.asking.known_questions import KnownQuestions
+    from harness.asking.page_input import PageInput
 
 
 def _question_and_systems(
-    words: Sequence[str], question_id: str | None, choices: Sequence[str]
+    words: Sequence[str], question_id: str | None, choices: Sequence[str], engine: str | None
 ) -> tuple[str, list[Path]]:
     """The typed question ('' with --question-id) and the folders of the systems. Raises UsageError."""
     if question_id is not None and choices:
         raise click.UsageError("--choices belong to a typed QUESTION: a question of the dataset has its own.")
+    if question_id is not None and engine is not None:
+        raise click.UsageError("--engine finds pages for a typed QUESTION: a question of the dataset has its own.")
     n_typed = 0 if question_id is not None else 1
-    if n_typed and words and Path(words[0], "submission.toml").is_file():
+    settings = Path(*words[:n_typed], "submission.toml")
+    if n_typed and words and os.path.isfile(settings):  # noqa: PTH113 - a Path's raises OSError for a long question
         raise click.UsageError(f"the first word, {words[0]}, is a system: give the QUESTION first, or --question-id.")
     if len(words) <= n_typed:
         raise click.UsageError("give a QUESTION and a SYSTEM, or --question-id ID and a SYSTEM.")
     return (words[0] if n_typed else ""), [Path(word) for word in words[n_typed:]]
 
 
-def _pages_of(known: KnownQuestions, question: Question, engine: LiveEngine | None) -> Sequence[WebPage]:
+@contextmanager
+def _naming_options(question_id: str | None) -> Iterator[None]:
+    """Name the options in faults of the question and its pages, which `edu-rag try` shows to visitors."""
+    from edu_rag.errors import ConfigError
+
+    options = {"pages": "--pages"} if question_id is None else {"pages": "--pages", "question": "--question-id"}
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(options.get(error.where, error.where), error.what, error.remedy) from None
+
+
+def _pages_of(
+    known: KnownQuestions, question: Question, rule: PageInput, engine: LiveEngine | None
+) -> Sequence[WebPage]:
     """The pages for a question: live ones if an engine was named, its own, or the best of the dataset."""
     from edu_rag.cli.asking.page_search import PageSearch
 
+    if rule.rule == "none":
+        return ()
     if engine is not None:
         return engine.pages(question)
     if question.split in known.splits:
@@ -93,13 +115,14 @@ def ask(
     from harness.asking.known_questions import KnownQuestions, typed_question
     from harness.asking.page_input import parse_page_input
 
-    text, folders = _question_and_systems(words, question_id, choices)
+    text, folders = _question_and_systems(words, question_id, choices, options["engine"])
     require_few(len(folders))
-    rule, live = parse_page_input(page_input), live_engine(options)
-    known = KnownQuestions(open_dataset(dataset_folder), split)
+    live, known = live_engine(options), KnownQuestions(open_dataset(dataset_folder), split)
     given = [choice for listed in choices for choice in listed.split("|")]
-    question = known.question(question_id) if question_id is not None else typed_question(text, given)
-    asked = asked_question(known, question, _pages_of(known, question, live), rule)
+    with _naming_options(question_id):
+        rule = parse_page_input(page_input)
+        question = known.question(question_id) if question_id is not None else typed_question(text, given)
+        asked = asked_question(known, question, _pages_of(known, question, rule, live), rule)
     with stopping_like_ctrl_c(), opened_systems(folders, known.dataset, options) as systems:
         replies = dict(ask_systems(systems, known, asked))
     in_order = [replies[number] for number in sorted(replies)]

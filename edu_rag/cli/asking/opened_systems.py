@@ -11,8 +11,7 @@ from typing import Any
 from edu_rag.cli.asking.page_search import LiveEngine
 from edu_rag.errors import ConfigError
 from edu_rag.files.dataset import Dataset
-from harness.commands.run_command import manner_of, runnable
-from harness.named_network.named_host import NamedHost
+from harness.commands.run_command import manner_of, named_hosts, runnable
 from harness.running.run import hiding
 from harness.running.warm_system import WarmSystem, open_warm
 from harness.submission.folder import Submission
@@ -31,7 +30,7 @@ def live_engine(options: Mapping[str, Any]) -> LiveEngine | None:
 
 def _granted(submissions: Sequence[Submission], allowed: Sequence[str]) -> list[tuple[str, ...]]:
     """For each system, the hosts of --allow-network that it asks for. Raises ConfigError for one that none asks for."""
-    hosts = {name: NamedHost.parse(name) for name in allowed}
+    hosts = named_hosts(allowed)
     for name, host in hosts.items():
         if not any(host in submission.settings.network.hosts for submission in submissions):
             what = f"no system asks for {name[:80]!r}"

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from edu_rag.cli.asking.page_search import LiveEngine, PageSearch
 from edu_rag.cli.asking.question_form import QuestionForm, checked_form
+from edu_rag.errors import ConfigError, DataError
+from edu_rag.look.texts import one_line
+from edu_rag.progress import say
 from edu_rag.records import Question, WebPage
-from harness.asking.annotations import AnnotationFile
+from harness.asking.annotations import AnnotationFile, ShownReply
 from harness.asking.asked import AskedQuestion, SystemReply, ask_systems, asked_question
 from harness.asking.known_questions import KnownQuestions, typed_question
 from harness.running.warm_system import WarmSystem
@@ -46,3 +49,11 @@ class QuestionDesk:
     def replies(self, form: QuestionForm, asked: AskedQuestion) -> Iterator[tuple[int, SystemReply]]:
         """The systems' replies as they come, each with its number in the form."""
         return ask_systems([self.systems[slug] for slug in form.systems], self.known, asked)
+
+    def save(self, reply: ShownReply, label: str, correctness: int | None) -> None:
+        """Keep a judgement. Raises ConfigError if the file takes none: its place is for stderr, not for visitors."""
+        try:
+            self.annotations.add(reply, label, correctness)
+        except (DataError, OSError) as error:
+            say(one_line(f"a judgement was not saved: {error}"))
+            raise ConfigError("annotation", "it was not saved", "the owner of this page can read why") from None

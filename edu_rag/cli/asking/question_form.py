@@ -57,7 +57,7 @@ def checked_form(form: QuestionForm, known_systems: Sequence[str], *, may_search
         raise ConfigError("systems", f"unknown: {unknown[0][:40]!r}", f"choose from {', '.join(known_systems)}")
     require_few(len(chosen))
     if form.is_live and not may_search:
-        raise ConfigError("pages", "no search engine was set up", "start `edu-rag try` with --engine NAME")
+        raise ConfigError("pages", "no search engine was set up", "choose other pages")
     _ = form.page_input
     return form._replace(systems=chosen)
 

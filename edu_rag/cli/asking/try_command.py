@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import threading
 from collections.abc import Sequence
@@ -29,11 +30,23 @@ _QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_DISABLE_TELEMETRY": "1", 
 STYLE = Path(__file__).with_name("try.css")
 
 
+def _is_loopback(host: str) -> bool:
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # another name
+        return False
+
+
 def host_warnings(host: str) -> list[str]:
     """A warning for a host that others than this machine reach."""
-    if host in ("127.0.0.1", "localhost", "::1"):
+    if _is_loopback(host):
         return []
     return [f"warning: {host} is open to the network: anyone who reaches this port can ask and write annotations"]
+
+
+def host_in_url(host: str) -> str:
+    """A host as addresses and the header Host name it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _require_gradio() -> None:
@@ -128,9 +141,11 @@ def _serve_page(desk: QuestionDesk, host: str, listening: socket) -> None:
     from edu_rag.progress import say
 
     warnings = host_warnings(host)
-    app = guarded_app(TryPage(desk).blocks, STYLE.read_text(encoding="utf-8"), is_loopback=not warnings)
+    app = guarded_app(
+        TryPage(desk).blocks, STYLE.read_text(encoding="utf-8"), only_host="" if warnings else host_in_url(host)
+    )
     for warning in warnings:
         say(warning)
-    click.echo(f"http://{host}:{listening.getsockname()[1]}/")
+    click.echo(f"http://{host_in_url(host)}:{listening.getsockname()[1]}/")
     say("press Ctrl-C to stop")
     serve(app, listening)

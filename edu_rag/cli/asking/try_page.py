@@ -20,6 +20,7 @@ from edu_rag.look.texts import clip
 from harness.asking.annotations import ANSWER_LABELS, CORRECTNESS, ShownReply, shown_reply
 from harness.asking.asked import MAX_SYSTEMS
 from harness.asking.known_questions import MAX_TEXT
+from harness.asking.page_input import MAX_TOP
 from harness.pages.asked_panel import (
     fault_panel,
     head_panel,
@@ -139,15 +140,15 @@ class TryPage:
                 chosen = [slug for _, slug in names[:MAX_SYSTEMS]]
                 systems = gr.CheckboxGroup(names, value=chosen, label=f"Systems, up to {MAX_SYSTEMS}")
                 rule = gr.Radio(rules, value="own", label="What goes in")
-                top = gr.Slider(1, 10, value=3, step=1, label="k", visible=False)
+                top = gr.Slider(1, MAX_TOP, value=3, step=1, label="k", visible=False)
         return FormParts(source, question_id, text, choices, systems, rule, top)
 
     def _slot(self, place: int) -> ReplySlot:
         with gr.Column(visible=False, min_width=300, elem_id=f"reply-{place}") as column:
             answer = _html()
             with gr.Group(visible=False) as judging:
-                words = [(word, label) for label, word in ANSWER_LABELS.items()]
-                label = gr.Radio(words, label="This answer is")
+                texts = [(text, label) for label, text in ANSWER_LABELS.items()]
+                label = gr.Radio(texts, label="This answer is")
                 numbers = [(str(number), number) for number in CORRECTNESS]
                 correctness = gr.Radio(numbers, label="Correctness, from 1 (incorrect) to 5 (fully correct)")
                 save = gr.Button("Save my judgement", size="sm")
@@ -211,9 +212,9 @@ class TryPage:
         reply = shown[place]
         try:
             if reply is None or label is None:
-                raise ConfigError("annotation", "nothing is chosen", f"choose {', '.join(ANSWER_LABELS.values())}")
-            self._desk.annotations.add(reply, label, correctness)
-        except (EduRagError, OSError) as error:
+                raise ConfigError("annotation", "nothing is chosen", "choose what this answer is")
+            self._desk.save(reply, label, correctness)
+        except EduRagError as error:
             return fault_panel(str(error))
         return saved_panel(self._desk.annotations.path.name)
 

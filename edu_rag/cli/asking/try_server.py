@@ -103,8 +103,11 @@ async def _refuse(send: Send, status: int) -> None:
     await send({"type": "http.response.body", "body": HTTPStatus(status).phrase.encode()})
 
 
-def guarded_app(blocks: gr.Blocks, style: str, *, is_loopback: bool) -> GuardedApp:
-    """The app that a server runs: the page at '/', with our style and no link of Gradio's."""
+def guarded_app(blocks: gr.Blocks, style: str, *, only_host: str) -> GuardedApp:
+    """The app that a server runs: the page at '/', with our style and no link of Gradio's.
+
+    `only_host` is the loopback host that may be asked for; empty allows any.
+    """
     app = gr.mount_gradio_app(
         FastAPI(docs_url=None, redoc_url=None, openapi_url=None),
         blocks,
@@ -120,7 +123,7 @@ def guarded_app(blocks: gr.Blocks, style: str, *, is_loopback: bool) -> GuardedA
         css=style,
         theme=_theme(),
     )
-    return GuardedApp(app, _NAMES if is_loopback else ())
+    return GuardedApp(app, (*_NAMES, only_host.lower()) if only_host else ())
 
 
 def _theme() -> gr.themes.Base:

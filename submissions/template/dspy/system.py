@@ -22,7 +22,7 @@ dspy.configure(lm=dspy.LM("stand-in", engine=StandInEngine(), cache=False), trac
 
 # CHANGE: your signature, and your module: a compiled one is loaded with module.load("module.json").
 class Answer(dspy.Signature):
-    """Answer from the context, with one letter alone, or with I don't know."""
+    """Answer from the context, with one letter alone (a few words if there are no choices), or with I don't know."""
 
     context: list[str] = dspy.InputField()
     question: str = dspy.InputField()

@@ -15,7 +15,8 @@ class StandInGenerator:
         return {"replies": [stand_in(prompt)]}
 
 
-PROMPT = """Answer from the documents, with one letter alone, or with I don't know.
+PROMPT = """Answer from the documents, {% if choices %}with one letter alone
+{%- else %}in a few words{% endif %}, or with I don't know.
 {% for document in documents %}
 {{ document.content }}
 {% endfor %}

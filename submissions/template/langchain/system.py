@@ -16,7 +16,10 @@ prompt = PromptTemplate.from_template(
     "Answer from the context, with one letter alone, or with I don't know.\n\n"
     "{context}\n\nQuestion: {question}\n{choices}\nAnswer:"
 )
-chain = prompt | model | StrOutputParser()
+free_text = PromptTemplate.from_template(
+    "Answer from the context, in a few words, or with I don't know.\n\n{context}\n\nQuestion: {question}\nAnswer:"
+)
+chain = RunnableLambda(lambda given: prompt if given["choices"] else free_text) | model | StrOutputParser()
 
 # CHANGE: how many passages it reads, or your own function from a question to passages.
 serve(langchain_runnable(chain, find=best_passages(5)))

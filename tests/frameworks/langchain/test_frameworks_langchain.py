@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,15 @@ def test_the_template_has_a_score_at_once(first_score: Callable[[str], Any]) -> 
     found = first_score("langchain")
     assert round(found.score["score"], 4) == 0.24
     assert all("status" not in one and one["passages"] for one in found.predictions)
+
+
+def test_the_template_asks_for_a_letter_only_where_there_are_choices(
+    prompt_of_template: Callable[[str, SystemQuestion], Any], question: SystemQuestion
+) -> None:
+    assert "with one letter alone, or with I don't know." in prompt_of_template("langchain", question)
+    free = prompt_of_template("langchain", replace(question, choices={}, kind="free_text"))
+    assert "in a few words, or with I don't know." in free
+    assert "letter" not in free
 
 
 def test_a_chat_model_answers_with_its_text_and_its_tokens(question: SystemQuestion) -> None:

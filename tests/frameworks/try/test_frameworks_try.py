@@ -138,7 +138,7 @@ def test_a_visitor_picks_a_question_sees_three_answers_and_judges_one(page: Any,
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
     assert page.evaluate(_VIOLATIONS) == []
 
-    first.get_by_label("Unsupported", exact=True).check()
+    first.get_by_label("The pages are not enough", exact=True).check()
     first.get_by_label("4", exact=True).check()
     first.get_by_role("button", name="Save my judgement").click()
     first.get_by_text("Saved in annotations.jsonl.").wait_for()
@@ -173,6 +173,8 @@ def test_a_link_restores_a_typed_question_and_its_knob(page: Any, served: Served
     assert page.get_by_label("Choices, one per line").input_value() == "no\nyes & more"
     boxes = [page.get_by_label(f"System {name}-system", exact=True) for name in ("sound", "hostile", "silent")]
     assert [box.is_checked() for box in boxes] == [True, False, True]
+    choose(page, "First k pages")
+    assert page.get_by_label("number input for k").get_attribute("max") == "50"
     choose(page, "Evidence only")
     page.locator("#ask").click()
     page.get_by_role("alert").get_by_text("no evidence is known for this question").wait_for()
