@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from msgspec import UNSET, UnsetType
+
 from edu_rag.errors import RecordError, RecordFaultsError
 from edu_rag.names import DatasetId, QuestionSet, Sample, require_slug, require_split
 
@@ -174,7 +176,10 @@ class Slice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFacts:
-    """A team's declaration about its system; shown on the board, never used in scoring."""
+    """A team's declaration about its system; shown on the board, never used in scoring.
+
+    `asks_network` names the hosts that it asks for; left out of files where it asks for none.
+    """
 
     slug: str
     name: str
@@ -189,6 +194,7 @@ class SystemFacts:
     runnable: bool = False
     blind: bool = False
     withdrawn: str = ""
+    asks_network: tuple[str, ...] | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,9 +260,12 @@ class ScoreCard:
     @property
     def network(self) -> tuple[str, ...]:
         """The hosts that the system could reach while it answered; none for other values that a file may hold."""
-        given = self.caps.get("network")
-        hosts = given if isinstance(given, list | tuple) else ()
-        return tuple(host for host in hosts[:_MAX_HOSTS] if isinstance(host, str) and _HOST.match(host))
+        return _hosts_in(self.caps.get("network"))
+
+    @property
+    def asked_network(self) -> tuple[str, ...]:
+        """The hosts that its team says the system asks for; none for other values that a file may hold."""
+        return _hosts_in(self.system.asks_network)
 
     @property
     def reported(self) -> bool:
@@ -269,6 +278,11 @@ class ScoreCard:
 
 _MAX_HOSTS = 20
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?\Z", re.ASCII)
+
+
+def _hosts_in(given: object) -> tuple[str, ...]:
+    hosts = given if isinstance(given, list | tuple) else ()
+    return tuple(host for host in hosts[:_MAX_HOSTS] if isinstance(host, str) and _HOST.match(host))
 
 
 def confirms(rerun: Mapping[str, Any], n_questions: int) -> bool:

@@ -6,6 +6,7 @@ Both are read strictly: what could mean one thing to us and another to a server 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from edu_rag.errors import RecordError
 from harness.named_network.named_host import NamedHost
@@ -37,8 +38,11 @@ def is_whole(head: bytes) -> bool:
     return end >= 0
 
 
-def asked_host(head: bytes) -> NamedHost:
-    """The host of a whole request. Raises RefusedRequestError for anything but a plain CONNECT to a name."""
+def asked_host(head: bytes, printable: Callable[[str], str] = str) -> NamedHost:
+    """The host of a whole request. Raises RefusedRequestError for anything but a plain CONNECT to a name.
+
+    `printable` takes keys out of what the refusal quotes.
+    """
     first, *headers = head.removesuffix(_END).split(b"\r\n")
     found = _LINE.match(first)
     if found is None:
@@ -55,7 +59,7 @@ def asked_host(head: bytes) -> NamedHost:
     except RecordError:
         host = None
     if host is None or ":" not in target:
-        raise RefusedRequestError("403 Forbidden", f"{target[:80]!a} is not a granted name")
+        raise RefusedRequestError("403 Forbidden", f"{printable(target)[:80]!a} is not a granted name")
     return host
 
 

@@ -61,13 +61,17 @@ def dial_address(address: str, port: int) -> socket.socket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkGrant:
-    """The hosts that the person who runs a system lets it reach, and how they are reached."""
+    """The hosts that the person who runs a system lets it reach, and how they are reached.
+
+    `printable` takes keys out of a text that a system wrote, before it is printed.
+    """
 
     hosts: tuple[NamedHost, ...]
     lookup: Lookup = system_lookup
     dial: Dial = dial_address
     head_s: float = HEAD_S
     idle_s: float = IDLE_S
+    printable: Callable[[str], str] = str
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -203,9 +207,11 @@ class _Proxy:
         for chunk in self._chunks(client, MAX_HEAD_BYTES + 1, "408 Request Timeout"):
             head += chunk
             if is_whole(head):
-                host = asked_host(head)
+                host = asked_host(head, self._grant.printable)
                 if host not in self._grant.hosts:
-                    raise RefusedRequestError("403 Forbidden", f"{host} is not a granted name")
+                    raise RefusedRequestError(
+                        "403 Forbidden", f"{self._grant.printable(str(host))} is not a granted name"
+                    )
                 return host
         raise RefusedRequestError("400 Bad Request", "the request ended before it was whole")
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError
 from harness.own_packages.requirements_file import PinnedPackage, normalised
@@ -35,17 +36,20 @@ _OFFLINE = re.compile(
     r"NewConnectionError|NameResolutionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|Name or service not known"
     r"|Temporary failure in name resolution|Network is unreachable|Connection refused|connection broken"
 )
+_CRASHED = "ERROR: Exception:"
 _ADDRESS = re.compile(r"\S*(?:://|file:)\S*")
 
 
-def pip_download(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: int) -> None:
-    """As FetchWheels, from the index that the person who runs this has set for pip.
+def pip_download(
+    pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: int, max_s: float = MAX_S
+) -> None:
+    """As FetchWheels, from the index that the person who runs this has set for pip, within `max_s` in all.
 
     Raises FaultsError naming each package without a wheel, and SubmissionError for all other failures.
     """
-    left, missing = list(pins), list[EduRagError]()
+    left, missing, time_left = list(pins), list[EduRagError](), _TimeLeft(max_s, time.monotonic() + max_s)
     while True:
-        code, said = _pip(left, folder, file, most_bytes)
+        code, said = _pip(left, folder, file, most_bytes, time_left)
         if code == 0 and not missing:
             return
         bad = _packages_at_fault(said, left) if code else []
@@ -57,7 +61,16 @@ def pip_download(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_b
             raise FaultsError(missing)
 
 
-def _pip(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: int) -> tuple[int, str]:
+class _TimeLeft(NamedTuple):
+    """The seconds that all starts of pip may take together, and their end."""
+
+    max_s: float
+    ends_at: float
+
+
+def _pip(
+    pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: int, time_left: _TimeLeft
+) -> tuple[int, str]:
     """The exit code of pip and what it wrote; its processes are ended if they take too long or download too much."""
     with tempfile.TemporaryDirectory(prefix=".pip-", dir=folder.parent) as scratch:
         written = Path(scratch, "requirements.txt")
@@ -75,7 +88,7 @@ def _pip(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: in
                 start_new_session=True,
             )
             try:
-                _wait(child, folder.parent, file, most_bytes)
+                _wait(child, folder.parent, file, most_bytes, time_left)
             except BaseException:  # it is not waited for yet, so its number is still its own
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
@@ -85,17 +98,15 @@ def _pip(pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: in
             return child.returncode, stream.read(_SAID_BYTES).decode("utf-8", "replace")
 
 
-def _wait(child: subprocess.Popen[bytes], folder: Path, file: Path, most_bytes: int) -> None:
+def _wait(child: subprocess.Popen[bytes], folder: Path, file: Path, most_bytes: int, time_left: _TimeLeft) -> None:
     """Wait for pip. Raises SubmissionError if it takes too long or fills the folder."""
-    ends_at = time.monotonic() + MAX_S
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(_LOOK_S)
             return
-        if time.monotonic() > ends_at:
-            raise SubmissionError(
-                file, f"its packages were not there within {MAX_S:,.0f} s", "pin fewer or smaller ones"
-            )
+        if time.monotonic() > time_left.ends_at:
+            what = f"its packages were not there within {time_left.max_s:,.0f} s"
+            raise SubmissionError(file, what, "pin fewer or smaller ones")
         if _size(folder) > 2 * most_bytes:  # pip has each file twice for a moment
             raise too_large(file, most_bytes)
 
@@ -161,5 +172,7 @@ def _failure(said: str, file: Path) -> SubmissionError:
         what = "its packages cannot be downloaded: the package index does not answer"
         return SubmissionError(file, what, "is this machine online? pip's settings name the index")
     errors = [line for line in said.splitlines() if line.startswith("ERROR:")] or said.splitlines()[-1:]
+    if errors and errors[-1].strip() == _CRASHED:  # the reason is the last line of the traceback that follows
+        errors = [line for line in said.splitlines() if line.strip()][-1:]
     last = _ADDRESS.sub("(address)", errors[-1] if errors else "pip wrote no reason")[:300]
     return SubmissionError(file, f"its packages cannot be downloaded: {last}", "check the pins with pip")

@@ -88,11 +88,14 @@ def environment_of(
         key = key_of(pins)
         entry = root / key
         with _locked(root / f"{key}.lock"):
-            if os.path.lexists(entry) and (changed := work.changed(entry)):
+            use = _opened(stack, root / f"{key}.used") if os.path.lexists(entry) else None
+            if use is not None and (changed := work.changed(entry)):
+                _require_unused(use, entry, changed)
                 say(f"{entry}: {changed}: made again")
                 _remove(entry)
             if not entry.exists():
                 work.make(entry)
+            fcntl.flock(_opened(stack, root / f"{key}.used") if use is None else use, fcntl.LOCK_SH)
         yield PackageEnvironment(site=entry / "site", n_packages=len(list((entry / "wheels").iterdir())), key=key)
 
 
@@ -108,6 +111,22 @@ def _root(cache: Path) -> Path:
         what = "belongs to another user, or others may write to it"
         raise ConfigError(root, what, "remove it, or set EDU_RAG_CACHE to a folder of yours")
     return root
+
+
+def _opened(stack: contextlib.ExitStack, path: Path) -> int:
+    """A file to lock, until the stack is closed."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _require_unused(use: int, entry: Path, changed: str) -> None:
+    """Raise ConfigError if a run uses the environment: it must not be removed under it."""
+    try:
+        fcntl.flock(use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        what = f"{changed}, and another run uses these packages"
+        raise ConfigError(entry, what, "wait until it has ended, then run this again") from None
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from edu_rag.errors import EduRagError, FaultsError, SubmissionError
+from harness.own_packages.marker_form import marker_fault
 
 MAX_BYTES = 2_000_000
 MAX_PACKAGES = 300
@@ -129,6 +130,9 @@ def _pin(where: str, number: int, text: str, faults: list[EduRagError]) -> Pinne
         return None
     sha256 = tuple(sorted({one.removeprefix("sha256:") for one in hashes}))
     marker = (found["marker"] or "").strip()
+    if marker and (odd := marker_fault(marker)):
+        faults.append(SubmissionError(where, odd, 'write it as in `; python_version < "3.14"`'))
+        return None
     return PinnedPackage(normalised(found["name"]), found["version"], marker, sha256, number)
 
 

@@ -6,24 +6,27 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from edu_rag.budget import within_budget
 from edu_rag.draw_sample import choose
-from edu_rag.errors import SandboxError, SubmissionError
+from edu_rag.errors import EduRagError, SandboxError, SubmissionError, each_fault
 from edu_rag.names import Sample
 from edu_rag.records import Question
 from harness.exam import Exam
+from harness.own_packages.fetch_wheels import MAX_S, pip_download
+from harness.own_packages.requirements_file import PinnedPackage
 from harness.pulls.scored_tables import PullTable
 from harness.rescoring.rerun import is_same
 from harness.running.run import Manner, NothingAnsweredError, hiding, record_of, require_no_network, run_task
 from harness.running.system_log import hint_for
 from harness.running.task import task_of
 from harness.sandbox.caps import Caps
-from harness.submission.folder import Limits, Submission
+from harness.submission.folder import Limits, Submission, requirements_of
 from harness.submission.predictions_file import read_predictions
 from harness.submission.run_record import read_run_record
 
@@ -65,7 +68,8 @@ class RunTerms:
     `choice`: run if there is a sandbox (auto), refuse the request without one (always), or do not run (never).
     `n_again`: questions of a re-run, 0 for none. `budget_s`: seconds that all runs of one request may take together;
     they exceed it by one question at most. `ends_at` is the end of that time, by `monotonic`. `new_seed` gives each
-    re-run's seed.
+    re-run's seed. `download` gets a system's packages in what is left of that time. `failed` holds the error of those
+    that could not be had: a request tries once.
     """
 
     choice: RunChoice = "auto"
@@ -78,10 +82,20 @@ class RunTerms:
     monotonic: Callable[[], float] = time.monotonic
     new_id: Callable[[], str] = lambda: secrets.token_hex(8)
     new_seed: Callable[[], int] = _drawn
+    download: Callable[[Sequence[PinnedPackage], Path, Path, int, float], None] = pip_download
+    failed: dict[Path, EduRagError] = field(default_factory=dict)
 
     def begun(self) -> RunTerms:
         """These terms, with their time running from now."""
-        return replace(self, ends_at=self.monotonic() + self.budget_s)
+        return replace(self, ends_at=self.monotonic() + self.budget_s, failed={})
+
+    def fetch(self, pins: Sequence[PinnedPackage], folder: Path, file: Path, most_bytes: int) -> None:
+        """As FetchWheels, in the time that is left. Raises OutOfTimeError if there is none."""
+        left = self.ends_at - self.monotonic()
+        if left <= 0:
+            what = f"the {self.budget_s:,.0f} s that a request may take were over before its packages were downloaded"
+            raise OutOfTimeError("the run", what, "make it faster, or hand in its predictions")
+        self.download(pins, folder, file, most_bytes, min(MAX_S, left))
 
     def manner(self, own: Limits, n: int) -> Manner:
         """How n questions are asked: with the system's own limits, of which none is above the whole budget."""
@@ -101,6 +115,7 @@ class RunTerms:
             environment=shown,
             caps=self.caps,
             hidden=self.hidden,
+            fetch=self.fetch,
             new_id=new_id,
             monotonic=self.monotonic,
         )
@@ -149,7 +164,8 @@ def _ask(
     path.parent.mkdir(parents=True, exist_ok=True)
     said = ""
     try:
-        run_task(submission, task, path, record, manner)
+        with _packages_tried_once(submission, terms):
+            run_task(submission, task, path, record, manner)
     except NothingAnsweredError as error:
         if sample is None:
             # The log that the error names is in our scratch folder, which its team cannot see.
@@ -159,6 +175,20 @@ def _ask(
         said = error.what
     made = read_run_record(path)
     return path, SandboxedRun(n=n, n_same=n, is_rerun=False, caps={} if made is None else made.caps, said=said)
+
+
+@contextmanager
+def _packages_tried_once(submission: Submission, terms: RunTerms) -> Iterator[None]:
+    """Raise the error of a submission's packages again if they failed before in the request; remember a new one."""
+    file = requirements_of(submission)
+    if file in terms.failed:
+        raise terms.failed[file]
+    try:
+        yield
+    except EduRagError as error:
+        if file is not None and all(str(fault.where).startswith(str(file)) for fault in each_fault(error)):
+            terms.failed[file] = error
+        raise
 
 
 def why_not(error: SandboxError) -> str:

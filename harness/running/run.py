@@ -265,8 +265,9 @@ def open_launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
             return
         from harness.sandbox.launch import open_sandbox
 
+        network = replace(manner.network, printable=manner.keys.out_of_name)
         boxed = open_sandbox(
-            submission.folder, given, manner.caps, hidden=manner.hidden, packages=packages, network=manner.network
+            submission.folder, given, manner.caps, hidden=manner.hidden, packages=packages, network=network
         )
         yield stack.enter_context(boxed)
 

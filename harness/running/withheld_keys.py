@@ -14,7 +14,7 @@ from urllib.parse import quote
 WITHHELD = "(withheld)"
 _SHORTEST = 8
 """Shorter values, such as `none` for a local server, are found in ordinary answers."""
-_LOOKS_LIKE_A_KEY = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_.+=-]{20,}\Z")
+_LOOKS_LIKE_A_KEY = re.compile(r"(?!.*://)(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_.+=/:-]{20,}\Z")
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSWORD", "CREDENTIAL")
 """HF_TOKEN and EDU_RAG_LLM_KEY have a kept prefix, and are the last things to hand to a stranger's program."""
 
@@ -30,6 +30,8 @@ class WithheldKeys:
     def __init__(self, values: Collection[str] = ()) -> None:
         forms = {form for value in values if len(value.strip()) >= _SHORTEST for form in _forms(value.strip())}
         self.forms = sorted(forms, key=lambda form: (-len(form), form))
+        self._bytes = [form.encode("utf-8", "surrogateescape") for form in self.forms]
+        self._found = re.compile(b"|".join(map(re.escape, self._bytes)))
 
     @classmethod
     def passed(cls, names: Collection[str], environment: Mapping[str, str]) -> WithheldKeys:
@@ -51,18 +53,36 @@ class WithheldKeys:
             return {self.out_of(name): self.out_of(one) for name, one in said.items()}
         return said
 
+    def out_of_name(self, name: str) -> str:
+        """A host's name with WITHHELD for each key, in any case: clients write names in small letters."""
+        return re.sub("|".join(map(re.escape, self.forms)), WITHHELD, name, flags=re.IGNORECASE) if self.forms else name
+
     def filtered(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The same for a stream of bytes, in which a key may come in pieces: what may become one is held back."""
-        forms, held = [form.encode("utf-8", "surrogateescape") for form in self.forms], b""
+        if not self.forms:
+            yield from chunks
+            return
+        held = b""
         for chunk in chunks:
-            data = held + chunk
-            for form in forms:
-                data = data.replace(form, WITHHELD.encode())
-            n_whole = len(data) - max((_n_begun(data, form) for form in forms), default=0)
-            held = data[n_whole:]
-            yield data[:n_whole]
+            whole, held = self._whole_and_rest(held + chunk)
+            yield whole
         if held:
-            yield held
+            yield self._found.sub(WITHHELD.encode(), held)
+
+    def _whole_and_rest(self, data: bytes) -> tuple[bytes, bytes]:
+        """Bytes without their keys, and the end of the data, unchanged, if it may become a key or a longer one."""
+        parts, at, longest = list[bytes](), 0, max(map(len, self._bytes))
+        for found in self._found.finditer(data):
+            if found.start() > len(data) - longest and found.start() >= self._rest_at(data, at):
+                break
+            parts += [data[at : found.start()], WITHHELD.encode()]
+            at = found.end()
+        end = self._rest_at(data, at)
+        return b"".join([*parts, data[at:end]]), data[end:]
+
+    def _rest_at(self, data: bytes, at: int) -> int:
+        """Where the end of the data begins, from `at` on, that may become a key."""
+        return len(data) - max(_n_begun(data[at:], form) for form in self._bytes)
 
 
 NO_KEYS = WithheldKeys()

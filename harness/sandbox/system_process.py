@@ -118,7 +118,8 @@ class PlainLauncher:
         self.facts: Mapping[str, Any] = {"sandbox": "none"}
         if packages is not None:
             path = os.pathsep.join(filter(None, (environment.get("PYTHONPATH", ""), str(packages.site))))
-            self._environment["PYTHONPATH"] = path
+            # Python would write its compiled files into the cached folder, which is then not what its wheels hold.
+            self._environment |= {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
             self.facts = {**self.facts, **packages.facts}
 
     def start(self, command: Sequence[str], stderr_fd: int) -> Process:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import UNSET, Meta
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError, RecordError, RecordFaultsError, SubmissionError
 from edu_rag.files.toml import read_toml
@@ -200,6 +200,7 @@ class Submission:
             runnable=bool(said.command),
             blind=said.blind,
             withdrawn=said.withdrawn,
+            asks_network=tuple(map(str, said.network.hosts)) or UNSET,
         )
 
     def predictions_path(self, dataset: str, split: str, sample: str | None) -> Path:

@@ -112,6 +112,11 @@ def _origin(card: ScoreCard) -> Iterator[Badge]:
     if hosts:
         title = f"The system could reach these hosts while it answered, such as a hosted model: {clip(hosts, TITLE)}"
         yield Badge(f"network: {clip(hosts, REASON)}", title, "warn", "network")
+    elif asked := ", ".join(card.asked_network):
+        title = (
+            f"The system asks for these hosts, such as a hosted model, which its own user grants: {clip(asked, TITLE)}"
+        )
+        yield Badge(f"asks for network: {clip(asked, REASON)}", title, "warn", "asks for network")
     if is_sandboxed(card.caps):
         words = caps_words(card.caps)
         title = "The harness made these answers in its sandbox" + (", without a network" if not hosts else "")

@@ -42,20 +42,32 @@ class Net:
     The server answers with `own` if it was dialled as the granted host, else with `canary`.
     """
 
-    def __init__(self, answers: Mapping[str, Sequence[Sequence[str]]] | None = None, *, head_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        answers: Mapping[str, Sequence[Sequence[str]]] | None = None,
+        *,
+        head_s: float = 10.0,
+        printable: Callable[[str], str] = str,
+    ) -> None:
         self.own, self.canary = secrets.token_hex(8).encode(), secrets.token_hex(8).encode()
         self.answers = {GRANTED: [[PUBLIC]], **(answers or {})}
         self.asked: list[str] = []
         self.dialled: list[tuple[str, int]] = []
         self.received: list[bytes] = []
         self.head_s = head_s
+        self.printable = printable
         self.traffic = Traffic()
         self.folder = Path()
 
     @contextlib.contextmanager
     def running(self, folder: Path) -> Iterator[Net]:
         grant = NetworkGrant(
-            hosts=(NamedHost(GRANTED, 443),), lookup=self.lookup, dial=self.dial, head_s=self.head_s, idle_s=_WAIT_S
+            hosts=(NamedHost(GRANTED, 443),),
+            lookup=self.lookup,
+            dial=self.dial,
+            head_s=self.head_s,
+            idle_s=_WAIT_S,
+            printable=self.printable,
         )
         self.folder = folder
         with proxy_in(folder, grant) as self.traffic:

@@ -20,10 +20,12 @@ from pull_request_trees import hand_in, judged, settings, write_base, write_run
 from edu_rag.__main__ import root
 from edu_rag.errors import ConfigError, RecordError
 from edu_rag.files.dataset import Dataset
+from edu_rag.scorecard.results_folder import read_scorecard
 from harness.commands.run_command import network_of
 from harness.named_network.connect_request import RefusedRequestError, asked_host, greeted_name
 from harness.named_network.named_host import NamedHost
 from harness.running.run import Manner, record_of
+from harness.running.withheld_keys import WithheldKeys
 from harness.submission.folder import open_submission
 
 SLOW = ("a_slow_header", "a_slow_greeting")
@@ -181,6 +183,31 @@ def test_the_record_names_the_granted_hosts_and_the_packages(attacked: Attacked)
 
 
 ASKS = f'[network]\nallow = ["{GRANTED}", "other.example.org:8443"]\n'
+
+
+def test_a_scorecard_has_the_hosts_that_a_system_asks_for_and_no_field_without_them(
+    write_system: Callable[..., Path], tiny: Dataset, gold: dict[str, str], tmp_path: Path
+) -> None:
+    for number, extra in enumerate(("", ASKS)):
+        folder = write_system("", extra=extra)
+        write_run(folder, gold)
+        out = tmp_path / str(number)
+        words = ["score", "--all", str(folder.parent), "--dataset", str(tiny.folder), "--out", str(out)]
+        assert CliRunner().invoke(root, words, catch_exceptions=False).exit_code == 0
+        (path,) = out.rglob("scorecard.json")
+        assert ("asks_network" in path.read_text()) == bool(extra)
+        assert read_scorecard(path).asked_network == ((GRANTED, "other.example.org:8443") if extra else ())
+
+
+def test_a_key_in_a_refused_name_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = "sk-0123456789ABCDEF"
+    keys = WithheldKeys([key])
+    with Net(printable=keys.out_of_name).running(tmp_path) as net:
+        for name in (f"{key.lower()}.api.example.org", f"{'x' * 60}.{'y' * 9}.{key}.org", f"{key}.API.example.org"):
+            net.say(request(f"{name}:443"))
+    told = capsys.readouterr().err
+    assert key[:8] not in told
+    assert told.count("(withheld") == 3
 
 
 def test_a_name_is_granted_only_if_the_system_asks_for_it(write_system: Callable[..., Path], tiny: Dataset) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_wheels import pin, use_index, wheel
 from package_attacks import PACKAGE_ATTACKS, SMALL, START_PIP, Place
+from packaging.markers import InvalidMarker, Marker
 from pull_request_trees import hand_in, judged, settings, write_base
 
 from edu_rag.__main__ import root
@@ -23,6 +24,8 @@ from edu_rag.files.dataset import Dataset
 from harness.own_packages.fetch_wheels import pip_download
 from harness.own_packages.package_environment import environment_of
 from harness.own_packages.requirements_file import MAX_PACKAGES, PinnedPackage, read_requirements
+from harness.pulls.sandboxed_runs import OutOfTimeError, RunTerms, ask_all
+from harness.pulls.scored_tables import PullTable
 from harness.running.run import Manner, run_submission
 from harness.submission.folder import open_submission
 from harness.submission.run_record import read_run_record
@@ -95,6 +98,67 @@ def test_whatever_passes_is_one_plain_line_for_pip(tmp_path_factory: pytest.Temp
         assert head.isprintable()
         assert not head.startswith("-")
         assert all(part.startswith("hash=sha256:") for part in hashes)
+
+
+@pytest.mark.parametrize(
+    ("marker", "is_known"),
+    [
+        ('python_version < "3.14" and sys_platform == "linux"', True),
+        ("(os_name=='nt'or os_name == 'posix') and ((extra == 'a'))", True),
+        ("'linux' in sys_platform or platform_machine not in 'x86_64 arm64'", True),
+        ('bogus_name == "3.0"', False),
+        ('python_version < "3.14" and', False),
+        ('(python_version < "3.14"', False),
+        ('python_version "3.14"', False),
+        ('"3" == "4"', False),
+        ('in == "x"', False),
+    ],
+)
+def test_a_marker_that_pip_does_not_know_is_named_with_its_line(tmp_path: Path, marker: str, is_known: bool) -> None:
+    told = faults_of(f"one==1.0 {HASH}\ntwo==1.0 ; {marker} {HASH}\n", tmp_path)
+    assert [line.split(": ")[0] for line in told] == ([] if is_known else [":2"])
+    try:
+        Marker(marker)
+    except InvalidMarker:
+        assert not is_known
+
+
+def test_an_error_inside_pip_is_told_by_the_last_line_of_its_traceback(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "ERROR: Exception:\nTraceback (most recent call last):\n  File x\nValueError: the reason\n"
+    monkeypatch.setattr("harness.own_packages.fetch_wheels._pip", lambda *given: (2, said))
+    place.requirements.write_text(f"one==1.0 {HASH}\n")
+    assert place.made(by_pip=True) is None
+    assert "cannot be downloaded: ValueError: the reason" in place.said[0]
+
+
+def test_all_starts_of_pip_share_one_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = iter(("No matching distribution found for one==1.0", "No matching distribution found for two==1.0"))
+    ends: list[object] = []
+
+    def pip(*given: object) -> tuple[int, str]:
+        ends.append(given[-1])
+        return 1, next(said)
+
+    monkeypatch.setattr("harness.own_packages.fetch_wheels._pip", pip)
+    place.requirements.write_text(f"one==1.0 {HASH}\ntwo==1.0 {HASH}\n")
+    with pytest.raises(FaultsError):
+        pip_download(read_requirements(place.requirements), place.folder, place.requirements, 1 << 20, 7.0)
+    assert len(ends) == 2
+    assert ends[0] == ends[1]
+
+
+def test_a_changed_environment_is_not_removed_while_a_run_uses_it(place: Place) -> None:
+    place.pins(wheel(place.index, "shiny", {"shiny.py": "good"}))
+    with environment_of(place.requirements, place.cache, fetch=place.copied, caps=SMALL) as environment:
+        assert place.made() == environment.site  # two runs may use one
+        (environment.site / "odd.py").write_text("")
+        assert place.made() is None
+        assert "another run uses these packages" in place.said[0]
+        assert (environment.site / "odd.py").exists()
+    assert place.made() == environment.site
+    assert not (environment.site / "odd.py").exists()
 
 
 def test_too_many_packages_and_too_many_faults_are_one_line_each(tmp_path: Path) -> None:
@@ -264,6 +328,40 @@ def test_a_pull_request_is_refused_with_the_lines_of_its_requirements(
     assert [line.split(": ")[0] for line in told] == [f"submissions/new-one/requirements.txt:{n}" for n in (1, 2)]
 
 
+def test_a_pull_request_downloads_in_the_time_that_is_left_and_fails_once(tmp_path: Path, tiny: Dataset) -> None:
+    given: list[float] = []
+
+    def download(pins: Sequence[PinnedPackage], folder: Path, file: Path, most: int, max_s: float) -> None:
+        given.append(max_s)
+        raise SubmissionError(file, "no", "no")
+
+    now = iter((0.0, 10.0, 4_000.0))
+    terms = RunTerms(download=download, budget_s=500.0, monotonic=lambda: next(now)).begun()
+    with pytest.raises(SubmissionError):
+        terms.fetch([], tmp_path, tmp_path, 1)
+    with pytest.raises(OutOfTimeError):
+        terms.fetch([], tmp_path, tmp_path, 1)
+    assert given == [490.0]
+
+
+def test_a_pull_request_tries_packages_that_failed_once(
+    handed_in: tuple[Path, Path, Path], tiny: Dataset, gold: dict[str, str], tmp_path: Path
+) -> None:
+    _, _, folder = handed_in
+    given: list[float] = []
+
+    def download(pins: Sequence[PinnedPackage], into: Path, file: Path, most: int, max_s: float) -> None:
+        given.append(max_s)
+        raise SubmissionError(file, "no wheel", "none")
+
+    terms = RunTerms(download=download).begun()
+    table = PullTable(tiny, "test", None)
+    for _ in range(2):
+        with pytest.raises(SubmissionError, match="no wheel"):
+            ask_all(open_submission(folder), table, tmp_path / "scratch", terms)
+    assert given == [900.0]
+
+
 def test_a_pull_request_is_refused_for_each_package_without_a_wheel(
     handed_in: tuple[Path, Path, Path], tiny: Dataset, sandbox_here: None
 ) -> None:
@@ -283,6 +381,7 @@ def test_without_a_sandbox_the_packages_are_on_the_path_of_the_system_alone(
     record = read_run_record(path)
     assert record is not None
     assert (record.caps["sandbox"], record.caps["n_packages"]) == ("none", 1)
+    assert not list(Path(os.environ["EDU_RAG_CACHE"]).rglob("__pycache__"))
     assert (list(sys.path), os.environ.get("PYTHONPATH")) == before
 
 

@@ -64,6 +64,7 @@ def page_of(site: Path, slug: str, table: str = "tqa.v1.val") -> BeautifulSoup:
             {"caps": made.CAPS | {"network": ["api.example.org", "b.example.org:8443"]}},
             "network: api.example.org, b.example.org:8443",
         ),
+        ({"asks_network": ("api.example.org",)}, "asks for network: api.example.org"),
         ({"withdrawn": "a leak in our prompt"}, "withdrawn: a leak in our prompt"),
     ],
 )
@@ -102,6 +103,12 @@ def test_a_sandbox_with_a_network_does_not_say_that_it_had_none() -> None:
     ]
     assert not any("without a network" in title for title in titles)
     assert made.card_of(caps={"network": ["<b>", 1, "a\nb", "a.example.org"]}).network == ("a.example.org",)
+
+
+def test_a_network_that_was_granted_takes_the_place_of_the_one_that_is_asked_for() -> None:
+    caps = made.CAPS | {"network": ["a.example.org"]}
+    texts = badges(made.card_of(caps=caps, asks_network=("a.example.org", "b.example.org")))
+    assert [text for text in texts if "network" in text] == ["network: a.example.org"]
 
 
 def test_booleans_and_negative_numbers_are_no_counts() -> None:
