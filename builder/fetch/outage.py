@@ -130,6 +130,7 @@ class OutageWatch:
         self._retried: dict[tuple[str, str], tuple[float, int]] = {}
         self._portal_signs = frozenset[str]()
         self._seen_portals: set[str] = set()
+        self._shown_anyway: set[tuple[str, str]] = set()
         self._recent: deque[Sighting] = deque(maxlen=_N_RECENT)
         self._vouched: set[tuple[str, str]] = set()
         self._unvouched = frozenset[str]()
@@ -362,7 +363,7 @@ class OutageWatch:
             self._let_go(doubtful)
 
     def _sent_away_signs(self) -> frozenset[str]:
-        """The signs of single hosts that a portal may have sent away, if a page of another host can show the network."""
+        """The signs of single hosts that a portal may have sent away, if another host has a landmark."""
         if not self._landmarks.keys() - {held.seen.host for held in self._held}:
             return frozenset()
         shared = self._shared_signs()
@@ -458,7 +459,7 @@ class OutageWatch:
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
         probes, heard, is_up = list(waits), list[Sighting](), False
-        self._has_failed_answered = False
+        self._has_failed_answered, still = False, set[tuple[str, str]]()
         try:
             while waits and not (is_up and self._has_failed_answered):
                 done, waits = await asyncio.wait(
@@ -469,11 +470,21 @@ class OutageWatch:
                 heard += [seen for seen in (probe.result() for probe in done) if not self._looks_away(seen)]
                 is_up = any(self._shows_network(seen) for seen in heard)
                 self._has_failed_answered = any(seen.url in failed for seen in heard)
+                if is_up:
+                    still |= {(seen.sign, seen.host) for seen in (p.result() for p in done) if seen.url in failed}
         finally:
             for probe in probes:
                 probe.cancel()
             await asyncio.gather(*probes, return_exceptions=True)
+        if is_up:
+            self._clear_portals(still)
         return is_up or self._are_answers_enough(heard, targets)
+
+    def _clear_portals(self, shown: set[tuple[str, str]]) -> None:
+        """Forget the signs of portals that some hosts show while the network is there: that page is their own."""
+        self._shown_anyway |= {(sign, host) for sign, host in shown if sign in self._seen_portals}
+        n_hosts = Counter(sign for sign, _ in self._shown_anyway)
+        self._seen_portals -= {sign for sign, n in n_hosts.items() if n >= FEW_HOSTS}
 
     def _shows_network(self, seen: Sighting) -> bool:
         """Whether one answer is enough: a page as it was before, or a page after a portal's."""

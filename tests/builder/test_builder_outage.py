@@ -346,6 +346,13 @@ def test_pages_that_are_alike_on_many_hosts_are_kept_where_the_network_is_up() -
     assert net.kept == PAGES | dict.fromkeys(parked, "for sale")
 
 
+def test_pages_that_are_alike_on_many_hosts_are_no_portal_for_the_rest_of_a_crawl_that_met_an_outage() -> None:
+    parked = URLS[::10]
+    net = crawled(lambda url, now: "" if 2 <= now < 40 else "for sale" if url in parked else PAGES[url], URLS)
+    assert net.kept == PAGES | dict.fromkeys(parked, "for sale")
+    assert sum(net.n_asked[url] for url in parked) < 3 * len(parked)
+
+
 def test_a_network_that_comes_and_goes_keeps_no_crawl_for_ever() -> None:
     net = crawled(lambda url, now: "" if url in URLS[50:90] or int(now / 20) % 2 else PAGES[url], URLS)
     assert [url for url in URLS if not net.kept[url]] == URLS[50:90]
