@@ -13,6 +13,7 @@ from builder.urls import host_of
 
 GATEWAY = "a gateway without a way to the host"
 """The sign of every status that a gateway has for that, of pages and of robots.txt: none must vouch for another one."""
+SENT_TO = "sent to "
 _LOOP = "redirects without an end"
 _COMMON_SIGNS = (*(f"{STATUS}{status} " for status in sorted(NOT_FOUND)), _LOOP)
 _DATA = ("json", "xml", "javascript")
@@ -25,15 +26,15 @@ def sign_of(got: Fetched) -> str | None:
 
     A captive portal sends everyone to one host, or answers for everyone; its page may repeat the address in question.
     """
-    host, here = host_of(got.url), host_of(got.final_url)
+    here = host_of(got.final_url)
     if got.outcome == "redirect_loop":
         return _LOOP
     if got.outcome == "refused_address":
         return got.detail.partition(" is ")[2] if NOT_PUBLIC in got.detail else None
     if got.outcome == "dns":
         return None
-    if registered_host(host) != registered_host(here):
-        return f"sent to {here}"
+    if is_elsewhere(got.url, got.final_url):
+        return f"{SENT_TO}{here}"
     if is_gateways(got):
         return GATEWAY
     if got.outcome == "robots_unreachable":
@@ -47,6 +48,11 @@ def sign_of(got: Fetched) -> str | None:
     if got.outcome != "kept" or got.not_modified:
         return f"{got.outcome} {got.url}"
     return look_of(got.body, got.url)
+
+
+def is_elsewhere(url: str, final_url: str) -> bool:
+    """Whether a URL was sent to another registered host."""
+    return registered_host(host_of(url)) != registered_host(host_of(final_url))
 
 
 def is_common_fault(sign: str) -> bool:

@@ -26,7 +26,7 @@ from builder.fetch.addresses import (
     check_url,
     guarded_sockets,
 )
-from builder.fetch.answer_sign import sign_of
+from builder.fetch.answer_sign import SENT_TO, is_elsewhere, sign_of
 from builder.fetch.body import (
     SMALL_BYTES,
     Share,
@@ -139,6 +139,7 @@ class _Walk:
         self.delay_s = 0.0
         self.signals: set[str] = set()
         self.was_retried = False
+        self.sent_away_at: float | None = None
 
 
 class Crawl:
@@ -216,6 +217,7 @@ class Crawl:
             is_rules=got.outcome == "robots",
             was_there=_was_there(got),
             certificate=_certificate_fault(got),
+            sent_away_at=walk.sent_away_at if sign.startswith(SENT_TO) else None,
             is_local="unreachable" in got.detail or "cannot be reached" in got.detail,
         )
         return got, seen
@@ -277,6 +279,8 @@ class Crawl:
             if detail:
                 return replace(answer.got, outcome="redirect_loop", detail=detail)
             walk.seen.add(answer.target)
+            if walk.sent_away_at is None and is_elsewhere(walk.got.url, answer.target):
+                walk.sent_away_at = self.watch.monotonic()
             walk.got = replace(walk.got, final_url=answer.target, n_redirects=walk.got.n_redirects + 1)
 
     def _loop_fault(self, walk: _Walk, target: str) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -38,6 +38,8 @@ MAX_AGAIN = 5
 So often is a URL fetched again at most where this machine alone says that the network was away.
 """
 _N_LANDMARKS, _N_PROBES = 16, 3
+_N_RECENT = 256
+"""So many sightings are remembered, to see whether pages came at the moment when a host sent a URL away."""
 _GRACE_S = 1.0
 """So long do probes of what had failed have once the network is known to be there: if one answers, it was an outage."""
 
@@ -55,7 +57,7 @@ class Sighting:
     `host` is the registered host of the URL; `is_rules`: the answer was its robots.txt; `was_there`: the host answered
     before the connection failed, or closed it; `certificate`: what is wrong with the one that it showed; `is_local`:
     this machine reports that it has no network. `begun`: when the attempt began, its wait for robots.txt included;
-    `started`: its first request.
+    `started`: its first request; `sent_away_at`: when it was sent to another registered host, if it was.
     """
 
     url: str
@@ -70,6 +72,7 @@ class Sighting:
     certificate: str = ""
     is_local: bool = False
     begun: float = math.inf
+    sent_away_at: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +130,10 @@ class OutageWatch:
         self._retried: dict[tuple[str, str], tuple[float, int]] = {}
         self._portal_signs = frozenset[str]()
         self._seen_portals: set[str] = set()
+        self._shown_anyway: set[tuple[str, str]] = set()
+        self._recent: deque[Sighting] = deque(maxlen=_N_RECENT)
+        self._vouched: set[tuple[str, str]] = set()
+        self._unvouched = frozenset[str]()
         self._n_pages = self._n_pages_before = self._n_fruitless = self._n_outages = 0
         self._has_failed_answered = False
         self._n_active = self._n_begun = 0
@@ -178,6 +185,7 @@ class OutageWatch:
         It is added to the URL's history.
         """
         held = _Held(seen, history, asyncio.get_running_loop().create_future())
+        self._recent.append(seen)
         self._n_active -= 1
         if self.is_paused:
             self._held.append(held)
@@ -190,6 +198,7 @@ class OutageWatch:
     def answered(self, seen: Sighting) -> None:
         """Note an answer that waits for no verdict."""
         self._n_pages += seen.is_page
+        self._recent.append(seen)
         if not self.is_paused:
             self._clear(seen)
             self._count(seen)
@@ -255,7 +264,7 @@ class OutageWatch:
                     if self._is_suspect(held) and held.may_come_again():
                         self._forget([held])
                         self._release(held, "again")
-                    elif self._may_be_short(held) and not self._was_retried(held):
+                    elif self._met_gap(held) or (self._may_be_short(held) and not self._was_retried(held)):
                         self._fetch_once_more([held])
                     else:
                         self._release(held, "genuine")
@@ -263,6 +272,21 @@ class OutageWatch:
     def _may_be_short(self, held: _Held) -> bool:
         """Whether an outage too short to be seen may have been the cause; any failure where outages come and go."""
         return held.seen.was_there or _is_of_a_run(held) or (not held.seen.sign and self._n_outages > 1)
+
+    def _may_be_sent_by_portal(self, held: _Held) -> bool:
+        """Whether it was sent to another host, and no second fetch and no other page of its host has shown that."""
+        is_new = (held.seen.host, held.seen.sign) not in self._vouched
+        return held.seen.sent_away_at is not None and is_new and ("once_more", held.seen.sign) not in held.history
+
+    def _met_gap(self, held: _Held) -> bool:
+        """Whether a portal that few hosts met may have sent it away: no other page came shortly before and after."""
+        at = held.seen.sent_away_at
+        if at is None or not self._may_be_sent_by_portal(held):
+            return False
+        others = [seen for seen in self._recent if seen.is_page and seen.sign != held.seen.sign]
+        before = max((seen.ended for seen in others if seen.ended <= at), default=-math.inf)
+        after = min((seen.started for seen in others if seen.started > at), default=math.inf)
+        return after - before > QUIET_S
 
     def _was_retried(self, held: _Held) -> bool:
         """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so.
@@ -288,6 +312,8 @@ class OutageWatch:
 
     def _release(self, held: _Held, verdict: Verdict) -> None:
         self._n_active += 1
+        if verdict == "genuine" and held.seen.sent_away_at is not None:
+            self._vouched.add((held.seen.host, held.seen.sign))
         if verdict == "genuine" and held.seen.is_page:
             self._n_pages += 1
             self._remember(held.seen)
@@ -314,7 +340,8 @@ class OutageWatch:
         hosts, sign_of = dict[str, set[str]](), self._signer()
         for held in self._held:
             hosts.setdefault(sign_of(held.seen), set()).add(held.seen.host)
-        return {sign for sign, of in hosts.items() if sign and (len(of) > 1 or sign in self._seen_portals)}
+        alone = self._seen_portals | self._unvouched
+        return {sign for sign, of in hosts.items() if sign and (len(of) > 1 or sign in alone)}
 
     def _doubtful(self) -> list[_Held]:
         shared, sign_of = self._shared_signs() | {""}, self._signer()
@@ -325,6 +352,8 @@ class OutageWatch:
         is_full = self._is_fed or self._n_begun >= self._room
         if self._n_active or self.is_paused or not self._held or not is_full:
             return
+        self._unvouched = frozenset()
+        self._unvouched = self._sent_away_signs()
         doubtful = self._doubtful()
         if len(doubtful) < len(self._held):
             self._let_go([held for held in self._held if held not in doubtful])
@@ -332,6 +361,14 @@ class OutageWatch:
             self._suspect()
         else:
             self._let_go(doubtful)
+
+    def _sent_away_signs(self) -> frozenset[str]:
+        """The signs of single hosts that a portal may have sent away, if another host has a landmark."""
+        if not self._landmarks.keys() - {held.seen.host for held in self._held}:
+            return frozenset()
+        shared = self._shared_signs()
+        signs = (held.seen.sign for held in self._held if self._may_be_sent_by_portal(held))
+        return frozenset(sign for sign in signs if sign not in shared)
 
     def _let_go(self, genuine: list[_Held]) -> None:
         self._held = [held for held in self._held if held not in genuine]
@@ -402,7 +439,8 @@ class OutageWatch:
         known = answered[-_N_PROBES:] + [url for url, _ in reversed(self._landmarks.values())]
         if not known:  # an answer, where the crawl has no better one
             known = [*self._common_faults.values(), *(seen.url for seen in others if is_common_fault(seen.sign))]
-        failed = {held.seen.host: held.seen.url for held in doubtful}
+        # What may only have been sent away is fetched once more in any case.
+        failed = {held.seen.host: held.seen.url for held in doubtful if held.seen.sign not in self._unvouched}
         # The dead hosts may be those that came first: the others, which wait for them, show that the network is there.
         untried = {host: url for url, host in self._waiting.items() if host not in failed}
         start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
@@ -421,7 +459,7 @@ class OutageWatch:
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
         probes, heard, is_up = list(waits), list[Sighting](), False
-        self._has_failed_answered = False
+        self._has_failed_answered, still = False, set[tuple[str, str]]()
         try:
             while waits and not (is_up and self._has_failed_answered):
                 done, waits = await asyncio.wait(
@@ -432,11 +470,21 @@ class OutageWatch:
                 heard += [seen for seen in (probe.result() for probe in done) if not self._looks_away(seen)]
                 is_up = any(self._shows_network(seen) for seen in heard)
                 self._has_failed_answered = any(seen.url in failed for seen in heard)
+                if is_up:
+                    still |= {(seen.sign, seen.host) for seen in (p.result() for p in done) if seen.url in failed}
         finally:
             for probe in probes:
                 probe.cancel()
             await asyncio.gather(*probes, return_exceptions=True)
+        if is_up:
+            self._clear_portals(still)
         return is_up or self._are_answers_enough(heard, targets)
+
+    def _clear_portals(self, shown: set[tuple[str, str]]) -> None:
+        """Forget the signs of portals that some hosts show while the network is there: that page is their own."""
+        self._shown_anyway |= {(sign, host) for sign, host in shown if sign in self._seen_portals}
+        n_hosts = Counter(sign for sign, _ in self._shown_anyway)
+        self._seen_portals -= {sign for sign, n in n_hosts.items() if n >= FEW_HOSTS}
 
     def _shows_network(self, seen: Sighting) -> bool:
         """Whether one answer is enough: a page as it was before, or a page after a portal's."""
@@ -459,6 +507,7 @@ class OutageWatch:
             self._retried.clear()
             self._n_fruitless = 0 if self._n_pages > self._n_pages_before else self._n_fruitless + 1
             self._n_pages_before = self._n_pages
+        self._unvouched = frozenset()
         self._begin_run()
         self._opened_at = self.monotonic()
         self._open.set()

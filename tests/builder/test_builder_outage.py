@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from builder.fetch import Fetched, fetch_all
-from builder.fetch.answer_sign import is_common_fault, look_of, sign_of
+from builder.fetch.answer_sign import SENT_TO, is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
 from builder.fetch.guarded_resolver import GuardedResolver
 from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
@@ -37,6 +37,7 @@ class Net:
         started = self.time
         self.n_asked[url] += 1
         await asyncio.sleep(0)
+        sent_at = self.time
         sign = "" if url in self.failed else self.sign(url, self.time)
         if not sign:
             self.failed.add(url)
@@ -49,6 +50,7 @@ class Net:
             sign=sign,
             is_page=bool(sign) and not is_common_fault(sign),
             was_there=not sign and self.hosts_are_there,
+            sent_away_at=sent_at if sign.startswith(SENT_TO) else None,
         )
 
     async def sleep(self, seconds: float) -> None:
@@ -175,6 +177,41 @@ def test_a_connection_that_is_lost_to_a_host_that_was_there_is_made_once_more_ho
     asyncio.run(net.crawl(urls, 600, ()))
     assert [url for url in urls if not net.kept[url]] == [url for url in urls if url in gone]
     assert sum(net.n_asked[url] for url in gone) <= 2 * len(gone)
+
+
+LOGIN = f"{SENT_TO}login.com"
+
+
+@pytest.mark.parametrize("lasts_on", [False, True])
+@pytest.mark.parametrize(("n_urls", "met"), [(200, 199), (200, 100), (30, 29)])
+def test_no_page_of_a_portal_is_kept_although_one_host_alone_is_sent_to_it(
+    n_urls: int, met: int, lasts_on: bool
+) -> None:
+    """The portal comes when that host is asked, and goes with its answer, or lasts on."""
+    urls, begun = URLS[:n_urls], list[float]()
+
+    def sign(url: str, now: float) -> str:
+        if url == urls[met] and not begun:
+            begun.append(now)
+            net.time += 3.0
+            return LOGIN
+        return LOGIN if lasts_on and begun and now < begun[0] + 20 else PAGES[url]
+
+    net = Net(sign)
+    asyncio.run(net.crawl(urls, 600, ()))
+    assert net.kept == {url: PAGES[url] for url in urls}
+
+
+@pytest.mark.parametrize("landmarks", [[], ["h199.com/page"]])
+def test_pages_that_their_hosts_send_elsewhere_are_kept_for_one_more_request_at_most(landmarks: list[str]) -> None:
+    moved = {url: f"{SENT_TO}new{url}" for url in URLS[5:190:10]} | {URLS[149]: f"{SENT_TO}new.com"}
+    for urls in (URLS[:150], URLS[5:6]):
+        net = crawled(lambda url, _: moved.get(url, PAGES[url]), urls, landmarks=landmarks)
+        assert net.kept == {url: moved.get(url, PAGES[url]) for url in urls}
+        assert all(net.n_asked[url] <= 2 for url in moved)
+        assert net.n_asked.total() <= len(urls) + len(moved) + 8
+        assert net.verdicts["again"] == 0
+        assert net.slept == []
 
 
 def test_what_failed_is_forgotten_for_an_outage_however_long_ago_it_was_learned() -> None:
@@ -307,6 +344,13 @@ def test_pages_that_are_alike_on_many_hosts_are_kept_where_the_network_is_up() -
     parked = [f"parked{i}.com/page" for i in range(40)]
     net = crawled(lambda url, _: "for sale" if url in parked else PAGES[url], URLS + parked)
     assert net.kept == PAGES | dict.fromkeys(parked, "for sale")
+
+
+def test_pages_that_are_alike_on_many_hosts_are_no_portal_for_the_rest_of_a_crawl_that_met_an_outage() -> None:
+    parked = URLS[::10]
+    net = crawled(lambda url, now: "" if 2 <= now < 40 else "for sale" if url in parked else PAGES[url], URLS)
+    assert net.kept == PAGES | dict.fromkeys(parked, "for sale")
+    assert sum(net.n_asked[url] for url in parked) < 3 * len(parked)
 
 
 def test_a_network_that_comes_and_goes_keeps_no_crawl_for_ever() -> None:
