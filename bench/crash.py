@@ -32,6 +32,7 @@ from builder_crash import (  # noqa: E402 - the tests' own tools
     arguments,
     kill_after,
     n_doubled,
+    n_fetched_again,
     n_lost,
     points,
     run,
@@ -56,7 +57,9 @@ def finish(web: Path, out: Path, whole: dict[str, bytes], counts: Counter[str]) 
     if done.returncode:
         print(done.stderr, file=sys.stderr)
         return
-    counts["lost"] += n_lost(before, acknowledged(out))
+    after = acknowledged(out)
+    counts["lost"] += n_lost(before, after)
+    counts["fetched again"] += n_fetched_again(before, after)
     counts["doubled"] += n_doubled(out)
     counts["other bytes"] += tree(out) != whole
 
@@ -73,6 +76,7 @@ def random_kills(folder: Path, web: Path, whole: dict[str, bytes], seconds: floa
             counts["kills"] += 1
             now = acknowledged(out)
             counts["lost"] += n_lost(before, now)
+            counts["fetched again"] += n_fetched_again(before, now)
             before = now
         finish(web, out, whole, counts)
         print(f"{counts['kills']} kills", file=sys.stderr)
@@ -192,7 +196,9 @@ def one_fault(sweep: Sweep, builds: WarmBuilds, out: Path, fault: Fault) -> Coun
     if again.returncode:
         print(here, name, again.stderr, file=sys.stderr)
         return counts
-    counts["lost"] += n_lost(before, acknowledged(out))
+    after = acknowledged(out)
+    counts["lost"] += n_lost(before, after)
+    counts["fetched again"] += n_fetched_again(before, after)
     counts["doubled"] += n_doubled(out)
     counts["other bytes"] += tree(out) != sweep.whole
     return counts
@@ -237,13 +243,22 @@ def main() -> None:
             seconds = time.monotonic() - started
             counts = random_kills(folder, folder / "web", tree(folder / "whole"), seconds, options.kills)
             results["kills"] = {f"{options.pages} pages": counts}
-            print(table(("crawls", "kills", *WRONG), results["kills"]) + "\n")
+            print(table(("crawls", "kills", *WRONG, "fetched again"), results["kills"]) + "\n")
         if options.points >= 0:
             write_web(folder / "small", options.fault_pages)
             results["faults"] = faults_at_writes(
                 folder, folder / "small", options.points, options.only, options.minutes, options.lanes
             )
-            columns = ("of", "points", "killed", "one line, exit 1", "not in one line", "went on", *WRONG)
+            columns = (
+                "of",
+                "points",
+                "killed",
+                "one line, exit 1",
+                "not in one line",
+                "went on",
+                *WRONG,
+                "fetched again",
+            )
             heads = ("places", "tried", *columns[2:])
             print(table(columns, results["faults"], heads))
     if options.json:

@@ -12,7 +12,7 @@ _NETWORK: Signs = (
     ((BREAKER,), "host_given_up"),
     (("ProxyError",), "proxy"),
     ((UNKNOWN_NAME,), "no_such_name"),
-    (("name server cannot find out",), "name_server_failed"),
+    (("name server cannot find out", "name server denies every name"), "name_server_failed"),
     (("name server gave no answer",), "name_server_silent"),
     (("name server cannot be reached",), "no_network"),
     (("ConnectionRefused", "Connect call failed", "Connection refused"), "refused"),

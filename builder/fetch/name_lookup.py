@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import dns.asyncresolver
+import dns.exception
 import dns.nameserver
 import dns.resolver
 from dns.rdtypes.IN.A import A
@@ -78,6 +79,7 @@ class NameServers:
         # A datagram may be lost, so each server is asked again; an answer may be late, so it has some seconds.
         self._resolver.timeout = wait_s / (len(self._resolver.nameservers) + 1)
         self._known = known if known is not None else hosts_file()
+        self._is_trusted = False  # not before it has found a name: one that denies every name would be believed
 
     async def __call__(self, host: str) -> list[str]:
         """The addresses of a host. Raises NameFaultError."""
@@ -99,8 +101,23 @@ class NameServers:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
         if not found:
-            raise self._fault([task.exception() for task in asked])
+            fault = self._fault([task.exception() for task in asked])
+            if str(fault) == UNKNOWN_NAME and not self._is_trusted and not await self._knows_com():
+                raise NameFaultError("the name server denies every name")
+            raise fault
+        self._is_trusted = True
         return found
+
+    async def _knows_com(self) -> bool:
+        """Whether the server knows a domain that exists: who denies it denies all names below it (RFC 8020)."""
+        try:
+            await self._ask("com", "A")
+        except dns.resolver.NXDOMAIN:
+            return False
+        except (dns.exception.DNSException, OSError):
+            pass  # it denies nothing
+        self._is_trusted = True
+        return True
 
     async def _ask(self, host: str, kind: str) -> list[str]:
         answer = await self._resolver.resolve(host, kind, search=False, lifetime=self._wait_s, raise_on_no_answer=False)

@@ -11,10 +11,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -121,6 +122,7 @@ def kill_after(command: Sequence[str], seconds: float) -> bool:
 
 
 Rows = Mapping[str, tuple[object, ...]]
+_FETCH = "outcome, status, detail, warc_offset, length, digest"
 
 
 def acknowledged(out: Path) -> Rows:
@@ -128,19 +130,41 @@ def acknowledged(out: Path) -> Rows:
     index = out.with_name(f"{out.name}.crawl") / "index.sqlite3"
     if not index.exists():
         return {}
-    with sqlite3.connect(index) as base:
-        try:
-            searches = base.execute("SELECT 's ' || question_id || engine, state, hits FROM searches").fetchall()
-            fetches = base.execute("SELECT 'f ' || url, outcome, warc_offset, length, digest FROM fetches").fetchall()
-        except sqlite3.OperationalError:  # killed before it had tables
-            return {}
-    base.close()
+    # A copy: who opens the index itself brings its journal into it, before the build that resumes has seen it.
+    with tempfile.TemporaryDirectory() as folder:
+        for path in index.parent.glob(f"{index.name}*"):
+            shutil.copy(path, folder)
+        with closing(sqlite3.connect(Path(folder) / index.name)) as base:
+            try:
+                searches = base.execute("SELECT 's ' || question_id || engine, state, hits FROM searches").fetchall()
+                fetches = base.execute(f"SELECT 'f ' || url, {_FETCH} FROM fetches").fetchall()
+            except sqlite3.OperationalError:  # killed before it had tables
+                return {}
     return {str(row[0]): row[1:] for row in (*searches, *fetches)}
 
 
 def n_lost(before: Rows, after: Rows) -> int:
-    """Rows that were acknowledged and are not there any more as they were."""
-    return sum(after.get(key) != row for key, row in before.items())
+    """Rows that were acknowledged and are gone or not as they were, but for pages that are fetched again by design."""
+    return sum(key not in after or not _is_fetched_again(key, row) for key, row in _changed(before, after))
+
+
+def n_fetched_again(before: Rows, after: Rows) -> int:
+    """Rows of pages without an answer that another run has fetched again."""
+    return sum(key in after and _is_fetched_again(key, row) for key, row in _changed(before, after))
+
+
+def _changed(before: Rows, after: Rows) -> list[tuple[str, tuple[object, ...]]]:
+    return [(key, row) for key, row in before.items() if after.get(key) != row]
+
+
+def _is_fetched_again(key: str, row: tuple[object, ...]) -> bool:
+    """Whether a row is a page that a later run fetches again: a timeout, or a connection that failed."""
+    from builder.fetch.fetched import is_transient
+
+    if not key.startswith("f "):
+        return False
+    outcome, status, detail = row[:3]
+    return is_transient(str(outcome), status if isinstance(status, int) else None, str(detail))
 
 
 def n_doubled(out: Path) -> int:

@@ -203,6 +203,8 @@ class _Names(asyncio.DatagramProtocol):
     def _answer(self, question: DNSRecord, name: str) -> tuple[DNSRecord | None, float]:
         host = self._world.hosts.get(name)
         how = host.get("name", "live") if host is not None else "live" if name == LOGIN_HOST else "unknown"
+        if "." not in name:
+            how = "domain"
         answer = question.reply()
         wrong = _NAMES_FAIL.keys() & self._world.now()
         if wrong:
@@ -216,7 +218,7 @@ class _Names(asyncio.DatagramProtocol):
             answer.header.rcode = RCODE.NXDOMAIN
         elif how == "fails":
             answer.header.rcode = RCODE.SERVFAIL
-        elif question.q.qtype == QTYPE.A:
+        elif question.q.qtype == QTYPE.A and how != "domain":
             address = PORTAL if name == LOGIN_HOST else self._world.address_of[name]
             if how == "inside" or (how == "moves" and self._world.names_asked[name] > 2):
                 address = "127.0.0.1"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from builder_crash import (
     disturbed,
     kill_after,
     n_doubled,
+    n_fetched_again,
     n_lost,
     points,
     run,
@@ -35,6 +38,30 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run(arguments(folder / "web", folder / "whole"))
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def test_a_page_without_an_answer_that_is_fetched_again_is_not_lost_but_every_other_changed_row_is() -> None:
+    kept, late = ("kept", 200, "", 10, 20, "d"), ("timeout", None, "no answer in time", None, None, None)
+    before = {"f 1": kept, "f 2": late, "f 3": late, "f 4": kept, "f 5": late, "s 1": ("done", 3)}
+    after = {"f 1": kept, "f 2": kept, "f 4": ("kept", 200, "", 11, 20, "d"), "f 5": late, "s 1": ("done", 4)}
+    assert (n_lost(before, after), n_fetched_again(before, after)) == (3, 1)
+
+
+def test_the_measurement_leaves_a_killed_store_as_it_is(tmp_path: Path) -> None:
+    index = tmp_path / "ds.crawl" / "index.sqlite3"
+    index.parent.mkdir()
+    with closing(sqlite3.connect(tmp_path / "open.sqlite3")) as base:
+        base.execute("PRAGMA journal_mode = wal")
+        base.execute("CREATE TABLE searches (question_id, engine, state, hits)")
+        base.execute("CREATE TABLE fetches (url, outcome, status, detail, warc_offset, length, digest)")
+        base.execute("INSERT INTO searches VALUES ('Q1', 'folder', 'done', 3)")
+        base.commit()
+        for path in tmp_path.glob("open.sqlite3*"):
+            shutil.copy(path, index.parent / path.name.replace("open", "index"))
+    files = tree(tmp_path / "ds.crawl")
+    assert "index.sqlite3-wal" in files
+    assert acknowledged(tmp_path / "ds") == {"s Q1folder": ("done", 3)}
+    assert tree(tmp_path / "ds.crawl") == files
 
 
 def _can_inject() -> bool:

@@ -17,6 +17,7 @@ RECORDED = [
     ("http_error", 520, "status 520", "5xx"),
     ("http_error", 200, "content encoding 'br', which we did not ask for", "other"),
     ("dns", None, "no such name", "no_such_name"),
+    ("dns", None, "the name server denies every name", "name_server_failed"),
     ("dns", None, "the name server gave no answer in 10 s", "name_server_silent"),
     ("dns", None, "the name server cannot find out", "name_server_failed"),
     ("dns", None, "the name server cannot be reached: Network is unreachable", "no_network"),

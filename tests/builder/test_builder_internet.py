@@ -85,6 +85,7 @@ def test_hosts_with_bad_certificates_get_a_fate_of_their_own_and_stop_no_crawl(t
 
 OUTAGES = {
     "names_down": 0,
+    "names_unknown": 0,
     "names_fail": 0,
     "names_refused": 0,
     "names_inside": 0,

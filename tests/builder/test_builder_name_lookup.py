@@ -91,6 +91,11 @@ def with_code(code: int) -> Reply:
     return reply
 
 
+def denying(record: DNSRecord) -> list[bytes]:
+    """A server that knows domains, and no name below them."""
+    return with_code(RCODE.NXDOMAIN if "." in str(record.q.qname).rstrip(".") else RCODE.NOERROR)(record)
+
+
 def looked_up(servers: list[Server], *names: str, wait_s: float = 10.0) -> list[list[str] | BaseException]:
     async def run() -> list[list[str] | BaseException]:
         lookup = NameServers(servers, wait_s, known={})
@@ -110,7 +115,8 @@ def test_a_name_has_its_addresses_of_both_kinds() -> None:
 @pytest.mark.parametrize(
     ("reply", "detail"),
     [
-        (with_code(RCODE.NXDOMAIN), "no such name"),
+        (with_code(RCODE.NXDOMAIN), "the name server denies every name"),
+        (denying, "no such name"),
         (with_code(RCODE.NOERROR), "no such name"),
         (with_code(RCODE.SERVFAIL), "the name server cannot find out"),
         (with_code(RCODE.REFUSED), "the name server cannot find out"),
@@ -121,6 +127,21 @@ def test_a_name_without_an_address_says_whether_the_name_service_knows_that(repl
         (fault,) = looked_up([server], "none.example")
     assert isinstance(fault, NameFaultError)
     assert str(fault) == detail
+
+
+def test_a_name_server_that_has_found_a_name_is_believed_when_it_denies_one() -> None:
+    def reply(record: DNSRecord) -> list[bytes]:
+        return good(record) if record.q.qname == "one.example" else with_code(RCODE.NXDOMAIN)(record)
+
+    async def run(server: Server) -> list[str]:
+        lookup = NameServers([server], known={})
+        assert await lookup("one.example") == BOTH
+        with pytest.raises(NameFaultError) as caught:
+            await lookup("none.example")
+        return [str(caught.value)]
+
+    with name_server(reply) as server:
+        assert asyncio.run(run(server)) == ["no such name"]
 
 
 def test_a_name_server_that_is_silent_or_has_no_route_is_named_so() -> None:
