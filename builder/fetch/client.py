@@ -443,6 +443,11 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
+def _release(window: asyncio.Semaphore, n: int) -> None:
+    for _ in range(n):
+        window.release()
+
+
 async def crawl(
     urls: Iterable[str],
     settings: FetchConfig,
@@ -474,6 +479,7 @@ async def crawl(
             recover=visits.recover,
             spawn=group.create_task,
             landmarks=[(politeness_key(url), url) for url in landmarks if host_of(url) not in hosts],
+            widen=lambda n: _release(window, n),
             monotonic=monotonic,
             sleep=sleep,
         )

@@ -104,7 +104,7 @@ class OutageWatch:
 
     The crawl reports the beginning and the end of each visit and asks `verdict` for each result. `probe` fetches a URL
     and says how that ended; `recover` forgets failures that were learned since a time, of all registered hosts or of
-    some. `room` is how many visits there can be.
+    some. `room` is how many visits there can be; `widen` makes room for more of them.
     """
 
     def __init__(
@@ -116,11 +116,12 @@ class OutageWatch:
         recover: Callable[[float, frozenset[str] | None], None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         landmarks: Iterable[tuple[str, str]] = (),
+        widen: Callable[[int], None],
         monotonic: Monotonic = time.monotonic,
         sleep: Pause = asyncio.sleep,
     ) -> None:
         self._give_up_after_s, self._room = give_up_after_s, room
-        self._probe, self._recover, self._spawn = probe, recover, spawn
+        self._probe, self._recover, self._spawn, self._widen = probe, recover, spawn, widen
         self.monotonic, self._sleep = monotonic, sleep
         self._landmarks: OrderedDict[str, tuple[str, str]] = OrderedDict((host, (url, "")) for host, url in landmarks)
         self._common_faults: OrderedDict[str, str] = OrderedDict()
@@ -396,6 +397,9 @@ class OutageWatch:
             if not was_away:  # a later visit to the portal may be too short to show it to many hosts
                 self._seen_portals |= self._portal_signs & {held.seen.sign for held in self._held if held.seen.is_page}
             was_away = True
+            if not self._landmarks and not self._is_fed:  # the hosts so far may be dead: the next ones are probed too
+                self._room += _N_PROBES
+                self._widen(_N_PROBES)
             waited_s = self.monotonic() - began
             left_s = self._give_up_after_s - waited_s
             if not is_announced and waited_s >= ANNOUNCED_AFTER_S:
@@ -442,7 +446,7 @@ class OutageWatch:
         # What may only have been sent away is fetched once more in any case.
         failed = {held.seen.host: held.seen.url for held in doubtful if held.seen.sign not in self._unvouched}
         # The dead hosts may be those that came first: the others, which wait for them, show that the network is there.
-        untried = {host: url for url, host in self._waiting.items() if host not in failed}
+        untried = {host: url for url, host in reversed(self._waiting.items()) if host not in failed}
         start, self._n_rounds = self._n_rounds * _N_PROBES, self._n_rounds + 1
         lists = (known, list(failed.values()), list(untried.values()))
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in lists]

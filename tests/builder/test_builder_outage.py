@@ -78,6 +78,11 @@ class Net:
 
     async def crawl(self, urls: Sequence[str], give_up_after_s: float, landmarks: Sequence[str]) -> None:
         room = asyncio.Semaphore(20)
+
+        def widen(n: int) -> None:
+            for _ in range(n):
+                room.release()
+
         async with asyncio.TaskGroup() as group:
             watch = OutageWatch(
                 give_up_after_s=give_up_after_s,
@@ -86,6 +91,7 @@ class Net:
                 recover=self.recover,
                 spawn=group.create_task,
                 landmarks=[(url, url) for url in landmarks],
+                widen=widen,
                 monotonic=lambda: self.time,
                 sleep=self.sleep,
             )
@@ -287,6 +293,13 @@ def test_hosts_that_are_dead_get_their_fate_although_they_come_last_and_nothing_
     assert net.kept == PAGES | dict.fromkeys(dead, "")
     assert all(net.n_asked[url] <= 6 for url in dead)
     assert net.slept == []
+
+
+def test_a_first_window_of_dead_hosts_ends_no_crawl_since_the_hosts_after_it_are_asked_too() -> None:
+    dead = [f"dead{i}.com/page" for i in range(30)]
+    net = crawled(lambda url, _: "" if url in dead else PAGES[url], dead + URLS)
+    assert net.kept == PAGES | dict.fromkeys(dead, "")
+    assert net.time < 120
 
 
 def test_dead_hosts_alone_are_told_from_an_outage_by_a_page_that_was_there_before() -> None:
