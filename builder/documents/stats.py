@@ -18,6 +18,11 @@ MAX_HOSTS = 20
 _TQA_ID = re.compile(r"N?DQ_\d{6}\Z")
 
 
+def is_tqa_id(question_id: str) -> bool:
+    """Whether a question's id has the form of TQA's."""
+    return _TQA_ID.match(question_id) is not None
+
+
 @dataclass(slots=True)
 class DatasetStats:
     """Counts over all splits of a dataset folder. Keys are sorted where they are written."""
@@ -70,7 +75,7 @@ def _of_questions(stats: DatasetStats, folder: Path, files: Sequence[str]) -> No
         stats.question_flags.update(row["flags"])
     stats.kinds.update(shape.values())
     stats.n_questions = len(shape)
-    stats.n_tqa = sum(_TQA_ID.match(question_id) is not None for question_id in shape)
+    stats.n_tqa = sum(map(is_tqa_id, shape))
     for row in _rows(folder, files, "gold", ["question_id", "answer"]):
         stats.n_with_gold += row["question_id"] in shape
         if row["answer"] is not None and row["question_id"] in shape:

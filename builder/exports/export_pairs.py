@@ -21,6 +21,7 @@ from types import TracebackType
 import msgspec
 
 from builder.documents.question_terms import terms_in
+from builder.documents.stats import is_tqa_id
 from builder.question_sets.question_flags import is_meta_choice, plain, unordered_identity
 from edu_rag.errors import ConfigError, DataError
 from edu_rag.files.dataset import Dataset
@@ -241,17 +242,24 @@ POISON = frozenset({"injection", "hidden_text", "leak_question", "leak_key"})
 """Pages with these flags could teach a model their authors' planted text, or a question of the benchmark."""
 TRIES = 60
 """Pages looked at for one negative before it is given up."""
-_UNKNOWN = "questions and golds from TQA are CC BY-NC 3.0 (not for commercial use), others under their source's terms"
+_OF_TQA = "questions and golds from TQA are CC BY-NC 3.0 (not for commercial use), others under their source's terms"
 
 
 def licence_line(dataset: Dataset) -> str:
-    """Under which terms the pairs are: those of the build's `[questions]`, or what is known of TQA's."""
+    """Under which terms the pairs are: those of the build's `[questions]`, or what is known of TQA's if it has such."""
     terms = terms_in(dataset.manifest.sources)
-    told = _UNKNOWN
-    if terms is not None:
-        told = f"questions and golds: {terms.licence or 'under the terms of their own source'}"
-        told += f" ({terms.note})" if terms.note else ""
-    return f"licence: {told}; page text belongs to its owners, see column `license`"
+    if terms is None and _holds_tqa(dataset):
+        known = _OF_TQA
+    else:
+        licence = terms.licence if terms is not None else ""
+        known = f"questions and golds: {licence or 'under the terms of their own source'}"
+        known += f" ({terms.note})" if terms is not None and terms.note else ""
+    return f"licence: {known}; page text belongs to its owners, see column `license`"
+
+
+def _holds_tqa(dataset: Dataset) -> bool:
+    tables = (dataset.columns("questions", split, ["question_id"]) for split in dataset.splits())
+    return any(is_tqa_id(one) for table in tables if table is not None for one in table["question_id"].to_pylist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

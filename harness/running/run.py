@@ -34,7 +34,7 @@ from harness.sandbox.launch import wanted_caps
 from harness.sandbox.system_process import Launcher, PlainLauncher
 from harness.submission.folder import Limits, Submission, partial_path, requirements_of
 from harness.submission.predictions_file import row_of
-from harness.submission.run_record import RunRecord, record_path
+from harness.submission.run_record import RunRecord, read_run_record, record_path
 
 
 def require_own_places(folder: Path, paths: Iterable[Path]) -> None:
@@ -106,7 +106,19 @@ def run_submission(
     manner = hiding(dataset, manner or Manner())
     require_set(manner)
     record = record_of(submission, dataset, split, sample, manner)
+    _report_replaced(path, record)
     return run_task(submission, read_task(dataset, split, sample), path, record, manner)
+
+
+def _report_replaced(path: Path, record: RunRecord) -> None:
+    """Report predictions that were made on other data of the same name and version, which the run replaces."""
+    try:
+        before = read_run_record(path)
+    except DataError:  # it is replaced, too, and its place may hold anything
+        return
+    if before is not None and before.dataset != record.dataset:
+        what = f"its predictions for {before.dataset} will be replaced by those for {record.dataset}"
+        say(str(EduRagError(path, what, "copy what you want to keep, and give each dataset another name")))
 
 
 def hiding(dataset: Dataset, manner: Manner) -> Manner:

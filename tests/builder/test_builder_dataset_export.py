@@ -116,10 +116,16 @@ def test_a_split_without_gold_cannot_be_exported(tmp_path: Path) -> None:
     assert not (tmp_path / "pairs.jsonl").exists()
 
 
-def test_the_licence_is_said(tmp_path: Path) -> None:
-    out = str(tmp_path / "x.jsonl")
-    words = ["dataset", "export", str(dataset(tmp_path / "ds")), "--split", "val", "--out", out]
-    assert "CC BY-NC 3.0" in CliRunner().invoke(root, words).stderr
+@pytest.mark.parametrize(
+    ("question_id", "licence"), [("NDQ_000001", "CC BY-NC 3.0"), ("quiz-00001", "under the terms of their own source")]
+)
+def test_the_licence_is_that_of_tqa_only_where_a_question_is(tmp_path: Path, question_id: str, licence: str) -> None:
+    made = tables()
+    made["questions"]["test"] = [ask(question_id, "What is above?", "sky", "sea")]
+    made["gold"]["test"] = [Gold(question_id=question_id, answer="a")]
+    ds = write(tmp_path / "ds", made)
+    words = ["dataset", "export", str(ds), "--split", "val", "--out", str(tmp_path / "x.jsonl")]
+    assert licence in CliRunner().invoke(root, words).stderr
 
 
 def test_hash_seed_and_locale_change_no_byte_and_the_seed_chooses_the_pages(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import resource
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from edu_rag.errors import SandboxError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import write_file
+from edu_rag.records import Question
 from harness.running.replies import MAX_PASSAGES, Reply, prediction_of
 from harness.running.run import Manner, run_submission
 from harness.sandbox import staging
@@ -50,6 +52,24 @@ def test_a_run_writes_into_no_linked_folder(tmp_path: Path, tiny: Dataset) -> No
     with pytest.raises(SubmissionError, match="the run would write there"):
         run_submission(open_submission(folder), tiny, "test", None, Manner(caps=None))
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_run_reports_that_it_replaces_predictions_for_another_dataset_of_the_same_name(
+    tmp_path: Path,
+    tiny: Dataset,
+    questions: list[Question],
+    gold: dict[str, str],
+    build_dataset: Callable[..., Dataset],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    submission = open_submission(a_submission(tmp_path / "a-system"))
+    other = build_dataset(
+        tmp_path / "other", questions[:3], {q.question_id: gold[q.question_id] for q in questions[:3]}
+    )
+    for dataset, reported in ((other, False), (other, False), (tiny, True)):
+        with pytest.raises(SubmissionError):  # the command of this system answers nothing
+            run_submission(submission, dataset, "test", None, Manner(caps=None))
+        assert (f"for {other.id} will be replaced by those for {tiny.id}" in capsys.readouterr().err) is reported
 
 
 def test_a_link_under_the_temporary_name_is_not_written_through(tmp_path: Path) -> None:
