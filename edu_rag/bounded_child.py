@@ -268,7 +268,8 @@ def _limit(cpu_s: float, memory_bytes: int) -> float:
     if sys.platform == "linux":
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
         size, resident = (int(number) * resource.getpagesize() for number in pages[:2])
-        _lower(resource.RLIMIT_AS, size + max(LEAST_BYTES, memory_bytes - resident))
+        # A job with more memory than usual loads more libraries, however much the parent has.
+        _lower(resource.RLIMIT_AS, size + max(LEAST_BYTES, memory_bytes // 3, memory_bytes - resident))
     used_s = time.process_time()
     _lower(resource.RLIMIT_CPU, int(used_s + cpu_s) + _GRACE_S)
     signal.setitimer(signal.ITIMER_PROF, cpu_s)

@@ -160,7 +160,7 @@ def test_silent_names_hold_up_no_other_name() -> None:
     found: list[float] = []
 
     async def run(server: Server) -> list[list[str] | BaseException]:
-        lookup = NameServers([server], 3.0, known={})
+        lookup = NameServers([server], 6.0, known={})
 
         async def one(name: str) -> list[str]:
             addresses = await lookup(name)
