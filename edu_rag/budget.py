@@ -71,7 +71,7 @@ def within_budget(
     """Return the result of `work(*arguments)`, computed in a child with `cpu_s` processor seconds and `memory_bytes` of
     memory.
 
-    `prepare` is called in the child first, unbounded: large files of our own are best read there, since a child that
+    `prepare` is called in the child first, unbounded: our own large files are best read there, since a child that
     reads its parent's memory copies it page by page. All arguments and results must be picklable (see `Job`),
     and the result should be small. Changes that the work makes in memory are lost with the child. Inside such a child
     the work is simply done. Raises the errors of the work, and BudgetError that names `what` if the budget is spent or
