@@ -25,7 +25,7 @@ class Checked(NamedTuple):
     probabilities: dict[Relation, float] | None = None
 
 
-def told(answer: str, check: Check) -> str:
+def as_line(answer: str, check: Check) -> str:
     """A check as the last part of a response: one line of JSON behind a mark, which `checked_of` reads."""
     each = check.probabilities
     rounded = None if each is None else {name: round(value, 6) for name, value in each.items()}
@@ -60,7 +60,7 @@ def guarded(answer: System, verify: Verify, abstain_on: Collection[Relation] = (
         return replace(
             said,
             answer=None if check.relation in abstain_on else said.answer,
-            response=(said.response or "") + told(said.answer, check),
+            response=(said.response or "") + as_line(said.answer, check),
             passages=[*said.passages, *cited],
             input_tokens=(said.input_tokens or 0) + check.n_input,
             output_tokens=(said.output_tokens or 0) + check.n_output,

@@ -164,11 +164,11 @@ def self_check(
         passage = _best_passage(find, question, words)
         if passage is None:
             return Check("not_related", None)
-        told, n_input, n_output = passage.text[:MAX_CHARS], 0, 0
+        text, n_input, n_output = passage.text[:MAX_CHARS], 0, 0
         if read is not None:
-            extracted = model.generate(read.fill(question, told), N_READER_TOKENS)
-            told, n_input, n_output = extracted.text, extracted.n_input, extracted.n_output
-        judged = WAYS[by](model, compare.fill(question, told, words))
+            extracted = model.generate(read.fill(question, text), N_READER_TOKENS)
+            text, n_input, n_output = extracted.text, extracted.n_input, extracted.n_output
+        judged = WAYS[by](model, compare.fill(question, text, words))
         return Check(
             judged.relation, passage, n_input + judged.n_input, n_output + judged.n_output, judged.probabilities
         )

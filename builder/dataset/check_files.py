@@ -35,14 +35,14 @@ class Findings:
     def add(self, kind: str, where: object, what: str, remedy: str = "") -> None:
         """Note one finding. Its `kind` groups it with others, of which only the first few are reported."""
         self.counts[kind] += 1
-        told = self.examples.setdefault(kind, [])
-        if len(told) < EXAMPLES:
-            told.append(DataError(where, what, remedy))
+        errors = self.examples.setdefault(kind, [])
+        if len(errors) < EXAMPLES:
+            errors.append(DataError(where, what, remedy))
 
     def __len__(self) -> int:
         return self.counts.total()
 
-    def told(self) -> list[DataError]:
+    def to_print(self) -> list[DataError]:
         """The findings to print, each one line; a kind with more than EXAMPLES ends in a line that counts the rest."""
         lines: list[DataError] = []
         for kind, errors in self.examples.items():
@@ -192,7 +192,7 @@ def _columns(found: Any, config: str) -> str:
     lacking = [name for name in wanted.names if name not in found.names]
     foreign = [name for name in found.names if name not in wanted.names]
     retyped = [name for name in wanted.names if name in found.names and found.field(name) != wanted.field(name)]
-    parts = [("lacks", lacking), ("has besides", foreign), ("other type", retyped)]
+    parts = [("lacks", lacking), ("also has", foreign), ("other type", retyped)]
     return "; ".join(f"{word} {', '.join(names)}" for word, names in parts if names) or "other order"
 
 

@@ -84,7 +84,7 @@ _MODELS_TOO = re.compile(r"ais?\b|llama")
 _ADDRESSES = ("note", "attention", "message", "instruction", "notice", "reminder", "warning", "if you are a")
 _MUST = re.compile(r"you\s+(?:must|should|shall|have|need|will)")
 _PHRASES = ("you are now", "system prompt")
-_TOLD = re.compile(r"(?:always|only)\s+(?:answer|respond|reply|choose|select|output)")
+_DEMAND = re.compile(r"(?:always|only)\s+(?:answer|respond|reply|choose|select|output)")
 _MARKS = ("<|", "<start_of_turn>", "[inst]", "<<sys>>", "##")
 _NEW = re.compile(r"instructions\s*:|system\s+(?:prompt|message|instruction|override)")
 
@@ -104,7 +104,7 @@ def _may_order(plain: str) -> bool:
         return True
     if _holds(plain, _PHRASES):
         return True
-    return (_holds(plain, _OVERRIDES) and _holds(plain, _WHAT)) or _TOLD.search(plain) is not None
+    return (_holds(plain, _OVERRIDES) and _holds(plain, _WHAT)) or _DEMAND.search(plain) is not None
 
 
 def _may_turn(plain: str) -> bool:

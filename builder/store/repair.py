@@ -151,7 +151,7 @@ class Repair:
                 fold.take(item)
                 end = item.end
             elif item.end < self._warc.end:
-                say(f"{self._warc.path}: {_told(item)}: they are left in place")
+                say(f"{self._warc.path}: {_in_words(item)}: they are left in place")
         fold.finish()
         if end < self._warc.end:
             n = self._warc.end - end
@@ -236,5 +236,5 @@ class Repair:
             say(f"{self._folder / INDEX_FILE}: brought up to date with {n_taken:,} records of {WARC_FILE}")
 
 
-def _told(damage: Damage) -> str:
+def _in_words(damage: Damage) -> str:
     return f"bytes {damage.offset:,} to {damage.end:,} are damaged ({damage.what})"

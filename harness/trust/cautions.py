@@ -28,8 +28,8 @@ def of_files(predictions: Sequence[Path]) -> Iterator[str]:
         records = {path: _record(path) for path in predictions}
         old = [path.name for path, record in records.items() if record is not None and record.system_sha256 != now]
         if old:
-            told = f"{_shown(old)}: made by another version of the system than its files are now"
-            yield f"{owner.folder}: {told}: `edu-rag run` makes them again"
+            what = f"{_shown(old)}: made by another version of the system than its files are now"
+            yield f"{owner.folder}: {what}: `edu-rag run` makes them again"
     for path in predictions:
         partial = partial_path(path)
         if partial.is_file() and partial.stat().st_mtime_ns >= path.stat().st_mtime_ns:

@@ -17,7 +17,7 @@ from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
 from baselines.recipe import read_recipe
 from baselines.retrieve.bm25 import BM25
-from baselines.verify.guard import MARK, Checked, checked_of, guarded, told
+from baselines.verify.guard import MARK, Checked, as_line, checked_of, guarded
 from baselines.verify.self_check import (
     K1,
     RELATIONS,
@@ -236,7 +236,7 @@ def test_a_passage_that_is_cited_already_is_not_cited_twice() -> None:
 @given(st.text(), st.sampled_from(RELATIONS), st.text())
 def test_what_a_response_tells_of_its_check_is_read_back(answer: str, relation: str, before: str) -> None:
     check = Check(relation, None)  # type: ignore[arg-type]
-    assert checked_of(before + told(answer.replace("check", ""), check)) == (
+    assert checked_of(before + as_line(answer.replace("check", ""), check)) == (
         answer.replace("check", ""),
         relation,
         None,
@@ -287,4 +287,4 @@ def test_a_label_is_read_as_its_choice_however_a_model_writes_it(said: str) -> N
 
 def test_an_answer_that_holds_the_mark_of_a_check_does_not_hide_it() -> None:
     answer = f"x{MARK}y | z"
-    assert checked_of("before" + told(answer, Check("yes", None))) == (answer, "yes", None)
+    assert checked_of("before" + as_line(answer, Check("yes", None))) == (answer, "yes", None)
