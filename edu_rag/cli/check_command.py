@@ -82,7 +82,7 @@ def check(path: Path, dataset_folder: Path | None, split: str | None) -> None:
         findings = found._replace(cautions=[*of_files([path]), *found.cautions])
     for caution in findings.cautions:
         say(caution)
-    if findings.faults:
-        raise FaultsError(findings.faults)
     for note in findings.notes:
         click.echo(note)
+    if findings.faults:
+        raise FaultsError(findings.faults)

@@ -182,12 +182,13 @@ def run_task(submission: Submission, task: Task, path: Path, record: RunRecord, 
     written_to = (path, partial_path(path), log_path, record_path(path), failed_path(path))
     require_own_places(submission.folder, written_to)
     with ExitStack() as stack:
+        # First of all: without its packages or a sandbox no run begins, and none is left to be finished.
+        launcher = stack.enter_context(open_launcher(submission, manner))
         same = {name: getattr(record, name) for name in _SAME_RUN} | {"limits": to_plain(record.limits)}
         partial = Partial(partial_path(path), same, fresh=manner.fresh)
         stack.callback(partial.close)
         log = SystemLog(log_path, keep=bool(partial.done), keys=manner.keys)
         stack.callback(log.close)
-        launcher = stack.enter_context(open_launcher(submission, manner))
         n_resumed, cached = len(partial.done), _from_cache(task, record, manner, partial, stack)
         never_asked = _ask(submission, task, record.limits, manner, partial, cached, log, launcher)
         everything = {p.question_id: p for p in never_asked} | cached | partial.done
