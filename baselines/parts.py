@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from edu_rag.errors import ConfigError, EduRagError, FaultsError
+from edu_rag.files.mistyped import mistyped
 from edu_rag.serve import SystemQuestion
 
 
@@ -175,7 +176,8 @@ def _plain(where: str, value: Any, wanted: Any) -> Any:
         return msgspec.convert(value, wanted, strict=True)
     except msgspec.ValidationError as error:
         known = ", ".join(map(str, typing.get_args(wanted))) if typing.get_origin(wanted) is Literal else ""
-        raise ConfigError(where, str(error), f"known are {known}" if known else "see docs/parts.md") from None
+        what = mistyped(str(error)).what
+        raise ConfigError(where, what, f"known are {known}" if known else "see docs/parts.md") from None
 
 
 def _known(name: str, names: Iterable[str]) -> str:
