@@ -25,7 +25,7 @@ MAX_QUOTES = 4
 WRITE_TOKENS = 512
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _POINTS_OUTSIDE = re.compile(
-    r"\b(?:the|this|given|above) (?:text|passages?|excerpts?|paragraphs?|article|sentence|context)\b|passage-\d",
+    r"\b(?:the|this|given|above) (?:text|passages?|excerpts?|paragraphs?|article|sentence|context)\b|passage_\d",
     re.IGNORECASE,
 )
 
