@@ -56,12 +56,26 @@ def _forget_what_was_cached(_run=[]):
 """
 
 
+INSIDE = """
+
+@pytest.fixture(autouse=True)
+def _without_children(monkeypatch):
+    from edu_rag import bounded_child
+
+    monkeypatch.setattr(bounded_child, "_inside", True)
+"""
+
+
 class Group(NamedTuple):
-    """Modules to change (globs), and the tests that should notice; `deselect` is pytest's -k."""
+    """Modules to change (globs), and the tests that should notice; `deselect` is pytest's -k.
+
+    `inside`: bounded children work in the tests' process, since mutmut runs the tests that call a function there.
+    """
 
     modules: tuple[str, ...]
     tests: tuple[str, ...]
     deselect: str = ""
+    inside: bool = False
 
 
 _READING = ("tests/harness/test_harness_answers.py", "tests/harness/test_harness_answer_verdicts.py")
@@ -92,6 +106,12 @@ GROUPS = {
     "attribution": Group(("harness/scoring/attribution.py",), ("tests/harness/test_harness_attribution.py",)),
     "confidence": Group(("harness/scoring/confidence.py",), ("tests/harness/test_harness_confidence.py",)),
     "overlap": Group(("harness/comparing/citation_overlap.py",), ("tests/harness/test_harness_overlap.py",)),
+    "run measures": Group(
+        ("harness/scoring/run_measures.py",),
+        ("tests/harness/test_harness_score_run.py", "tests/harness/test_harness_run_cards.py"),
+        inside=True,
+    ),
+    "run cards": Group(("harness/rescoring/run_cards.py",), ("tests/harness/test_harness_run_cards.py",), inside=True),
 }
 
 
@@ -147,7 +167,8 @@ def _copy(group: Group, scratch: Path) -> None:
     for module in {path for pattern in group.modules for path in scratch.glob(pattern)}:
         text = module.read_text(encoding="utf-8")
         module.write_text(CACHED.sub(r"def \2\3\n\2 = \1(\2)\n\n", text), encoding="utf-8")
-    for name, more in (("tests/conftest.py", FORGET), ("pyproject.toml", _settings(group))):
+    conftest = FORGET + INSIDE * group.inside
+    for name, more in (("tests/conftest.py", conftest), ("pyproject.toml", _settings(group))):
         with (scratch / name).open("a", encoding="utf-8") as stream:
             stream.write(more)
 
