@@ -1,4 +1,4 @@
-"""`edu-rag judge`: compare judges of free text with people."""
+"""`edu-rag judge`: score free text by its claims, and compare judges with people."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from pathlib import Path
 
 import click
 
+from harness.commands.claims_command import claims
 from harness.commands.options import PATH, html_option, print_json, print_lines, typed_command
 
 
 @click.group()
 def judge() -> None:
-    """Measure how well a judge of free-text answers agrees with people.
+    """Score free-text answers by their claims, and measure how well a judge agrees with people.
 
     \b
     Example:
+      edu-rag judge claims predictions.jsonl --dataset my-dataset --dry-run
       edu-rag judge audit --human verdicts.jsonl --judge rules
     """
 
@@ -91,3 +93,6 @@ def audit(
         print_json(audit_values(found))
     else:
         print_lines(audit_lines(found))
+
+
+judge.add_command(claims)
