@@ -51,5 +51,5 @@ def _cut_torn_line(path: Path, what: str, option: str) -> None:
         begin = data.rfind(b"\n") + 1
         rest = data[begin : begin + len(_BEGIN)]
         if rest and not _BEGIN.startswith(rest):
-            raise DataError(path, f"its last line is cut, and is not {what}", f"use another {option}")
+            raise DataError(path, f"is not a file of {what}s: its last line is cut", f"use another {option}")
         stream.truncate(begin)
