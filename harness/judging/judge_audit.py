@@ -199,8 +199,13 @@ def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
 
 
 def kappa_mark(found: Agreement, least: float) -> str:
-    """How a judge compares with the bound: `below` it, `reached` by the whole interval, else `open`."""
-    if found.kappa is None or found.kappa < least:
+    """How a judge compares with the bound: `below` it, `reached` by the whole interval, else `open`.
+
+    Where judge or people say the same of every answer, kappa says nothing: `open`.
+    """
+    if found.kappa is None or found.spearman is None:
+        return "open"
+    if found.kappa < least:
         return "below"
     return "reached" if found.kappa_interval is not None and found.kappa_interval[0] >= least else "open"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edu_rag.statistics import RESAMPLES
-from edu_rag.statistics.points import Floats
+from edu_rag.statistics.points import Floats, Ints
 
 Scored = tuple[float, bool]
 """A judge's score of an answer, and whether people call it right."""
@@ -48,7 +48,7 @@ def spearman_interval(questions: Sequence[Sequence[Scored]], seed: int = 0) -> t
     return round(float(low), 6), round(float(high), 6)
 
 
-def _table(pairs: Sequence[Scored], levels: Sequence[float]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _table(pairs: Sequence[Scored], levels: Sequence[float]) -> Ints:
     """How many answers have each score (row) and are wrong or right for people (column)."""
     places = {level: place for place, level in enumerate(levels)}
     table = np.zeros((len(levels), 2), dtype=np.int64)
@@ -63,11 +63,11 @@ def _mean_ranks(counts: Floats) -> Floats:
     return np.asarray(ranks - counts.sum(axis=1, keepdims=True) / 2)
 
 
-def _correlations(tables: Floats) -> Floats:
+def _correlations(tables: Ints) -> Floats:
     """Pearson's correlation of the mean ranks of each table (n, levels, 2); NaN where one side does not vary."""
     counts = tables.astype(np.float64)
     rows, columns = counts.sum(axis=2), counts.sum(axis=1)
     by_row, by_column = _mean_ranks(rows), _mean_ranks(columns)
     both = np.einsum("nij,ni,nj->n", counts, by_row, by_column)
     spread = np.einsum("ni,ni->n", rows, by_row**2) * np.einsum("nj,nj->n", columns, by_column**2)
-    return np.divide(both, np.sqrt(spread), out=np.full(len(counts), np.nan), where=spread > 0)
+    return np.asarray(np.divide(both, np.sqrt(spread), out=np.full(len(counts), np.nan), where=spread > 0))
