@@ -112,7 +112,7 @@ class _Opened(NamedTuple):
 
 
 def _open(path: Path, folder: Path, split: str | None, sample: str | None, nuggets_file: Path | None) -> _Opened:
-    from edu_rag.budget import within_budget
+    from edu_rag.budget import SMALL_BYTES, within_budget
     from harness.exam import open_exam
     from harness.judging.claims.claim_cases import claim_cases, read_nuggets_file
     from harness.scoring.score import require_readable
@@ -122,7 +122,8 @@ def _open(path: Path, folder: Path, split: str | None, sample: str | None, nugge
     dataset = open_dataset(folder)
     exam = open_exam(dataset, dataset.only_split(split), sample)
     target = find_target(path, dataset.manifest, exam.split, sample)
-    within_budget(require_readable, target.path, exam, what=target.path)
+    if target.path.stat().st_size > SMALL_BYTES:  # a child costs more than to read a small file
+        within_budget(require_readable, target.path, exam, what=target.path)
     predictions = predictions_within(target.path, exam.known)
     nuggets = None if nuggets_file is None else read_nuggets_file(nuggets_file, exam.known)
     return _Opened(exam, target, claim_cases(dataset, exam, predictions, nuggets))

@@ -23,6 +23,7 @@ N_RESAMPLES = 10_000
 MAX_EXAMPLES = 50
 LEAST_KAPPA = 0.6
 """A judge below it is marked; where "substantial" agreement begins (Landis & Koch 1977, table 2)."""
+MIN_QUESTIONS = 20
 _BATCH = 100
 
 
@@ -201,13 +202,15 @@ def _agreement(pairs: Sequence[JudgedPair]) -> Agreement:
 def kappa_mark(found: Agreement, least: float) -> str:
     """How a judge compares with the bound: `below` it, `reached` by the whole interval, else `open`.
 
-    Where judge or people say the same of every answer, kappa says nothing: `open`.
+    Where judge or people say the same of every answer, kappa says nothing: `open`. The interval of few questions is too
+    narrow to reach a bound.
     """
     if found.kappa is None or found.spearman is None:
         return "open"
     if found.kappa < least:
         return "below"
-    return "reached" if found.kappa_interval is not None and found.kappa_interval[0] >= least else "open"
+    low = found.kappa_interval[0] if found.kappa_interval is not None else -1.0
+    return "reached" if found.n_questions >= MIN_QUESTIONS and low >= least else "open"
 
 
 def _group(attribute: str, value: str, pairs: Sequence[JudgedPair]) -> AuditGroup:

@@ -37,6 +37,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 _MAYBE: Mapping[str, tuple[str, ...]] = {"source": ("source", "source_ds", "dataset"), "system": ("system", "model")}
 RESPONSES, SOURCES = "response.jsonl", "source_info.jsonl"
 MAX_CONTEXT_CHARACTERS = 80_000
+MAX_BYTES = 100_000_000
+"""Of a table; HaluBench has 30 million."""
+MEMORY_BYTES = 1_000_000_000
 _BATCH = 100
 
 
@@ -65,7 +68,9 @@ def read_labelled(paths: Sequence[Path]) -> list[LabelledAnswer]:
     found = [
         answer
         for path in paths
-        for batch in items_within_budget(_ragtruth if path.is_dir() else _table, path, what=path)
+        for batch in items_within_budget(
+            _ragtruth if path.is_dir() else _table, path, what=path, memory_bytes=MEMORY_BYTES
+        )
         for answer in batch
     ]
     if not found:
@@ -95,7 +100,7 @@ def as_verdicts(answers: Iterable[LabelledAnswer]) -> list[HumanVerdict]:
 def _table(path: Path) -> Generator[list[LabelledAnswer], None, None]:
     faults: list[DataError] = []
     batch: list[LabelledAnswer] = []
-    for row in foreign_rows(path):
+    for row in foreign_rows(path, MAX_BYTES):
         try:
             batch.append(_of_row(row))
         except DataError as fault:
