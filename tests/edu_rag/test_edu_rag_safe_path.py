@@ -114,7 +114,7 @@ _READ_ONLY = (
     *("judge audit", "judge claims", "judge labels", "explain", "publish", "questions convert", "questions sample"),
 )
 NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
-"""Two start the processes of other commands and build all questions, Ray starts a cluster. The last start none: by
+"""Two start other commands and build all questions, Ray starts a cluster. The last start no process: by
 day, `dataset check`, `compare` and `power` represent them.
 """
 REFUSED = {"dataset make", "judge audit", "judge labels", "dataset takedown", "pr", "try", "verify"}
