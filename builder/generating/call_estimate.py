@@ -51,7 +51,7 @@ class CallEstimate(NamedTuple):
 def estimate(
     tasks: Sequence[Task], writer: ChatModel, replies: ReplyFile, n_asks: int, *, with_choices: bool
 ) -> CallEstimate:
-    """What these tasks take at most. Kept replies of the writer cost nothing; those of the reader are not looked up."""
+    """The most that these tasks take. Kept replies of the writer cost nothing; kept ones of the reader still count."""
     requests = [write_request(task) for task in tasks]
     open_requests = [request for request in requests if not replies.has(writer, request)]
     n_letters = sum((2 * n_asks + 1 if with_choices else 0) for task in tasks if task.type.answerable)

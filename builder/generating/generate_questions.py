@@ -50,7 +50,7 @@ class GenerateSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a task: a question, a failure, or both if the question failed a filter."""
+    """The result of a task: a question, a failure, or both if the question failed a filter."""
 
     task: Task
     reply: str
@@ -68,7 +68,7 @@ class Generator:
         """Calls and tokens of each role, kept replies included, so that a resumed run reports the same."""
 
     def outcomes(self, tasks: Sequence[Task], known: Iterable[str]) -> list[Outcome]:
-        """What becomes of each task, in order. `known` are the texts of questions that exist."""
+        """The result of each task, in order. `known` are the texts of questions that exist."""
         with Stage("write", len(tasks)) as stage:
             replies = []
             for reply in self._each(self._write, tasks):

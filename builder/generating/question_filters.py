@@ -30,7 +30,7 @@ from edu_rag.records import Span
 
 FILTERS = ("reply", "span", "leak", "one-right-choice", "answerable", "needs-span", "duplicate")
 LEAST_ALIKE = 90.0
-"""Letters that two questions have in common with their words sorted (rapidfuzz, 0 to 100) from which they are alike."""
+"""Two questions are near-duplicates from this share of equal letters (rapidfuzz, 0 to 100), with their words sorted."""
 
 
 class Failure(NamedTuple):

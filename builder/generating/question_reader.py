@@ -26,7 +26,7 @@ _UNKNOWN = re.compile(
 
 
 def read_letter(reply: str, labels: Sequence[str]) -> str | None:
-    """The one letter that a reply begins with; None if it is none of the labels, or words follow it."""
+    """The one letter that a reply begins with; None if that is not a label, or if words follow it."""
     found = _ONE_LETTER.match(without_thinking(reply).casefold())
     return found[1] if found is not None and found[1] in labels else None
 

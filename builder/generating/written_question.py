@@ -1,4 +1,4 @@
-"""A writer's reply read into a question, or why it is none. Replies are hostile input: bounded, and read strictly."""
+"""Read a writer's reply into a question, or report its fault. Replies are hostile input: bounded, and read strictly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _POINTS_OUTSIDE = re.compile(
 
 
 class WrittenQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a writer replied, tidied: the fields of the form in the prompt, and nothing else of the reply."""
+    """The fields of the form in the prompt, tidied; the other fields of a reply are left out."""
 
     question: str
     answer: str = ""
