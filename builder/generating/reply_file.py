@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from builder.generating.chat_prompts import ChatRequest
-from builder.generating.written_question import MAX_REPLY_CHARACTERS
+from builder.generating.question_draft import MAX_REPLY_CHARACTERS
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import naming, read_records, to_line
 
