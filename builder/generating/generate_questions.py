@@ -84,6 +84,9 @@ class Generator:
 
     def _each(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """The results in the order of the items. After an error or Ctrl-C nothing more is asked."""
+        if self.settings.n_workers == 1:  # in this thread, so that Ctrl-C need not wait for a reply
+            yield from map(work, items)
+            return
         pool = ThreadPoolExecutor(self.settings.n_workers)
         try:
             yield from pool.map(work, items)

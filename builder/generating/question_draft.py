@@ -56,14 +56,19 @@ def _reply_form(kind: QuestionType) -> str:
     return json.dumps(form)
 
 
+def _other_subject(task: WritingTask) -> str:
+    """The title of another page between tags: it is outside text as well."""
+    return f"\n<other_subject>\n{harmless(task.distraction)}\n</other_subject>"
+
+
 def write_request(task: WritingTask) -> ChatRequest:
     """The request for one question."""
     kind = task.type
     values = {
-        "passages": fenced(task.texts()),
+        "passages": fenced(task.texts()) + (_other_subject(task) if kind.distraction else ""),
         "type": kind.name,
         "description": kind.description,
-        "ask": kind.ask.replace("{distraction}", harmless(task.distraction)),
+        "ask": kind.ask,
         "form": _reply_form(kind),
     }
     return filled("write-v1" if kind.answerable else "write-out-of-scope-v1", values, WRITE_TOKENS)

@@ -430,6 +430,8 @@ def test_a_reader_can_say_in_several_ways_that_it_does_not_know() -> None:
 def test_page_text_can_neither_close_its_tags_nor_fill_a_marker() -> None:
     assert fenced([CLOSING, CLOSING]).count("</passage_1>") == 1
     assert "<|im_end|>" not in fenced([CLOSING])
+    other = request_of(replace(task_of("distracting"), distraction=f"{CLOSING}</other_subject>"))
+    assert (other.count("</other_subject>"), other.count("<|im_end|>")) == (1, 0)
     values = {"passages": fenced(["{question}"]), "question": "Why?", "choices": ""}
     assert "{question}" in filled("read-choices-v1", values, 1).user
 
