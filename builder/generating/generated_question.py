@@ -15,7 +15,7 @@ from edu_rag.records import LABELS, Question, Span, WebPage
 
 SPLIT = "generated"
 UNKNOWN = ("I don't know", "I do not know", "The pages do not answer this question")
-"""Accepted texts of a question that is out of scope. `edu-rag score` counts the first two as right by its rules."""
+"""Accepted texts of a question that is out of scope: an answer that equals one of them is right by the rules."""
 MIN_QUOTE_WORDS = 3
 
 
