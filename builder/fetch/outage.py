@@ -14,7 +14,7 @@ import asyncio
 import math
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -34,7 +34,7 @@ FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
 ANNOUNCED_AFTER_S = 5.0
 """A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
 MAX_AGAIN = 5
-"""So many outages in a row without a new page in between, and a network that comes and goes keeps the crawl no longer.
+"""So many outages in a row without a final answer in between: a network that comes and goes keeps the crawl no longer.
 So often is a URL fetched again at most where this machine alone says that the network was away.
 """
 _N_LANDMARKS, _N_PROBES = 16, 3
@@ -135,7 +135,7 @@ class OutageWatch:
         self._recent: deque[Sighting] = deque(maxlen=_N_RECENT)
         self._vouched: set[tuple[str, str]] = set()
         self._unvouched = frozenset[str]()
-        self._n_pages = self._n_pages_before = self._n_fruitless = self._n_outages = 0
+        self._n_answers = self._n_answers_before = self._n_fruitless = self._n_outages = 0
         self._has_failed_answered = False
         self._n_active = self._n_begun = 0
         self._is_fed = False
@@ -198,7 +198,7 @@ class OutageWatch:
 
     def answered(self, seen: Sighting) -> None:
         """Note an answer that waits for no verdict."""
-        self._n_pages += seen.is_page
+        self._n_answers += 1
         self._recent.append(seen)
         if not self.is_paused:
             self._clear(seen)
@@ -315,8 +315,10 @@ class OutageWatch:
         self._n_active += 1
         if verdict == "genuine" and held.seen.sent_away_at is not None:
             self._vouched.add((held.seen.host, held.seen.sign))
+        if verdict == "genuine":
+            # Pages that will be dropped, and hosts that have none, show as well that the line works.
+            self._n_answers += held.seen.is_page or not self._looks_away(held.seen)
         if verdict == "genuine" and held.seen.is_page:
-            self._n_pages += 1
             self._remember(held.seen)
         elif verdict == "genuine" and is_common_fault(held.seen.sign):
             self._common_faults[held.seen.host] = held.seen.url
@@ -452,14 +454,14 @@ class OutageWatch:
         turned = [[urls[(start + i) % len(urls)] for i in range(min(_N_PROBES, len(urls)))] for urls in lists]
         return list(dict.fromkeys(url for urls in turned for url in urls))
 
-    def _forget(self, doubtful: list[_Held], *, all_hosts: bool = False) -> None:
-        """Forget the failures that results may have met; of all hosts, if the network was away."""
+    def _forget(self, doubtful: list[_Held], *, also: Set[str] = frozenset(), all_hosts: bool = False) -> None:
+        """Forget the failures that results may have met; of other hosts also, or of all if the network was away."""
         began = min((min(held.seen.begun, held.seen.started) for held in doubtful), default=self._opened_at)
-        self._recover(began, None if all_hosts else frozenset(held.seen.host for held in doubtful))
+        self._recover(began, None if all_hosts else frozenset(held.seen.host for held in doubtful) | also)
 
     async def _is_up(self) -> bool:
-        # A probe that met a remembered failure would never see that the network is back.
-        self._forget(self._doubtful())
+        # A probe that met a remembered failure, a known page's too, would never see that the network is back.
+        self._forget(self._doubtful(), also=self._landmarks.keys())
         targets, failed = self._targets(), {held.seen.url for held in self._doubtful()}
         waits = {asyncio.ensure_future(self._probe(url)) for url in targets}
         probes, heard, is_up = list(waits), list[Sighting](), False
@@ -509,8 +511,8 @@ class OutageWatch:
         if was_away:
             self._forget(doubtful, all_hosts=True)
             self._retried.clear()
-            self._n_fruitless = 0 if self._n_pages > self._n_pages_before else self._n_fruitless + 1
-            self._n_pages_before = self._n_pages
+            self._n_fruitless = 0 if self._n_answers > self._n_answers_before else self._n_fruitless + 1
+            self._n_answers_before = self._n_answers
         self._unvouched = frozenset()
         self._begin_run()
         self._opened_at = self.monotonic()

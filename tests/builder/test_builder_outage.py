@@ -12,7 +12,7 @@ from builder.fetch import Fetched, fetch_all
 from builder.fetch.answer_sign import SENT_TO, is_common_fault, look_of, sign_of
 from builder.fetch.client import Crawl, Writer
 from builder.fetch.guarded_resolver import GuardedResolver
-from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, History, OutageWatch, Sighting, Verdict
+from builder.fetch.outage import FEW_HOSTS, MANY_HOSTS, MAX_AGAIN, History, OutageWatch, Sighting, Verdict
 from builder.fetch.robots import Robots
 from builder.fetch.settings import FetchConfig
 from edu_rag.errors import OutageError
@@ -90,7 +90,7 @@ class Net:
                 probe=self.fetch,
                 recover=self.recover,
                 spawn=group.create_task,
-                landmarks=[(url, url) for url in landmarks],
+                landmarks=[(url.partition("/")[0], url) for url in landmarks],
                 widen=widen,
                 monotonic=lambda: self.time,
                 sleep=self.sleep,
@@ -369,6 +369,34 @@ def test_pages_that_are_alike_on_many_hosts_are_no_portal_for_the_rest_of_a_craw
 def test_a_network_that_comes_and_goes_keeps_no_crawl_for_ever() -> None:
     net = crawled(lambda url, now: "" if url in URLS[50:90] or int(now / 20) % 2 else PAGES[url], URLS)
     assert [url for url in URLS if not net.kept[url]] == URLS[50:90]
+
+
+KNOWN = "known.com/page"
+
+
+class PoorLine(Net):
+    """A line that takes 30 requests, then none before the crawl has slept; at first only a known page comes through."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        super().__init__(self._next)
+        self._answers, self.left = answers, 30
+
+    def _next(self, url: str, _: float) -> str:
+        self.left -= 1
+        is_through = self.left > 0 if url == KNOWN else 0 < self.left < 22
+        return self._answers[url] if is_through else ""
+
+    async def sleep(self, seconds: float) -> None:
+        self.left = 30
+        await super().sleep(seconds)
+
+
+def test_answers_that_are_no_pages_show_that_a_poor_line_works() -> None:
+    gone = {url: f"status 404 nothing at {url}" for url in URLS}
+    net = PoorLine(gone | {KNOWN: KNOWN})
+    asyncio.run(net.crawl(URLS, 600, [KNOWN]))
+    assert net.kept == gone
+    assert len(net.slept) > MAX_AGAIN
 
 
 def test_without_a_network_no_result_is_handed_over_and_the_error_says_how_to_go_on() -> None:
