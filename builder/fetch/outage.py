@@ -30,6 +30,8 @@ row may have met a short outage: each of their results is fetched once more.
 """
 QUIET_S = 0.5
 """How long a run of hosts must have lasted: those that began to fail at one moment end at one moment too."""
+SHORTEST_PORTAL_S = 2.0
+"""A portal is there for longer, until its user has logged in: pages from so near before and after vouch for a page."""
 FIRST_WAIT_S, MAX_WAIT_S = 1.0, 30.0
 ANNOUNCED_AFTER_S = 5.0
 """A pause that is shorter is none to talk about: dead hosts that happen to come first, or a moment without network."""
@@ -280,14 +282,18 @@ class OutageWatch:
         return held.seen.sent_away_at is not None and is_new and ("once_more", held.seen.sign) not in held.history
 
     def _met_gap(self, held: _Held) -> bool:
-        """Whether a portal that few hosts met may have sent it away: no other page came shortly before and after."""
-        at = held.seen.sent_away_at
+        """Whether a portal that few hosts met may have sent it away: no other page came shortly before and after.
+
+        Its request began before it was sent away, and this program may be late to see either; so the page before must
+        have come before that request, and the page after it must have been asked for after that.
+        """
+        seen, at = held.seen, held.seen.sent_away_at
         if at is None or not self._may_be_sent_by_portal(held):
             return False
-        others = [seen for seen in self._recent if seen.is_page and seen.sign != held.seen.sign]
-        before = max((seen.ended for seen in others if seen.ended <= at), default=-math.inf)
-        after = min((seen.started for seen in others if seen.started > at), default=math.inf)
-        return after - before > QUIET_S
+        others = [other for other in self._recent if other.is_page and other.sign != seen.sign]
+        before = max((other.started for other in others if other.ended <= seen.started), default=-math.inf)
+        after = min((other.ended for other in others if other.started > at), default=math.inf)
+        return after - before > SHORTEST_PORTAL_S
 
     def _was_retried(self, held: _Held) -> bool:
         """Whether the URL, or before its end another one of its host, was fetched once more after it had ended so.
@@ -525,6 +531,8 @@ class OutageWatch:
             if is_outage or ((self._has_failed_answered or self._is_suspect(held)) and held.may_come_again())
         ]
         once_more = [held for held in doubtful if held not in again and not self._was_retried(held)]
+        # It was on its way when the crawl paused: a portal that came after the outage may have sent it away.
+        once_more += [held for held in held_back if held not in doubtful and self._may_be_sent_by_portal(held)]
         self._fetch_once_more(once_more)
         for held in held_back:
             if held not in once_more:
