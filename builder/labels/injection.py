@@ -86,7 +86,7 @@ _AI = re.compile(r"ai(?<!\wai)s?\b")
 _ADDRESSES = ("note", "attention", "message", "instruction", "notice", "reminder", "warning", "if you are a")
 _MUST = re.compile(r"you\s+(?:must|should|shall|have|need|will)")
 _PHRASES = ("you are now", "system prompt")
-_TOLD = tuple(re.compile(rf"{word}\s+(?:answer|respond|reply|choose|select|output)") for word in ("always", "only"))
+_DEMANDS = tuple(re.compile(rf"{word}\s+(?:answer|respond|reply|choose|select|output)") for word in ("always", "only"))
 _OVERRIDDEN = re.compile(
     r"(?:ignore|disregard|forget|override|bypass|follow)\s+(?:a(?:ll|ny|nd|bove)|th(?:e|ose)|your|of|my|every|p(?:revious|rior)"
     r"|earlier|preceding|foregoing|system|o(?:riginal|ther)|initial)"
@@ -118,7 +118,7 @@ def _may_order(plain: str) -> bool:
         return True
     if _holds(plain, _OVERRIDES) and _holds(plain, _WHAT) and _OVERRIDDEN.search(plain):
         return True
-    return any(told.search(plain) for told in _TOLD)
+    return any(demand.search(plain) for demand in _DEMANDS)
 
 
 def _may_turn(plain: str) -> bool:
