@@ -105,9 +105,10 @@ Relation = Literal["yes", "no", "not_related"]
 
 
 class Check(NamedTuple):
-    """A verifier's result: the relation, the passage that it looked at, and the cost in tokens.
+    """A verifier's result: the relation, the best passage that it looked at, and the cost in tokens.
 
-    `probabilities` are those of the three relations, where the verifier knows them.
+    `probabilities` are those of the three relations, where the verifier knows them. `others` are further passages that
+    it looked at, `extract` is what a reader took from them as the answer.
     """
 
     relation: Relation
@@ -115,6 +116,8 @@ class Check(NamedTuple):
     n_input: int = 0
     n_output: int = 0
     probabilities: Mapping[Relation, float] | None = None
+    others: tuple[PagePassage, ...] = ()
+    extract: str | None = None
 
 
 class Verify(Protocol):

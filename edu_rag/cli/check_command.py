@@ -41,9 +41,9 @@ def _with_line(path: Path, fault: EduRagError) -> EduRagError:
     setting, lines = fault.where, lines_of(path)
     while setting not in lines and "." in setting:
         setting = setting.rpartition(".")[0]
-    fault_there = setting_fault(path, setting, fault.what, fault.remedy)
-    fault_there.where = fault_there.where.removesuffix(setting) + fault.where
-    return fault_there
+    placed = setting_fault(path, setting, fault.what, fault.remedy)
+    placed.where = placed.where.removesuffix(setting) + fault.where
+    return placed
 
 
 @click.command()

@@ -158,7 +158,7 @@ def record_of(submission: Submission, dataset: Dataset, split: str, sample: str 
 
 
 GRANTED = "EDU_RAG_NETWORK"
-"""The variable that tells a system which hosts it was granted, with blanks between them."""
+"""The variable that lists the hosts that a system was granted, with blanks between them."""
 
 
 def _given(manner: Manner) -> dict[str, str]:
@@ -275,7 +275,7 @@ def _from_cache(
 def open_launcher(submission: Submission, manner: Manner) -> Iterator[Launcher]:
     """The launcher of the system: in the sandbox, or without one if the user chose so.
 
-    Raises SandboxError, and the errors of its own packages.
+    Raises SandboxError, and the errors of the system's packages.
     """
     given = _given(manner)
     with ExitStack() as stack:

@@ -90,7 +90,7 @@ class ProbeRun:
 
 
 def record_path(predictions: Path) -> Path:
-    """The place of a predictions file's record: `test.run.json` beside `test.jsonl`."""
+    """The place of a predictions file's record: `test.run.json` next to `test.jsonl`."""
     return predictions.with_suffix(".run.json")
 
 

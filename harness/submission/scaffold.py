@@ -65,11 +65,9 @@ def taken_slugs(into: Path) -> list[str]:
 def _wish_faults(wishes: Wishes) -> list[EduRagError]:
     """Faults of the wished settings, under the names of their options."""
     faults, _ = faults_and_record({"name": "x", "team": "x", **wishes.values}, SubmissionFile)
-    listed: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
+    wrong: list[EduRagError] = [ConfigError(f"--{fault.where}", fault.what, fault.remedy) for fault in faults]
     bad = [account for account in wishes.accounts if not is_login(account)]
-    return listed + [
-        ConfigError("--account", f"{account[:80]!r} is not a login", "give a user name") for account in bad
-    ]
+    return wrong + [ConfigError("--account", f"{account[:80]!r} is not a login", "give a user name") for account in bad]
 
 
 def _value(value: object) -> str:
