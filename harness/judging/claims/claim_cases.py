@@ -1,4 +1,4 @@
-"""What the claim metrics judge: the answers of a predictions file with the texts of the passages that they cite."""
+"""The cases of the claim metrics: answers of a predictions file, each with the texts of the passages that it cites."""
 
 from __future__ import annotations
 

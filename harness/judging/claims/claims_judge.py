@@ -35,7 +35,7 @@ class Unanswered(NamedTuple):
 
 
 class Chat(Protocol):
-    """What answers prompts. `n` is how many verdicts the step asks for."""
+    """A model that answers prompts. `n` is how many verdicts the step asks for."""
 
     def reply(self, step: str, prompt: JudgePrompt, n: int) -> Reply:
         """The reply to a step's prompt."""

@@ -54,7 +54,7 @@ def report_values(report: ClaimsReport) -> dict[str, Any]:
 
 
 def audit_mark(values: Any, model: str, where: object) -> dict[str, Any]:
-    """What the report keeps of an audit. Raises DataError if it is not one, or of another model."""
+    """The part of an audit that the report keeps. Raises DataError if it is not one, or of another model."""
     try:
         whole = values["groups"][0]["judged"]
         names = [str(part.get("model", "")) for part in values["judge"]["chain"]]

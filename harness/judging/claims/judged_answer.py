@@ -16,7 +16,7 @@ Status = Literal["answered", "abstained", "failed"]
 
 
 class ClaimCase(NamedTuple):
-    """What is judged: a question, its accepted texts (the first is the reference), the answer and the passages cited.
+    """A question with its accepted texts (the first is the reference), an answer, and the passages that it cites.
 
     `nuggets`: those that people listed; None where the judge lists them.
     """
