@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 @sample_options
 @click.option(
     "--judge",
-    "judge_name",
     type=click.Choice(["model"]),
     default="model",
     show_default=True,
+    expose_value=False,  # there is one kind
     help="Judge: the server in EDU_RAG_JUDGE_URL, _MODEL and _KEY; _EMBEDDINGS names its model for answer_relevancy.",
 )
 @click.option(
@@ -65,7 +65,6 @@ def claims(
     n_sample: int | None,
     seed: int,
     *,
-    judge_name: str,
     metrics: str | None,
     nuggets_file: Path | None,
     audit_file: Path | None,
