@@ -6,43 +6,17 @@ A mean is over the questions that have a value: its numerator is the sum of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
+from edu_rag.scorecard.claims_card import MetricTotal
 from edu_rag.statistics import mean_intervals, units_of
 from harness.judging.claims.judged_answer import JudgedAnswer
 
 METHOD = "bootstrap over questions, lessons whole, 10,000 resamples, seed 0"
 _STEPS = 1_000_000
 """Values are counted in millionths for the interval, which draws whole numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricTotal:
-    """A metric over n_questions: numerator / denominator is its mean, None if no question has a value.
-
-    denominator + n_nothing + n_unjudged = n_questions. `n_nothing`: nothing to judge (no claims, no passages, an
-    abstention where the metric is about the answer's claims). `n_unjudged`: the judge failed. `least` and `most`: the
-    mean if each unjudged answer had the lowest or the highest value. `interval`: 95 %, None below two values.
-    """
-
-    metric: str
-    n_questions: int
-    numerator: float
-    denominator: int
-    n_nothing: int
-    n_unjudged: int
-    interval: tuple[float, float] | None
-    least: float | None
-    most: float | None
-    reasons: Mapping[str, int]
-
-    @property
-    def mean(self) -> float | None:
-        """The mean over the questions with a value."""
-        return self.numerator / self.denominator if self.denominator else None
 
 
 def value_range(metric: str) -> tuple[float, float]:
