@@ -98,7 +98,7 @@ def claims(
         _rehearse(opened, chosen, kept, price, as_json=as_json)
         return
     report, judged = _report(opened, chosen, kept, audit_file)
-    _write(opened, report, judged, out, details)
+    _write(report, judged, out, details)
     _show(report, as_json=as_json)
 
 
@@ -203,9 +203,7 @@ def _report(
     ), judged
 
 
-def _write(
-    opened: _Opened, report: ClaimsCard, judged: Sequence[JudgedAnswer], out: Path | None, details: Path | None
-) -> None:
+def _write(report: ClaimsCard, judged: Sequence[JudgedAnswer], out: Path | None, details: Path | None) -> None:
     from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
     from edu_rag.scorecard.claims_card import write_claims_card

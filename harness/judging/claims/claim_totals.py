@@ -15,6 +15,7 @@ from edu_rag.statistics import mean_intervals, units_of
 from harness.judging.claims.judged_answer import JudgedAnswer
 
 METHOD = "bootstrap over questions, lessons whole, 10,000 resamples, seed 0"
+MAX_REASONS = 20
 _STEPS = 1_000_000
 """Values are counted in millionths for the interval, which draws whole numbers."""
 
@@ -59,8 +60,15 @@ def metric_total(metric: str, answers: Sequence[JudgedAnswer], lessons: Sequence
         interval=mean_with_interval(values, [lesson for value, lesson in found if value is not None]),
         least=round((total + low * n_unjudged) / judged, 9) if judged else None,
         most=round((total + high * n_unjudged) / judged, 9) if judged else None,
-        reasons=dict(sorted(Counter(a.unjudged[metric] for a in answers if metric in a.unjudged).items())),
+        reasons=_reasons([answer.unjudged[metric] for answer in answers if metric in answer.unjudged]),
     )
+
+
+def _reasons(found: Sequence[str]) -> dict[str, int]:
+    """How often each reason is given, the most frequent first; a judge may give as many as there are answers."""
+    ordered = sorted(Counter(found).items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(n for _, n in ordered[MAX_REASONS:])
+    return dict(ordered[:MAX_REASONS]) | ({"other reasons": rest} if rest else {})
 
 
 def metric_totals(

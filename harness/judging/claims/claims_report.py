@@ -26,8 +26,9 @@ def audit_mark(values: Any, model: str, where: object) -> dict[str, Any]:
     try:
         whole = values["groups"][0]["judged"]
         names = [str(part.get("model", "")) for part in values["judge"]["chain"]]
+        kinds = ", ".join(str(part.get("judge", "")) for part in values["judge"]["chain"])
         kept = {name: whole[name] for name in ("n", "kappa", "kappa_interval", "spearman", "spearman_interval")}
-        found = {"judge": str(values["judge"].get("name", "")), "least_kappa": values["least_kappa"]} | kept
+        found = {"judge": kinds, "least_kappa": values["least_kappa"]} | kept
         mark = values["groups"][0]["mark"]
     except (KeyError, IndexError, TypeError, AttributeError):
         raise DataError(where, "is not an audit", "give what `edu-rag judge audit --json` printed") from None
@@ -48,7 +49,7 @@ def _audit_line(audit: Mapping[str, Any]) -> str:
     if not audit:
         return "not audited: `edu-rag judge audit --json`, then --audit FILE"
     bound = f"kappa {_number(audit['kappa'])} with people on {audit['n']:,} answers"
-    return f"{bound}, {audit['mark']} (bound {audit['least_kappa']:g}), as {audit['judge']}"
+    return f"{bound} as {audit['judge']}: {audit['mark']} (bound {audit['least_kappa']:g})"
 
 
 def report_lines(report: ClaimsCard) -> Iterator[str]:
