@@ -41,11 +41,15 @@ class ClaimRow(NamedTuple):
 
 
 class ClaimRows(NamedTuple):
-    """The rows, the judge by name, and its mark: `below`, `open`, `reached`; empty if it was not audited."""
+    """The rows, the judge by name, its mark (`below`, `open`, `reached`), and what it was audited as.
+
+    The last two are empty if it was not audited.
+    """
 
     rows: Sequence[ClaimRow]
     judge: str
     mark: str
+    audited_as: str
 
 
 def claim_rows_of(scorecard: Path, card: ScoreCard) -> ClaimRows | None:
@@ -63,7 +67,8 @@ def claim_rows_of(scorecard: Path, card: ScoreCard) -> ClaimRows | None:
     rows = [
         ClaimRow(name.replace("_", " "), meaning, totals[name]) for name, meaning in MEANINGS.items() if name in totals
     ]
-    return ClaimRows(rows, str(found.judge.get("name", "")), str(found.audit.get("mark", "")))
+    audit = found.audit
+    return ClaimRows(rows, str(found.judge.get("name", "")), str(audit.get("mark", "")), str(audit.get("judge", "")))
 
 
 def _is_of(found: ClaimsCard, card: ScoreCard) -> bool:

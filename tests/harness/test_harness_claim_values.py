@@ -118,6 +118,12 @@ def test_no_total_is_nan_and_its_parts_add_up(found: list[ClaimValue | str], met
     assert (total.mean is None) == (total.denominator == 0)
 
 
+def test_a_judge_with_a_reason_for_each_answer_does_not_fill_the_report() -> None:
+    reasons = metric_total("faithfulness", [judged(i, f"reason {i // 2:02}") for i in range(60)]).reasons
+    assert len(reasons) == 21
+    assert (reasons["reason 00"], reasons["other reasons"]) == (2, 20)
+
+
 def test_questions_of_one_lesson_are_drawn_together() -> None:
     answers = [judged(i, ClaimValue(float(i < 10), 1)) for i in range(20)]
     alone, whole = (

@@ -42,7 +42,7 @@ def claims_card(results: Path, mark: str = "below") -> tuple[Path, ClaimsCard]:
         predictions_sha256=card.predictions_sha256,
         rule="claims-v1",
         judge={"name": "a <b>judge</b>"},
-        audit={"mark": mark} if mark else {},
+        audit={"mark": mark, "judge": "correctness-3"} if mark else {},
         statuses={"answered": 9},
         metrics=(TOTAL,),
         interval_method="bootstrap",
@@ -92,7 +92,7 @@ def test_the_page_shows_the_metrics_of_the_scored_predictions_alone(tmp_path: Pa
     assert section is not None
     text = " ".join(section.get_text(" ").split())
     assert "a <b>judge</b> , checked the claims" in text
-    assert "Its agreement with people is below the bound" in text
+    assert "(audited as correctness-3 ) is below the bound" in text
     assert "0.750 [0.500, 1.000] 6 2 1" in text
 
 
