@@ -145,7 +145,7 @@ class Ranked(NamedTuple):
     """The log-probability of each choice, the text that reports them, and the number of tokens used."""
 
     scores: list[float]
-    told: str
+    text: str
     n_input: int
     n_output: int
 
@@ -163,8 +163,8 @@ def _by_text(rank: Callable[[Sequence[float]], float]) -> Ranking:
         texts = [" " + (harmless(text) or "-") for text in question.choices.values()]
         found = model.likelihoods(prompt.plain, texts)
         scores = [rank(tokens) for tokens in found.logprobs]
-        told = ", ".join(f"{label} {score:.3f}" for label, score in zip(question.choices, scores, strict=True))
-        return Ranked(scores, told, found.n_input, 0)
+        text = ", ".join(f"{label} {score:.3f}" for label, score in zip(question.choices, scores, strict=True))
+        return Ranked(scores, text, found.n_input, 0)
 
     return ranked
 
@@ -173,8 +173,8 @@ def _by_letter(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
     found = model.next_token_logprobs(prompt, list(question.choices))
     each = zip(question.choices, shares(found.logprobs), strict=True)
     whole = min(1.0, math.fsum(math.exp(value) for value in found.logprobs))
-    told = ", ".join(f"{label} {share:.4f}" for label, share in each)
-    return Ranked(found.logprobs, f"{told}; labels {whole:.4f}", found.n_input, 1)
+    text = ", ".join(f"{label} {share:.4f}" for label, share in each)
+    return Ranked(found.logprobs, f"{text}; labels {whole:.4f}", found.n_input, 1)
 
 
 def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
@@ -194,7 +194,7 @@ def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
         second = max((share for place, share in enumerate(each) if place != best), default=0.0)
         return SystemAnswer(
             answer=labels[best] if each[best] - second >= least_margin else None,
-            response=f"{prompt.made_from}: {found.told}",
+            response=f"{prompt.made_from}: {found.text}",
             confidence=min(1.0, each[best]),
             input_tokens=found.n_input,
             output_tokens=found.n_output,

@@ -13,7 +13,7 @@ from harness.importing.foreign_answer import QUESTION, ForeignAnswer, dug, flat,
 ID_NAMES = (
     "questionid", "qid", "queryid", "id", "uid", "uuid", "customid", "exampleid", "sampleid", "itemid", "idx",
 )  # fmt: skip
-QUESTION_NAMES = ("question", "questiontext", "query", "userinput", "input", "inputs", "prompt", "text")
+QUESTION_NAMES = ("question", "questiontext", "beingasked", "query", "userinput", "input", "inputs", "prompt", "text")
 _PREDICTION = (
     "prediction", "predictions", "predictedanswer", "predicted", "pred", "predictedlabel", "predictedchoice",
     "modelanswer", "systemanswer", "generatedanswer", "finalanswer", "parsedanswer", "extractedanswer", "actualoutput",

@@ -104,13 +104,18 @@ MORE: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """Other ways through the same commands that start other processes."""
 _LONG = ("demo", "dataset fetch", "replay by Ray")
+_SAME_PROCESSES = (
+    *("replay", "ask", "probe", "rerun", "pr", "verify", "score everything"),
+    *("import", "dataset audit", "dataset make", "questions stats"),
+)
+"""Commands that start their processes by the same code as `build`, `run`, `score` and `check`."""
 _READ_ONLY = (
     *("crawl status", "dataset card", "dataset diff", "dataset export", "dataset takedown", "dataset push"),
     *("judge audit", "judge claims", "judge labels", "explain", "publish", "questions convert", "questions sample"),
 )
-NIGHTLY = (*_LONG, *_READ_ONLY)
-"""Two start the processes of other commands and build all questions, Ray starts a cluster. The others start no process:
-by day, `dataset check`, `compare` and `power` represent them.
+NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
+"""Two start other commands and build all questions, Ray starts a cluster. The last start no process: by
+day, `dataset check`, `compare` and `power` represent them.
 """
 REFUSED = {"dataset make", "judge audit", "judge labels", "dataset takedown", "pr", "try", "verify"}
 """Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""

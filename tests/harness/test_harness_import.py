@@ -321,6 +321,30 @@ def test_free_text_is_imported_as_it_is(build_dataset: Callable[..., Dataset], t
     assert "2 of 2 questions: text 2" in done.said
 
 
+def test_the_key_of_a_file_of_questions_is_not_imported_as_answers(
+    tiny: Dataset, gold: dict[str, str], tmp_path: Path, into: Path
+) -> None:
+    rows = [{"id": one, "question": f"Question number {int(one[1:])}?", "answer": key} for one, key in gold.items()]
+    file = written(tmp_path, "questions.json", json.dumps(rows))
+    (line,) = refused(file, tiny, into)
+    assert "all 40 answers are the gold, as in a file of questions" in line
+    assert line.endswith("--map answer=COLUMN, or add --all-correct if they are your system's")
+    assert len(import_file(file, tiny, into, "--all-correct").predictions) == 40
+    one_wrong = [rows[0] | {"answer": None}, *rows[1:]]
+    done = import_file(written(tmp_path, "a.json", json.dumps(one_wrong)), tiny, into, "--force")
+    assert (done.code, "are the gold" in done.said) == (0, False)
+
+
+def test_a_few_answers_that_are_all_right_are_imported_with_a_warning(
+    tiny: Dataset, gold: dict[str, str], tmp_path: Path, into: Path
+) -> None:
+    texts = {question.question_id: question.choices for question in tiny.questions("test")}
+    first = {one: texts[one][gold[one]].upper() for one in list(gold)[:5]}
+    done = import_file(written(tmp_path, "a.json", json.dumps(first)), tiny, into)
+    assert "WARNING: " in done.said
+    assert "all 5 answers are the gold" in done.said
+
+
 def test_options_without_an_effect_are_refused(tiny: Dataset, tmp_path: Path, into: Path) -> None:
     file = written(tmp_path, "a.csv", CSV)
     assert refused(file, tiny, into, "--pick", "letter")[0].startswith("--pick: has no effect on csv")
