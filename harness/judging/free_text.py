@@ -29,12 +29,14 @@ _NO_VALUE = frozenset({"nan", "null"})
 class Grade(NamedTuple):
     """A judge's outcome for one answer, its reason, and which judge gave it.
 
-    `unjudged` is not an outcome; no scorecard is written while there is one.
+    `unjudged` is not an outcome; no scorecard is written while there is one. `score`: from 1 to 5, of judges that give
+    one.
     """
 
     outcome: Literal["correct", "incorrect", "abstained", "unparseable", "unjudged"]
     reason: str
     judge: str
+    score: float | None = None
 
 
 class FreeTextJudge(Protocol):
