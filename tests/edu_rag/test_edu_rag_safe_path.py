@@ -112,8 +112,8 @@ _READ_ONLY = (
     *("judge audit", "explain", "publish", "questions convert", "questions sample"),
 )
 NIGHTLY = (*_LONG, *_SAME_PROCESSES, *_READ_ONLY)
-"""Two start the processes of other commands and build all questions, Ray starts a cluster. The last start no process: by
-day, `dataset check`, `compare` and `power` represent them.
+"""Two start the processes of other commands and build all questions, Ray starts a cluster. The last start no process:
+by day, `dataset check`, `compare` and `power` represent them.
 """
 REFUSED = {"dataset make", "judge audit", "dataset takedown", "pr", "try", "verify"}
 """Commands that refuse these arguments, having imported what they need; `try` does where Gradio is not installed."""
