@@ -11,7 +11,8 @@ from math import erfc, exp, lgamma, log, sqrt
 from pathlib import Path
 from typing import Any
 
-from builder.dataset.check_files import REBUILD, Findings, Tables
+from builder.dataset.check_files import REBUILD, Tables
+from builder.dataset.findings import Findings
 from builder.dataset.label_tests import ALPHA, Case, cases_of, label_tests
 from builder.extract.sentence_splitter import SPLITTER, split_sentences
 from builder.lost_hits import allowed_share, asked_an_engine, counted_by_status, losses_of_hits

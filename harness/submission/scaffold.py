@@ -19,8 +19,8 @@ from harness.submission.settings_faults import is_login
 from harness.submission.slugs import TEMPLATE_SLUG, slug_fault
 
 _HEAD = """\
-# Change every line that the template filled in, then run `edu-rag check` on this folder.
-# The comment behind each line explains it; docs/submit.md has the rest.
+# Fill in name, team, contact and description. Change the other lines where they do not fit your system: the comment
+# behind each explains it. Then run `edu-rag check` on this folder. docs/submit.md has the rest.
 """
 _COLUMN = 42
 """The column at which the comments begin."""

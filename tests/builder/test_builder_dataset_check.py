@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.dataset.check_dataset import CheckReport, check_folder, chi_square_p
-from builder.dataset.check_files import EXAMPLES, Findings
+from builder.dataset.findings import EXAMPLES, Findings
 from builder.dataset.label_tests import _upper_tail
 from edu_rag.__main__ import root
 from edu_rag.errors import DataError, FaultsError

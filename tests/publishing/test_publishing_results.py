@@ -334,6 +334,9 @@ def test_an_empty_folder_and_a_missing_one_are_told(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match=r"holds no scorecard\.json"):
         made(tmp_path / "empty", tmp_path / "out")
+    (tmp_path / "empty" / "retrieval.json").write_text("{}")
+    with pytest.raises(DataError, match="the tables of retrieval runs need one, too"):
+        made(tmp_path / "empty", tmp_path / "out3")
     with pytest.raises(ConfigError, match="is not a folder"):
         made(tmp_path / "nowhere", tmp_path / "out2")
 
