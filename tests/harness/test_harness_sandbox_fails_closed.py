@@ -163,7 +163,7 @@ for line in sys.stdin:
         (
             launch,
             "_TRIAL_S",
-            "cannot be started: its trial did not end in 0 s: try again when the machine is less busy",
+            "cannot be started: its trial did not end in 0 s: try again when less is running",
         ),
     ],
 )
