@@ -458,14 +458,18 @@ def main(script: Path) -> None:
         runs.append({"code": done.returncode, "err": done.stderr, "seconds": time.monotonic() - started})
     ended.set()
     server.join()
-    sys.stdout.write(json.dumps({
-        "runs": runs,
-        "asked": world.asked,
-        "names_asked": world.names_asked,
-        "n_inside": world.n_inside,
-        "log": world.log,
-        "served_s": [at - min(world.served_at.values()) for at in world.served_at.values()],
-    }))  # fmt: skip
+    sys.stdout.write(
+        json.dumps(
+            {
+                "runs": runs,
+                "asked": world.asked,
+                "names_asked": world.names_asked,
+                "n_inside": world.n_inside,
+                "log": world.log,
+                "served_s": [at - min(world.served_at.values()) for at in world.served_at.values()],
+            }
+        )
+    )
 
 
 def within(
