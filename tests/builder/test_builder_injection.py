@@ -46,25 +46,9 @@ def test_orders_to_a_model_are_flagged_wherever_they_stand(order: str) -> None:
 
 def test_every_wording_of_an_order_is_flagged() -> None:
     openings = ("ignore", "disregard", "forget", "override", "bypass", "do not follow", "don't follow")
-    earlier = [
-        "previous",
-        "prior",
-        "above",
-        "earlier",
-        "preceding",
-        "foregoing",
-        "system",
-        "original",
-        "initial",
-        "other",
-    ]
-    all_of = (
-        "",
-        *(
-            f"{word} "
-            for word in ["all", "any", "the", "your", "of", "these", "those", "my", "every", "and", "everything"]
-        ),
-    )
+    before, every = "previous prior above earlier preceding foregoing system original initial other", "all any the your"
+    earlier = before.split()
+    all_of = ["", *(f"{word} " for word in f"{every} of these those my every and everything".split())]
     overriding = [f"{first} {word}{second} prompts." for first in openings for word in all_of for second in earlier]
     notes = ["note", "attention", "message", "instruction", "instructions", "notice", "reminder", "warning"]
     kinds = ("AI models", "AIs", "artificial intelligence", "LLMs", "large language models", "chat bots", "ChatGPT")

@@ -39,7 +39,8 @@ def test_faults_of_the_settings_and_of_the_parts_come_together_with_their_lines(
     assert [fault.removeprefix(f"{folder}/submission.toml:") for fault in faults] == [
         f"{line['contact =']}: contact: still the template's: write your own",
         f"{line['odd']}: parts.odd: unknown field: known are query, chunk, expand, retrieve, candidates, fuse, rerank, "
-        "rerank_from, top_k, max_chars, classify, n_classes, graph, graph_keywords, graph_depth, verify, guard, replace, model",
+        "rerank_from, top_k, max_chars, classify, n_classes, graph, graph_keywords, graph_depth, verify, guard, "
+        "replace, model",
         f"{line['abstain_below']}: parts.model.abstain_below: is above 1.0: give at most 1.0",
         f"{line['bm52']}: parts.retrieve: there is no 'bm52': did you mean 'bm25'? known are bm25, dense",
     ]

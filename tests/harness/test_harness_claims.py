@@ -156,8 +156,9 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Script]]:
 
 def test_every_question_counts_in_every_metric_with_numerator_denominator_and_interval(desk: Desk, judge: Any) -> None:
     judge()
-    found = desk.report("--metrics", "faithfulness,answer_relevancy,context_precision,context_recall,claim_precision,"
-                        "claim_recall,retrieved_recall,retrieved_precision,nuggets,correctness-3")  # fmt: skip
+    ragas = "faithfulness,answer_relevancy,context_precision,context_recall"
+    others = "claim_precision,claim_recall,retrieved_recall,retrieved_precision,nuggets,correctness-3"
+    found = desk.report("--metrics", f"{ragas},{others}")
     assert found["statuses"] == {"answered": 2, "abstained": 1, "failed": 1}
     rows = {
         name: (row["mean"], row["numerator"], row["denominator"], row["n_nothing"], row["n_unjudged"])
@@ -253,14 +254,18 @@ def test_a_dry_run_counts_the_requests_of_a_run_and_asks_nobody(
 
 def test_a_report_is_next_to_the_scorecard_with_its_details_and_the_judges_mark(desk: Desk, judge: Any) -> None:
     judge()
-    audit = {"least_kappa": 0.6, "judge": {"chain": [{"model": "m"}], "name": "m"}, "groups": [{"mark": "below"}]}
+    audit = {
+        "least_kappa": 0.6,
+        "judge": {"chain": [{"model": "m", "judge": "correctness-3"}]},
+        "groups": [{"mark": "below"}],
+    }
     rates = {"n": 9, "kappa": 0.2, "kappa_interval": [0.0, 0.4], "spearman": 0.3, "spearman_interval": [0.1, 0.5]}
     audit["groups"][0]["judged"] = rates  # type: ignore[index]
     (desk.folder / "audit.json").write_text(json.dumps(audit))
     details, out = desk.folder / "details.jsonl", desk.folder / "results"
     words = ("--metrics", "faithfulness,nuggets", "--audit", str(desk.folder / "audit.json"))
     result = desk.call(*words, "--out", str(out), "--details", str(details))
-    assert "kappa 0.200 with people on 9 answers, below (bound 0.6), as m" in result.stdout
+    assert "kappa 0.200 with people on 9 answers as correctness-3: below (bound 0.6)" in result.stdout
     report = json.loads((out / "tiny-1.0.0" / "test" / "mine" / "claims.json").read_text())
     assert report["audit"]["mark"] == "below"
     assert report["rule"] == "claims-v1"
