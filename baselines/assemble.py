@@ -15,6 +15,7 @@ from baselines.parts import Fuse, Kind, factory_of, make
 from baselines.pipeline import Numbers, Pipeline, numbers_of_classes
 from baselines.prompts.generate import LanguageModel, PromptPair, answer_with, by_confidence
 from baselines.recipe import Choice, ModelChoice, Recipe, name_and_settings, read_recipe
+from baselines.sourced_answers import sourced
 from baselines.verify.guard import guarded
 from edu_rag.errors import EduRagError
 from edu_rag.serve import SystemAnswer, SystemQuestion
@@ -108,6 +109,8 @@ def assemble(recipe: Recipe, open_model: Callable[[ModelChoice], LanguageModel] 
     prompts = PromptPair(*recipe.model.prompts) if recipe.model.prompts is not None else None
     margin = recipe.model.abstain_margin
     answer = answering(model, recipe.model.style, _retriever(recipe, part), prompts, least_margin=margin)
+    if recipe.model.style == "text":
+        answer = sourced(answer)
     if recipe.model.abstain_below > 0:
         answer = by_confidence(answer, recipe.model.abstain_below)
     if recipe.verify is None:

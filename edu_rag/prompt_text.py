@@ -1,4 +1,4 @@
-"""What every prompt of a language model needs: the sections of its file, and outside text that cannot break out."""
+"""Read the sections of a prompt's file, and make outside text harmless before it goes into a prompt."""
 
 from __future__ import annotations
 

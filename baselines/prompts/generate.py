@@ -34,6 +34,23 @@ def says_unknown(reply: str) -> bool:
     return _UNKNOWN.search(reply) is not None
 
 
+_NOT_FOUND = re.compile(
+    r"\b(?:not\s+found\s+in\s+(?:the\s+)?context"
+    r"|(?:does\s+not|doesn\W?t)\s+(?:provide|contain|have)\s+(?:sufficient|enough)\s+information)\b"
+    r"|^\W*i\s+(?:do\s+not|don\W?t)\s+know\b",
+    re.IGNORECASE,
+)
+
+
+def says_not_found(reply: str) -> bool:
+    """Whether a free text says that its context holds no answer, in the words of Nautiyal et al. or Mala et al.
+
+    Nautiyal et al. (section 3.7): "Answer not found in context". Mala et al. (appendix A): "The context doesn't provide
+    sufficient information". "I don't know" counts at the start only: a text about what people do not know may be right.
+    """
+    return _NOT_FOUND.search(reply) is not None
+
+
 def by_confidence(
     answer: Callable[[SystemQuestion], SystemAnswer], least: float
 ) -> Callable[[SystemQuestion], SystemAnswer]:
@@ -57,6 +74,8 @@ MAX_NEW_TOKENS = 1
 """EDU-RAG section 4.3."""
 MAX_ABSTAIN_TOKENS = 6
 """Enough for "I don't know."."""
+MAX_TEXT_TOKENS = 256
+"""Of an answer in free text. Nautiyal et al. allow 1,024 and Mala et al. 8,132; both ask for short answers."""
 
 
 class Generated(NamedTuple):
@@ -125,6 +144,18 @@ def instructed(model: LanguageModel, question: SystemQuestion, prompt: FilledPro
     said = model.generate(prompt, MAX_ABSTAIN_TOKENS)
     return SystemAnswer(
         answer=None if says_unknown(said.text) else said.text.strip() or None,
+        response=f"{prompt.made_from}: {said.text!r}",
+        input_tokens=said.n_input,
+        output_tokens=said.n_output,
+    )
+
+
+def free_text(model: LanguageModel, question: SystemQuestion, prompt: FilledPrompt) -> SystemAnswer:
+    """The generated text is the answer, unless it says that the context holds none (Nautiyal et al., section 3.7)."""
+    said = model.generate(prompt, MAX_TEXT_TOKENS)
+    text = said.text.strip()
+    return SystemAnswer(
+        answer=None if says_not_found(text) else text or None,
         response=f"{prompt.made_from}: {said.text!r}",
         input_tokens=said.n_input,
         output_tokens=said.n_output,
@@ -203,7 +234,7 @@ def likeliest(ranking: Ranking, least_margin: float = 0.0) -> Style:
     return answer
 
 
-StyleName = Literal["letter", "abstain", "letter-likelihood", "likelihood", "likelihood-mean"]
+StyleName = Literal["letter", "abstain", "text", "letter-likelihood", "likelihood", "likelihood-mean"]
 RANKINGS: dict[StyleName, Ranking] = {
     "letter-likelihood": _by_letter,
     "likelihood": _by_text(math.fsum),
@@ -216,6 +247,7 @@ not favour short choices."""
 STYLES: dict[StyleName, Style] = {
     "letter": letter,
     "abstain": instructed,
+    "text": free_text,
     **{name: likeliest(ranking) for name, ranking in RANKINGS.items()},
 }
 
@@ -230,6 +262,7 @@ class PromptPair(NamedTuple):
 PROMPTS: dict[StyleName, PromptPair] = {
     "abstain": PromptPair("abstain-vanilla-v1", "abstain-rag-v1"),
     "letter": PromptPair("letter-vanilla-v1", "letter-rag-v1"),
+    "text": PromptPair("text-vanilla-v1", "text-rag-v1"),
     "letter-likelihood": PromptPair("letter-vanilla-v1", "letter-rag-v1"),
     "likelihood": PromptPair("likelihood-vanilla-v1", "likelihood-rag-v1"),
     "likelihood-mean": PromptPair("likelihood-vanilla-v1", "likelihood-rag-v1"),

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from builder.generating.chat_prompts import ChatRequest
-from builder.generating.drawn_passages import Task
+from builder.generating.drawn_passages import WritingTask
+from builder.generating.question_draft import write_request
 from builder.generating.question_reader import ANSWER_TOKENS, LETTER_TOKENS
 from builder.generating.reply_file import ChatModel, ReplyFile
-from builder.generating.written_question import write_request
 
 CHARACTERS_PER_TOKEN = 4
 READER_CHARACTERS = 1_200
 """Characters of a request to the reader: its prompt, some sentences, a question and four choices."""
 
 
-class Price(NamedTuple):
+class TokenPrice(NamedTuple):
     """US dollars for a million tokens of input and of output; None if it is not known."""
 
     input_usd: float | None = None
@@ -38,7 +38,7 @@ class CallEstimate(NamedTuple):
     n_input: int
     n_output: int
 
-    def lines(self, price: Price) -> Iterator[str]:
+    def lines(self, price: TokenPrice) -> Iterator[str]:
         """The estimate for a terminal."""
         yield f"calls: {self.n_writer:,} to write, at most {self.n_reader:,} to check; {self.n_kept:,} replies are kept"
         yield f"tokens: about {self.n_input:,} in, at most {self.n_output:,} out (of {CHARACTERS_PER_TOKEN} characters)"
@@ -49,9 +49,9 @@ class CallEstimate(NamedTuple):
 
 
 def estimate(
-    tasks: Sequence[Task], writer: ChatModel, replies: ReplyFile, n_asks: int, *, with_choices: bool
+    tasks: Sequence[WritingTask], writer: ChatModel, replies: ReplyFile, n_asks: int, *, with_choices: bool
 ) -> CallEstimate:
-    """What these tasks take at most. Kept replies of the writer cost nothing; those of the reader are not looked up."""
+    """The most that these tasks take. Kept replies of the writer cost nothing; kept ones of the reader still count."""
     requests = [write_request(task) for task in tasks]
     open_requests = [request for request in requests if not replies.has(writer, request)]
     n_letters = sum((2 * n_asks + 1 if with_choices else 0) for task in tasks if task.type.answerable)

@@ -51,8 +51,11 @@ def prompt_ids() -> list[str]:
 
 
 def fenced(passages: Sequence[str]) -> str:
-    """Passages of pages between tags. The text in them is one line each and cannot close a tag or open a turn."""
-    return "\n".join(f"<passage-{n}>\n{harmless(text)}\n</passage-{n}>" for n, text in enumerate(passages, 1))
+    """Passages of pages between tags. The text in them is one line each and cannot close a tag or open a turn.
+
+    The tags are words without a hyphen, because `harmless` breaks only such tags.
+    """
+    return "\n".join(f"<passage_{n}>\n{harmless(text)}\n</passage_{n}>" for n, text in enumerate(passages, 1))
 
 
 def lettered(choices: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from builder.evidence.page_index import index_of
@@ -21,7 +21,7 @@ MIN_STATEMENTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class WritingTask:
     """One question to be written: its id, type, page, and passages of it. `distraction` is another page's title."""
 
     task_id: str
@@ -79,12 +79,14 @@ def known_texts(dataset: Dataset) -> list[str]:
     return [text for table in tables if table is not None for text in table.column("text").to_pylist()]
 
 
-def draw_tasks(pages: Sequence[WebPage], types: Sequence[QuestionType], n: int, seed: int) -> list[Task]:
-    """Tasks for n questions with the types in turn, spread over the pages. Raises ConfigError if the
-    pages have too few passages.
+def draw_tasks(dataset: Dataset, types: Sequence[QuestionType], n: int, seed: int) -> list[WritingTask]:
+    """Tasks for n questions with the types in turn, spread over the dataset's pages.
+
+    The ids name the dataset's content and the seed, so that questions of several runs can be put together. Raises
+    ConfigError if the pages have too few passages.
     """
-    windows = {page.page_id: _shuffled(page, seed) for page in pages}
-    tasks = list(_tasks(pages, windows, types, n, seed))
+    pages = suitable_pages(dataset, 4 * n + 20, seed)
+    tasks = list(_tasks(pages, types, n, seed, f"gen-{dataset.id.rpartition('#')[2]}"))
     if len(tasks) < n:
         what = f"the pages have passages for {len(tasks):,} questions only"
         raise ConfigError("--n", what, f"give at most {len(tasks)}" if tasks else "give a dataset with longer pages")
@@ -96,8 +98,9 @@ def _shuffled(page: WebPage, seed: int) -> list[Span]:
 
 
 def _tasks(
-    pages: Sequence[WebPage], windows: Mapping[str, list[Span]], types: Sequence[QuestionType], n: int, seed: int
-) -> Iterator[Task]:
+    pages: Sequence[WebPage], types: Sequence[QuestionType], n: int, seed: int, prefix: str
+) -> Iterator[WritingTask]:
+    windows = {page.page_id: _shuffled(page, seed) for page in pages}
     queue = list(pages)
     for number in range(n):
         kind = types[number % len(types)]
@@ -108,8 +111,8 @@ def _tasks(
         queue.append(page)  # its other passages come after those of all other pages
         own = windows[page.page_id]
         taken = tuple(sorted(own.pop(0) for _ in range(kind.passages)))
-        yield Task(
-            task_id=f"gen-{seed}-{number:05d}",
+        yield WritingTask(
+            task_id=f"{prefix}-{seed}-{number:05d}",
             type=kind,
             page=page,
             passages=taken,

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from builder.generating.call_estimate import Price
+from builder.generating.call_estimate import TokenPrice
 from builder.generating.chat_prompts import ChatRequest, prompt_ids
-from builder.generating.drawn_passages import Task
+from builder.generating.drawn_passages import WritingTask
 from builder.generating.generated_question import GeneratedQuestion
+from builder.generating.question_draft import write_request
 from builder.generating.question_filters import FILTERS, THRESHOLDS, Failure, KnownTexts, checked, read_reply
 from builder.generating.question_reader import QuestionReader
 from builder.generating.question_types import TYPES_FILE, question_types
 from builder.generating.reply_file import ChatModel, ReplyFile
-from builder.generating.written_question import write_request
 from edu_rag.files.jsonl import write_json, write_records
 from edu_rag.progress import Stage
 
@@ -50,9 +50,9 @@ class GenerateSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a task: a question, a failure, or both if the question failed a filter."""
+    """The result of a task: a question, a failure, or both if the question failed a filter."""
 
-    task: Task
+    task: WritingTask
     reply: str
     found: GeneratedQuestion | None
     failure: Failure | None
@@ -67,8 +67,8 @@ class Generator:
         self.used: dict[str, Counter[str]] = {"writer": Counter(), "reader": Counter()}
         """Calls and tokens of each role, kept replies included, so that a resumed run reports the same."""
 
-    def outcomes(self, tasks: Sequence[Task], known: Iterable[str]) -> list[Outcome]:
-        """What becomes of each task, in order. `known` are the texts of questions that exist."""
+    def outcomes(self, tasks: Sequence[WritingTask], known: Iterable[str]) -> list[Outcome]:
+        """The result of each task, in order. `known` are the texts of questions that exist."""
         with Stage("write", len(tasks)) as stage:
             replies = []
             for reply in self._each(self._write, tasks):
@@ -84,6 +84,9 @@ class Generator:
 
     def _each(self, work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
         """The results in the order of the items. After an error or Ctrl-C nothing more is asked."""
+        if self.settings.n_workers == 1:  # in this thread, so that Ctrl-C need not wait for a reply
+            yield from map(work, items)
+            return
         pool = ThreadPoolExecutor(self.settings.n_workers)
         try:
             yield from pool.map(work, items)
@@ -96,10 +99,10 @@ class Generator:
             self.used[role].update(calls=1, input_tokens=kept.n_input, output_tokens=kept.n_output)
         return kept.text
 
-    def _write(self, task: Task) -> str:
+    def _write(self, task: WritingTask) -> str:
         return self._said("writer", self.writer, write_request(task))
 
-    def _check(self, item: tuple[Task, str]) -> Outcome:
+    def _check(self, item: tuple[WritingTask, str]) -> Outcome:
         task, reply = item
         made = read_reply(task, reply, with_choices=self.settings.with_choices)
         if isinstance(made, Failure):
@@ -107,7 +110,7 @@ class Generator:
         reader = QuestionReader(lambda request: self._said("reader", self.reader, request), self.settings.n_asks)
         return Outcome(task=task, reply=reply, found=made, failure=checked(made, reader))
 
-    def report(self, outcomes: Sequence[Outcome], price: Price) -> dict[str, Any]:
+    def report(self, outcomes: Sequence[Outcome], price: TokenPrice) -> dict[str, Any]:
         """Settings, pinned models and prompts, the yield of each filter, by type, and what the calls used."""
         s = self.settings
         used = {role: dict(counts) for role, counts in self.used.items()}

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder.generating.drawn_passages import Task
-from builder.generating.written_question import WrittenQuestion
+from builder.generating.drawn_passages import WritingTask
+from builder.generating.question_draft import QuestionDraft
 from edu_rag.gold import Gold
 from edu_rag.records import LABELS, Question, Span, WebPage
 
 SPLIT = "generated"
 UNKNOWN = ("I don't know", "I do not know", "The pages do not answer this question")
-"""Accepted texts of a question that is out of scope. `edu-rag score` counts the first two as right by its rules."""
+"""Accepted texts of a question that is out of scope: an answer that equals one of them is right by the rules."""
 MIN_QUOTE_WORDS = 3
 
 
@@ -25,7 +25,7 @@ class GeneratedQuestion:
 
     question: Question
     gold: Gold
-    task: Task
+    task: WritingTask
     evidence: tuple[Span, ...]
     wrong: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ def _mixed(answer: str, wrong: Sequence[str], task_id: str) -> dict[str, str]:
 
 
 def as_question(
-    task: Task, said: WrittenQuestion, evidence: Sequence[Span], *, with_choices: bool
+    task: WritingTask, said: QuestionDraft, evidence: Sequence[Span], *, with_choices: bool
 ) -> GeneratedQuestion:
     """The records of a written question. One that is out of scope is free text; its gold is "I don't know"."""
     choices: Mapping[str, str] = {}

@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from builder.generating.drawn_passages import Task
+from builder.generating.drawn_passages import WritingTask
 from builder.generating.generated_question import GeneratedQuestion, as_question, quoted_span
+from builder.generating.question_draft import read_draft
 from builder.generating.question_reader import LEAST_F1, QuestionReader, says_unknown
-from builder.generating.written_question import read_written
 from builder.labels.leaks import LeakIndex
 from builder.question_sets.question_flags import has_duplicate_choices, plain
 from edu_rag.errors import RecordError
@@ -30,7 +30,7 @@ from edu_rag.records import Span
 
 FILTERS = ("reply", "span", "leak", "one-right-choice", "answerable", "needs-span", "duplicate")
 LEAST_ALIKE = 90.0
-"""Letters that two questions have in common with their words sorted (rapidfuzz, 0 to 100) from which they are alike."""
+"""Two questions are near-duplicates from this share of equal letters (rapidfuzz, 0 to 100), with their words sorted."""
 
 
 class Failure(NamedTuple):
@@ -40,10 +40,10 @@ class Failure(NamedTuple):
     reason: str
 
 
-def read_reply(task: Task, reply: str, *, with_choices: bool) -> GeneratedQuestion | Failure:
+def read_reply(task: WritingTask, reply: str, *, with_choices: bool) -> GeneratedQuestion | Failure:
     """The question of a reply with its evidence on the page, or the filter `reply` or `span` that it fails."""
     try:
-        said = read_written(reply, task.type)
+        said = read_draft(reply, task.type)
         spans = _spans(task, said.evidence)
         if isinstance(spans, Failure):
             return spans
@@ -52,7 +52,7 @@ def read_reply(task: Task, reply: str, *, with_choices: bool) -> GeneratedQuesti
         return Failure("reply", str(error))
 
 
-def _spans(task: Task, quotes: Sequence[str]) -> list[Span] | Failure:
+def _spans(task: WritingTask, quotes: Sequence[str]) -> list[Span] | Failure:
     """The quotes as spans of the page, each once. A task of several passages needs a quote of each."""
     spans: list[Span] = []
     for quote in quotes:

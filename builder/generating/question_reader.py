@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from builder.generating.chat_prompts import ChatRequest, fenced, filled, lettered
 from builder.generating.generated_question import GeneratedQuestion
-from builder.generating.written_question import without_thinking
+from builder.generating.question_draft import without_thinking
 from builder.labels.leak_match import words_of
 from edu_rag.prompt_text import harmless
 from edu_rag.records import LABELS
@@ -21,12 +21,13 @@ LEAST_F1 = 0.5
 _ONE_LETTER = re.compile(r"\W*(?:(?:the )?(?:right |correct )?(?:choice|answer)(?: is)?\W*)?([a-z])(?=\s*$|[.):,*\n])")
 _LETTERS = re.compile(r"(?<!\w)[a-z](?!\w)")
 _UNKNOWN = re.compile(
-    r"\b(?:don\W?t|do not|cannot|can\W?t) (?:know|say|tell|answer)\b|\bunknown\b|\bnot (?:stated|answer)"
+    r"\b(?:don\W?t|do not|cannot|can\W?t) (?:know|say|tell|answer)\b|\bunknown\b"
+    r"|\bnot (?:stated|answer|mention|specif|provide)"
 )
 
 
 def read_letter(reply: str, labels: Sequence[str]) -> str | None:
-    """The one letter that a reply begins with; None if it is none of the labels, or words follow it."""
+    """The one letter that a reply begins with; None if that is not a label, or if words follow it."""
     found = _ONE_LETTER.match(without_thinking(reply).casefold())
     return found[1] if found is not None and found[1] in labels else None
 

@@ -20,7 +20,8 @@ class QuestionType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """One type: how it is described to the model, and what its questions are made from.
 
     `passages` is the number of passages; the evidence quotes each of them. `before`: a message comes before the
-    question. `answerable` false: the right answer is "I don't know".
+    question. `distraction`: the writer also gets the title of another page. `answerable` false: the right answer is "I
+    don't know".
     """
 
     name: str = ""
@@ -28,6 +29,7 @@ class QuestionType(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     ask: str
     passages: int = 1
     before: bool = False
+    distraction: bool = False
     answerable: bool = True
 
 

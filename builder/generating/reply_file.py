@@ -6,13 +6,14 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from builder.generating.chat_prompts import ChatRequest
-from builder.generating.written_question import MAX_REPLY_CHARACTERS
+from builder.generating.question_draft import MAX_REPLY_CHARACTERS
 from edu_rag.errors import DataError
 from edu_rag.files.jsonl import naming, read_records, to_line
 
@@ -34,7 +35,8 @@ class ChatModel(NamedTuple):
     ask: Callable[[ChatRequest], ChatReply]
 
 
-class KeptReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReply:
     """One line of the file."""
 
     key: str
@@ -74,7 +76,7 @@ class ReplyFile:
             return kept
         said = model.ask(request)
         text = said.text[: MAX_REPLY_CHARACTERS + 1].encode("utf-8", "replace").decode()
-        kept = KeptReply(key, request.made_from, text, said.n_input, said.n_output)
+        kept = KeptReply(key=key, prompt=request.made_from, text=text, n_input=said.n_input, n_output=said.n_output)
         with self._turn:
             self._append(kept)
             self._kept[key] = kept

@@ -20,7 +20,7 @@ _SOURCES = click.argument("sources", type=SourceType(), nargs=-1, required=True,
 
 @click.group()
 def questions() -> None:
-    """Look at question files before a build: convert them, draw examples, count.
+    """Look at question files before a build, or generate questions from pages.
 
     A source is a file (TQA, CRAG, JSON lines, JSON, CSV, TSV, SQuAD, Parquet), a folder that the package `datasets`
     can load (FOLDER or FOLDER:CONFIG), or a dataset of the Hub (hf:ORG/NAME[:CONFIG][@REVISION]).

@@ -26,6 +26,7 @@ from builder.question_sets.flat_question import KIND_NAMES, FlatQuestion, extra_
 from builder.question_sets.question_columns import ColumnMap, filled, find_columns, label_of_column, plain
 from edu_rag.errors import DataError, RecordError
 from edu_rag.files.foreign_table import ForeignRow
+from edu_rag.files.mistyped import type_name
 from edu_rag.records import LABELS, Kind
 
 MAX_TEXT = 50_000
@@ -97,7 +98,7 @@ def _flattened(row: ForeignRow) -> ForeignRow:
 def _text(value: Any, field_name: str, rules: list[str]) -> str:
     """A cell's text, without control characters. Raises RecordError if it is none, or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise RecordError(field_name, f"expected a text, got {type(value).__name__}")
+        raise RecordError(field_name, f"is {type_name(value)}, not a text", "write a text")
     text = str(value)
     if len(text) > MAX_TEXT:
         raise RecordError(field_name, f"has {len(text):,} characters, at most {MAX_TEXT:,} are allowed", "shorten it")
@@ -235,7 +236,7 @@ class _Reader:
         if not filled(value):
             return f"{self._table.name}{split}-{number:05d}"
         if not isinstance(value, str | int):
-            raise RecordError("id", f"expected a text or a number, got {type(value).__name__}")
+            raise RecordError("id", f"is {type_name(value)}, not a text or a number", "write one of these")
         own = str(value).strip()
         return f"{self._table.name}{split}-{own}" if self._table.is_part and own.isdecimal() else own
 

@@ -62,7 +62,7 @@ class QuestionReview:
 
 
 def question_key(line: Mapping[str, Any]) -> str:
-    """What a review is tied to: 16 hexadecimal digits over question, choices and answer of a question file's line."""
+    """The key that ties a review to a text: 16 hexadecimal digits over question, choices and answer of a line."""
     parts = [line["question"], list(line["choices"].values()), line["answer"]]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
 

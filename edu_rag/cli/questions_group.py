@@ -121,8 +121,8 @@ def generate(
       edu-rag questions generate --pages dataset --out generated --n 55 --dry-run
       edu-rag questions generate --pages dataset --out generated --types simple,comparative,out-of-scope
     """
-    from builder.generating.call_estimate import Price, estimate
-    from builder.generating.drawn_passages import draw_tasks, known_texts, suitable_pages
+    from builder.generating.call_estimate import TokenPrice, estimate
+    from builder.generating.drawn_passages import draw_tasks, known_texts
     from builder.generating.generate_questions import (
         QUESTIONS_FILE,
         GenerateSettings,
@@ -137,9 +137,9 @@ def generate(
 
     chosen = chosen_types([name.strip() for name in types.split(",") if name.strip()])
     dataset = Dataset(dataset_folder)
-    tasks = draw_tasks(suitable_pages(dataset, 4 * n + 20, seed), chosen, n, seed)
+    tasks = draw_tasks(dataset, chosen, n, seed)
     writer = opened(model)
-    costs = Price(*price) if price else Price()
+    costs = TokenPrice(*price) if price else TokenPrice()
     replies = ReplyFile(out / FILE_NAME)
     if dry_run:
         click.echo("\n".join(estimate(tasks, writer, replies, asks, with_choices=not free_text).lines(costs)))

@@ -47,6 +47,13 @@ _BOUNDS: Mapping[str, tuple[str, str]] = {
 }
 
 
+def type_name(value: object) -> str:
+    """What a plain value of JSON or TOML is, in our words."""
+    names = {"str": "str", "int": "int", "float": "float", "bool": "bool", "list": "array", "dict": "object"}
+    name = type(value).__name__
+    return _NAMES["null"] if value is None else _NAMES.get(names.get(name, name), name)
+
+
 def mistyped(message: str) -> Mistyped:
     """A message of msgspec in our words; one that has none comes back as it is, without its path to the value."""
     place = _PLACE.search(message)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from edu_rag.errors import EduRagError, RecordError, RecordFaultsError
-from edu_rag.files.mistyped import mistyped
+from edu_rag.files.mistyped import mistyped, type_name
 
 R = TypeVar("R")
 MAX_UNKNOWN = 20
@@ -86,7 +86,7 @@ def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: li
         if name in values:
             given[name] = _convert(values[name], wanted, f"{prefix}{name}", faults)
         elif required:
-            faults.append(RecordError(f"{prefix}{name}", "missing field"))
+            faults.append(RecordError(f"{prefix}{name}", "missing field", "add it"))
     if len(faults) > before:
         return None
     try:
@@ -100,7 +100,7 @@ def _build(values: Mapping[str, Any], record_type: type, prefix: str, faults: li
 def faults_and_record(values: Any, record_type: type[R]) -> tuple[list[RecordError], R | None]:
     """Build a record from plain values; return every fault found, and the record when there is none."""
     if not isinstance(values, Mapping):
-        return [RecordError("value", f"expected an object with fields, got {type(values).__name__}")], None
+        return [RecordError("value", f"is {type_name(values)}, not an object with fields", "write one in braces")], None
     faults: list[RecordError] = []
     record = _build(values, record_type, "", faults)
     return faults, record

@@ -20,8 +20,8 @@ from harness.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from edu_rag.scorecard.claims_card import ClaimsCard
     from harness.exam import Exam
-    from harness.judging.claims.claims_report import ClaimsReport
     from harness.judging.claims.judged_answer import ClaimCase, JudgedAnswer
     from harness.submission.target import Target
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 @sample_options
 @click.option(
     "--judge",
-    "judge_name",
     type=click.Choice(["model"]),
     default="model",
     show_default=True,
+    expose_value=False,  # there is one kind
     help="Judge: the server in EDU_RAG_JUDGE_URL, _MODEL and _KEY; _EMBEDDINGS names its model for answer_relevancy.",
 )
 @click.option(
@@ -65,7 +65,6 @@ def claims(
     n_sample: int | None,
     seed: int,
     *,
-    judge_name: str,
     metrics: str | None,
     nuggets_file: Path | None,
     audit_file: Path | None,
@@ -99,7 +98,7 @@ def claims(
         _rehearse(opened, chosen, kept, price, as_json=as_json)
         return
     report, judged = _report(opened, chosen, kept, audit_file)
-    _write(opened, report, judged, out, details)
+    _write(report, judged, out, details)
     _show(report, as_json=as_json)
 
 
@@ -170,14 +169,15 @@ def _rehearse(
 
 def _report(
     opened: _Opened, chosen: Sequence[str], kept: Path | None, audit_file: Path | None
-) -> tuple[ClaimsReport, Sequence[JudgedAnswer]]:
+) -> tuple[ClaimsCard, Sequence[JudgedAnswer]]:
     from edu_rag.files.jsonl import read_json
     from edu_rag.files.manifest import file_sha256
     from edu_rag.progress import Stage
+    from edu_rag.scorecard.claims_card import ClaimsCard
     from harness.exam import lesson_numbers
-    from harness.judging.claims.claim_totals import metric_totals
+    from harness.judging.claims.claim_totals import METHOD, metric_totals
     from harness.judging.claims.claims_judge import ClaimsJudge, KeptReplies, model_chat
-    from harness.judging.claims.claims_report import ClaimsReport, audit_mark, statuses_of
+    from harness.judging.claims.claims_report import RULE, audit_mark, statuses_of
     from harness.judging.claims.judged_answer import judge_answer, steps_of
 
     judge, exam = ClaimsJudge(model_chat(), KeptReplies(kept)), opened.exam
@@ -188,7 +188,7 @@ def _report(
         for case in opened.cases:
             judged.append(judge_answer(case, judge, chosen))
             stage.add("unjudged" if judged[-1].unjudged else "done")
-    return ClaimsReport(
+    return ClaimsCard(
         system=opened.target.system.slug,
         dataset=exam.dataset,
         split=exam.split,
@@ -197,32 +197,29 @@ def _report(
         judge=facts,
         audit=audit,
         statuses=statuses_of(judged),
-        metrics=metric_totals(chosen, judged, lesson_numbers(exam.questions)),
+        metrics=tuple(metric_totals(chosen, judged, lesson_numbers(exam.questions))),
+        rule=RULE,
+        interval_method=METHOD,
     ), judged
 
 
-def _write(
-    opened: _Opened, report: ClaimsReport, judged: Sequence[JudgedAnswer], out: Path | None, details: Path | None
-) -> None:
-    from edu_rag.files.jsonl import write_json, write_records
-    from edu_rag.names import DatasetId, table_name
+def _write(report: ClaimsCard, judged: Sequence[JudgedAnswer], out: Path | None, details: Path | None) -> None:
+    from edu_rag.files.jsonl import write_records
     from edu_rag.progress import say
-    from harness.judging.claims.claims_report import FILE_NAME, report_values
+    from edu_rag.scorecard.claims_card import write_claims_card
     from harness.judging.claims.judged_answer import details_of
 
     if details is not None:
         write_records(details, map(details_of, judged))
     if out is not None:
-        folder = DatasetId.parse(report.dataset).release.folder
-        place = out / folder / table_name(report.split, report.sample) / report.system / FILE_NAME
-        write_json(place, report_values(report))
-        say(f"wrote {place}")
+        say(f"wrote {write_claims_card(out, report)}")
 
 
-def _show(report: ClaimsReport, *, as_json: bool) -> None:
-    from harness.judging.claims.claims_report import report_lines, report_values
+def _show(report: ClaimsCard, *, as_json: bool) -> None:
+    from edu_rag.scorecard.claims_card import claims_values
+    from harness.judging.claims.claims_report import report_lines
 
     if as_json:
-        print_json(report_values(report))
+        print_json(claims_values(report))
     else:
         print_lines(report_lines(report))

@@ -1,4 +1,4 @@
-"""`edu-rag judge`: score free text by its claims, and compare judges with people."""
+"""`edu-rag judge`: score free text by its claims, and compare judges with people, and people with each other."""
 
 from __future__ import annotations
 
@@ -120,6 +120,31 @@ def audit(
         print_json(audit_values(found))
     else:
         print_lines(audit_lines(found))
+
+
+@judge.command()
+@click.argument("first", type=PATH, metavar="FIRST")
+@click.argument("second", type=PATH, metavar="SECOND")
+@click.option("--json", "as_json", is_flag=True, help="Print the agreement as JSON.")
+def agreement(first: Path, second: Path, *, as_json: bool) -> None:
+    """Compare the labels that two people gave to the same answers on the page of `edu-rag try`.
+
+    FIRST and SECOND are their files of annotations. Only answers that both labelled are compared; if a person labelled
+    an answer twice, the last label counts.
+
+    \b
+    Example:
+      edu-rag judge agreement annotations-ada.jsonl annotations-ben.jsonl
+    """
+    from edu_rag.files.annotated import read_annotations
+    from harness.judging.annotator_agreement import agreement as compared
+    from harness.judging.annotator_agreement import agreement_lines, agreement_values
+
+    found = compared(read_annotations(first), read_annotations(second))
+    if as_json:
+        print_json(agreement_values(found))
+    else:
+        print_lines(agreement_lines(found))
 
 
 @judge.command()

@@ -46,5 +46,5 @@ def key_caution(path: Path, lines: bytes, questions: Mapping[str, Question], dat
 def _is_gold(answer: str | None, gold: Gold, question: Question) -> bool:
     if answer is None:
         return False
-    accepted = gold.texts if gold.answer is None else (gold.answer, question.choices[gold.answer])
+    accepted = gold.texts if gold.answer is None else (gold.answer, question.choices.get(gold.answer, gold.answer))
     return answer.strip().casefold() in {text.strip().casefold() for text in accepted}

@@ -147,7 +147,7 @@ def test_free_text_questions_have_texts_and_no_choices(tmp_path: Path) -> None:
             {**{k: v for k, v in flat().items() if k != "answer"}, "anser": "a"},
             "FILE:1: answer: missing field: did you",
         ),
-        ([1], "FILE:1: expected an object"),
+        ([1], "FILE:1: is a list, not an object"),
     ],
 )
 def test_a_broken_question_is_refused_with_file_line_and_field(tmp_path: Path, row: Any, said: str) -> None:

@@ -79,8 +79,8 @@ GOOD = b'{"question_id": "q1", "answer": "a"}'
             b'{"question_id": "q1", "answer": "a", "confidence": true}',
             "p.jsonl:2: confidence: is true or false, not a number",
         ),
-        (b"[1]", "p.jsonl:2: value: expected an object"),
-        (b"null", "p.jsonl:2: value: expected an object"),
+        (b"[1]", "p.jsonl:2: value: is a list, not an object"),
+        (b"null", "p.jsonl:2: value: is empty, not an object"),
     ],
 )
 def test_a_faulty_line_is_refused_with_file_line_and_field(tmp_path: Path, line: bytes, said: str) -> None:

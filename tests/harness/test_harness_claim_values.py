@@ -45,7 +45,8 @@ def test_answer_relevancy_is_the_mean_cosine_and_0_where_every_reply_is_noncommi
     assert values.answer_relevancy([0.9, 0.6], [True, True]).value == 0.0
     assert values.answer_relevancy([], []).value is None
     assert cosine([3.0, 4.0], [4.0, 3.0]) == pytest.approx(24 / 25)
-    assert cosine([0.0, 0.0], [4.0, 3.0]) is None
+    for unusable in ([0.0, 0.0], [1e308, 1e308], [math.inf, 1.0]):
+        assert cosine(unusable, [4.0, 3.0]) is None
 
 
 def test_f1_of_claims_is_0_where_both_are_and_has_no_value_where_one_has_none() -> None:
@@ -115,6 +116,12 @@ def test_no_total_is_nan_and_its_parts_add_up(found: list[ClaimValue | str], met
     for number in (total.mean, total.least, total.most, *(total.interval or ())):
         assert number is None or math.isfinite(number)
     assert (total.mean is None) == (total.denominator == 0)
+
+
+def test_a_judge_with_a_reason_for_each_answer_does_not_fill_the_report() -> None:
+    reasons = metric_total("faithfulness", [judged(i, f"reason {i // 2:02}") for i in range(60)]).reasons
+    assert len(reasons) == 21
+    assert (reasons["reason 00"], reasons["other reasons"]) == (2, 20)
 
 
 def test_questions_of_one_lesson_are_drawn_together() -> None:

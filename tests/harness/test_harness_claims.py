@@ -253,14 +253,18 @@ def test_a_dry_run_counts_the_requests_of_a_run_and_asks_nobody(
 
 def test_a_report_is_next_to_the_scorecard_with_its_details_and_the_judges_mark(desk: Desk, judge: Any) -> None:
     judge()
-    audit = {"least_kappa": 0.6, "judge": {"chain": [{"model": "m"}], "name": "m"}, "groups": [{"mark": "below"}]}
+    audit = {
+        "least_kappa": 0.6,
+        "judge": {"chain": [{"model": "m", "judge": "correctness-3"}]},
+        "groups": [{"mark": "below"}],
+    }
     rates = {"n": 9, "kappa": 0.2, "kappa_interval": [0.0, 0.4], "spearman": 0.3, "spearman_interval": [0.1, 0.5]}
     audit["groups"][0]["judged"] = rates  # type: ignore[index]
     (desk.folder / "audit.json").write_text(json.dumps(audit))
     details, out = desk.folder / "details.jsonl", desk.folder / "results"
     words = ("--metrics", "faithfulness,nuggets", "--audit", str(desk.folder / "audit.json"))
     result = desk.call(*words, "--out", str(out), "--details", str(details))
-    assert "kappa 0.200 with people on 9 answers, below (bound 0.6), as m" in result.stdout
+    assert "kappa 0.200 with people on 9 answers as correctness-3: below (bound 0.6)" in result.stdout
     report = json.loads((out / "tiny-1.0.0" / "test" / "mine" / "claims.json").read_text())
     assert report["audit"]["mark"] == "below"
     assert report["rule"] == "claims-v1"

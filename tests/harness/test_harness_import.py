@@ -345,6 +345,37 @@ def test_a_few_answers_that_are_all_right_are_imported_with_a_warning(
     assert "all 5 answers are the gold" in done.said
 
 
+SHUFFLED = {"id": "q001", "prediction": "C"}  # osmosis, mitosis, meiosis: of the dataset, meiosis is a
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        SHUFFLED | {"A": "osmosis", "B": "mitosis", "C": "meiosis"},
+        SHUFFLED | {"option_a": "osmosis", "option_b": "mitosis", "option_c": "meiosis", "option_d": ""},
+        SHUFFLED | {"C": "meiosis", "A": "osmosis", "B": "mitosis"},
+        SHUFFLED | {"options": ["osmosis", "mitosis", "meiosis"]},
+        SHUFFLED | {"choices": {"C": "meiosis", "A": "osmosis", "B": "mitosis"}},
+        SHUFFLED | {"choices": '["osmosis", "mitosis", "meiosis"]'},
+    ],
+)
+def test_letters_of_choices_that_a_table_lists_in_another_order_become_our_labels(
+    tiny: Dataset, tmp_path: Path, into: Path, row: dict[str, object]
+) -> None:
+    file = written(tmp_path, "a.json", json.dumps([row]))
+    assert import_file(file, tiny, into).answers() == {"q001": "a"}
+    assert import_file(file, tiny, into, "--map", "choices=", "--force").answers() == {"q001": "C"}
+
+
+def test_columns_of_letters_that_hold_no_choices_are_not_read(tiny: Dataset, tmp_path: Path, into: Path) -> None:
+    scores = SHUFFLED | {"A": 0.1, "B": 0.2, "C": 0.7}
+    done = import_file(written(tmp_path, "a.json", json.dumps([scores])), tiny, into)
+    assert done.answers() == {"q001": "C"}
+    assert "not read: A, B, C" in done.said
+    (line,) = refused(written(tmp_path, "b.json", json.dumps([scores])), tiny, tmp_path / "b", "--map", "choices=A,B,C")
+    assert "are not those of question 'q001'" in line
+
+
 def test_options_without_an_effect_are_refused(tiny: Dataset, tmp_path: Path, into: Path) -> None:
     file = written(tmp_path, "a.csv", CSV)
     assert refused(file, tiny, into, "--pick", "letter")[0].startswith("--pick: has no effect on csv")

@@ -18,7 +18,7 @@ from harness.comparing.compare import Choice, sides_of
 from harness.running.fingerprint import answering_sha256, file_marks, system_sha256
 from harness.running.run import Manner, run_submission
 from harness.submission.folder import Limits, open_submission
-from harness.submission.run_record import is_measured, read_run_record, record_path
+from harness.submission.run_record import RunRecord, is_measured, read_run_record, record_path
 from harness.submission.target import find_target
 
 pytestmark = pytest.mark.usefixtures("sandbox_here")
@@ -152,6 +152,7 @@ SETTINGS = 'name = "x"\nteam = "y"\ncommand = ["python", "system.py"]\n'
         ("submission.toml", SETTINGS + "[limits]\ntime_s = 60\n# as it is by default\n", False),
         ("overlap.txt", "q001\n", False),
         ("runs/tiny-1.0.0/test.trec", "q001 Q0 p1 1 1 r\n", False),
+        ("runs/system.py", "2", True),
         ("submission.toml", SETTINGS.replace("system.py", "other.py"), True),
         ("submission.toml", SETTINGS + "[limits]\ntime_s = 2\n", True),
         ("submission.toml", SETTINGS + "[parts]\ntop_k = 2\n", True),
@@ -173,10 +174,17 @@ def test_only_what_can_change_an_answer_makes_predictions_outdated(
     assert system_sha256(tmp_path) != own_before, "what vouches for a system names all of its files"
 
 
-def test_a_record_of_an_older_version_belongs_to_the_same_files(predictions: Path) -> None:
-    record = read_run_record(predictions)
-    assert record is not None
+def test_a_record_of_an_older_version_belongs_to_the_same_files() -> None:
+    record = RunRecord(
+        dataset="tiny@1.0.0#0",
+        split="test",
+        sample=None,
+        system_sha256="1" * 64,
+        harness="x",
+        limits=LIMITS,
+        answering_sha256="2" * 64,
+    )
     older = replace(record, answering_sha256="")
-    assert older.is_of(record.system_sha256, record.answering_sha256)
-    assert not older.is_of("0" * 64, record.answering_sha256)
-    assert record.is_of("0" * 64, record.answering_sha256)
+    assert older.is_of("1" * 64, "2" * 64)
+    assert not older.is_of("0" * 64, "2" * 64)
+    assert record.is_of("0" * 64, "2" * 64)

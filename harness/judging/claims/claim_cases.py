@@ -1,4 +1,4 @@
-"""What the claim metrics judge: the answers of a predictions file with the texts of the passages that they cite."""
+"""The cases of the claim metrics: answers of a predictions file, each with the texts of the passages that it cites."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.exam import Exam
 from harness.judging.claims.claim_values import IMPORTANCES, Nugget
 from harness.judging.claims.judge_replies import MAX_CHARACTERS, MAX_NUGGETS
 from harness.judging.claims.judged_answer import ClaimCase, Status
-from harness.reading.abstentions import firmly_abstains
+from harness.judging.free_text import only_abstains
 from harness.reading.answers import MAX_CHARACTERS as MAX_ANSWER_CHARACTERS
 from harness.reading.answers import read_answer
 from harness.reading.wrappers import without_thought
@@ -80,7 +80,7 @@ def said(question: Question, prediction: Prediction | None) -> tuple[Status, str
     answer = without_thought(prediction.answer)
     if answer is None or len(prediction.answer) > MAX_ANSWER_CHARACTERS:
         return "failed", ""
-    if not answer.strip() or firmly_abstains(answer):
+    if not answer.strip() or only_abstains(answer):
         return "abstained", ""
     label = read_answer(answer, question.choices).label if question.choices else None
     return "answered", question.choices[label] if label else answer

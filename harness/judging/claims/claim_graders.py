@@ -64,4 +64,4 @@ CLAIM_GRADERS: Mapping[str, Callable[[], FreeTextJudge]] = {
     "correctness-3": _correctness(3),
     "faithfulness": lambda: FaithfulnessGrader(ClaimsJudge(model_chat())),
 }
-"""What `judge audit --judge` knows besides the judges of `edu-rag score`."""
+"""More judges for `judge audit --judge`, in addition to those of `edu-rag score`."""

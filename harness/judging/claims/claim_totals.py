@@ -6,43 +6,18 @@ A mean is over the questions that have a value: its numerator is the sum of the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
+from edu_rag.scorecard.claims_card import MetricTotal
 from edu_rag.statistics import mean_intervals, units_of
 from harness.judging.claims.judged_answer import JudgedAnswer
 
 METHOD = "bootstrap over questions, lessons whole, 10,000 resamples, seed 0"
+MAX_REASONS = 20
 _STEPS = 1_000_000
 """Values are counted in millionths for the interval, which draws whole numbers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricTotal:
-    """A metric over n_questions: numerator / denominator is its mean, None if no question has a value.
-
-    denominator + n_nothing + n_unjudged = n_questions. `n_nothing`: nothing to judge (no claims, no passages, an
-    abstention where the metric is about the answer's claims). `n_unjudged`: the judge failed. `least` and `most`: the
-    mean if each unjudged answer had the lowest or the highest value. `interval`: 95 %, None below two values.
-    """
-
-    metric: str
-    n_questions: int
-    numerator: float
-    denominator: int
-    n_nothing: int
-    n_unjudged: int
-    interval: tuple[float, float] | None
-    least: float | None
-    most: float | None
-    reasons: Mapping[str, int]
-
-    @property
-    def mean(self) -> float | None:
-        """The mean over the questions with a value."""
-        return self.numerator / self.denominator if self.denominator else None
 
 
 def value_range(metric: str) -> tuple[float, float]:
@@ -85,8 +60,15 @@ def metric_total(metric: str, answers: Sequence[JudgedAnswer], lessons: Sequence
         interval=mean_with_interval(values, [lesson for value, lesson in found if value is not None]),
         least=round((total + low * n_unjudged) / judged, 9) if judged else None,
         most=round((total + high * n_unjudged) / judged, 9) if judged else None,
-        reasons=dict(sorted(Counter(a.unjudged[metric] for a in answers if metric in a.unjudged).items())),
+        reasons=_reasons([answer.unjudged[metric] for answer in answers if metric in answer.unjudged]),
     )
+
+
+def _reasons(found: Sequence[str]) -> dict[str, int]:
+    """How often each reason is given, the most frequent first; a judge may give as many as there are answers."""
+    ordered = sorted(Counter(found).items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(n for _, n in ordered[MAX_REASONS:])
+    return dict(ordered[:MAX_REASONS]) | ({"other reasons": rest} if rest else {})
 
 
 def metric_totals(

@@ -35,7 +35,7 @@ class Unanswered(NamedTuple):
 
 
 class Chat(Protocol):
-    """What answers prompts. `n` is how many verdicts the step asks for."""
+    """A model that answers prompts. `n` is how many verdicts the step asks for."""
 
     def reply(self, step: str, prompt: JudgePrompt, n: int) -> Reply:
         """The reply to a step's prompt."""
@@ -123,8 +123,6 @@ class ClaimsJudge:
 
     def __init__(self, chat: Chat, kept: KeptReplies | None = None) -> None:
         self._chat, self._kept = chat, kept or KeptReplies(None)
-        self.n_asked = 0
-        """Requests that were sent; kept replies cost none."""
 
     def facts(self, steps: Sequence[str] = tuple(STEPS)) -> Mapping[str, Any]:
         """The judge's facts, with the prompts of these steps and a name for tables."""
@@ -136,9 +134,8 @@ class ClaimsJudge:
         prompt = step_prompt(step, **values)
         key = KeptReplies.key_of(list(prompt), self._chat.facts())
         kept = self._kept.get(key)
-        if kept is not None:
-            return _read(kept.reply, read)
-        self.n_asked += 1
+        if kept is not None and not isinstance(again := _read(kept.reply, read), Unanswered):
+            return again
         reply = self._chat.reply(step, prompt, wanted)
         if reply.text is None:
             return Unanswered(f"the judge {reply.fault}")
@@ -192,13 +189,11 @@ class ClaimsJudge:
         key = KeptReplies.key_of(["embeddings", texts], self._chat.facts())
         kept = self._kept.get(key)
         vectors, fault = (kept.vectors, "") if kept is not None else self._chat.vectors(texts)
-        if kept is None:
-            self.n_asked += 1
         if vectors is None:
             return Unanswered(f"the judge {fault}")
         found = [cosine(vectors[0], other) for other in vectors[1:]]
         if any(value is None for value in found):
-            return Unanswered("the judge gave an embedding of length 0")
+            return Unanswered("the judge gave an embedding without a length")
         if kept is None:
             self._kept.keep(_Row(key, "embeddings", vectors=vectors))
         return [value for value in found if value is not None]
@@ -212,6 +207,7 @@ def _read(reply: str, read: Callable[[str], T]) -> T | Unanswered:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """The cosine of two vectors; None if one has no length."""
-    lengths = math.sqrt(math.fsum(x * x for x in one)) * math.sqrt(math.fsum(x * x for x in other))
-    return math.fsum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else None
+    """The cosine of two vectors; None if the length of one is 0 or too large to be a number."""
+    lengths = math.hypot(*one) * math.hypot(*other)
+    product = sum(x * y for x, y in zip(one, other, strict=True))
+    return product / lengths if 0 < lengths < math.inf and math.isfinite(product) else None

@@ -1,42 +1,18 @@
-"""The report of the claim metrics of one run: `claims.json` next to its scorecard, and a table for people."""
+"""The claim metrics of one run as a readable table, and the parts of its card that need the judge's findings."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from edu_rag.errors import DataError
-from edu_rag.files.typed import to_plain
-from harness.judging.claims.claim_totals import METHOD, MetricTotal
+from edu_rag.scorecard.claims_card import ClaimsCard, MetricTotal
 from harness.judging.claims.judged_answer import JudgedAnswer, Status
 
 RULE = "claims-v1"
 """The version of the metrics, of what a missing answer is worth, and of the limits on passages."""
-FILE_NAME = "claims.json"
-DECIMALS = 6
 _HEAD = f"{'metric':22} {'mean':>6} {'95 %':>15} {'sum':>9} {'/ n':>6} {'nothing':>8} {'unjudged':>8} {'if judged':>15}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimsReport:
-    """The claim metrics of one predictions file. `statuses` counts the questions by what the system did.
-
-    `audit`: how far people agree with the judge, from `judge audit --json`; empty if it was not audited.
-    """
-
-    system: str
-    dataset: str
-    split: str
-    sample: str | None
-    predictions_sha256: str
-    judge: Mapping[str, Any]
-    audit: Mapping[str, Any]
-    statuses: Mapping[str, int]
-    metrics: Sequence[MetricTotal]
-    rule: str = RULE
-    interval_method: str = METHOD
 
 
 def statuses_of(judged: Sequence[JudgedAnswer]) -> dict[str, int]:
@@ -45,21 +21,14 @@ def statuses_of(judged: Sequence[JudgedAnswer]) -> dict[str, int]:
     return {status: found[status] for status in get_args(Status)}
 
 
-def report_values(report: ClaimsReport) -> dict[str, Any]:
-    """A report as JSON-ready values, means included."""
-    values: dict[str, Any] = to_plain(report)
-    means = [None if total.mean is None else round(total.mean, DECIMALS) for total in report.metrics]
-    rows = zip(values["metrics"], means, strict=True)
-    return values | {"metrics": [{"metric": row["metric"], "mean": mean} | row for row, mean in rows]}
-
-
 def audit_mark(values: Any, model: str, where: object) -> dict[str, Any]:
-    """What the report keeps of an audit. Raises DataError if it is not one, or of another model."""
+    """The part of an audit that the report keeps. Raises DataError if it is not one, or of another model."""
     try:
         whole = values["groups"][0]["judged"]
         names = [str(part.get("model", "")) for part in values["judge"]["chain"]]
+        kinds = ", ".join(str(part.get("judge", "")) for part in values["judge"]["chain"])
         kept = {name: whole[name] for name in ("n", "kappa", "kappa_interval", "spearman", "spearman_interval")}
-        found = {"judge": str(values["judge"].get("name", "")), "least_kappa": values["least_kappa"]} | kept
+        found = {"judge": kinds, "least_kappa": values["least_kappa"]} | kept
         mark = values["groups"][0]["mark"]
     except (KeyError, IndexError, TypeError, AttributeError):
         raise DataError(where, "is not an audit", "give what `edu-rag judge audit --json` printed") from None
@@ -80,10 +49,10 @@ def _audit_line(audit: Mapping[str, Any]) -> str:
     if not audit:
         return "not audited: `edu-rag judge audit --json`, then --audit FILE"
     bound = f"kappa {_number(audit['kappa'])} with people on {audit['n']:,} answers"
-    return f"{bound}, {audit['mark']} (bound {audit['least_kappa']:g}), as {audit['judge']}"
+    return f"{bound} as {audit['judge']}: {audit['mark']} (bound {audit['least_kappa']:g})"
 
 
-def report_lines(report: ClaimsReport) -> Iterator[str]:
+def report_lines(report: ClaimsCard) -> Iterator[str]:
     """A report as a readable table."""
     place = f"{report.dataset} {report.split}{f' {report.sample}' if report.sample else ''}"
     yield f"{report.system} on {place}, {report.rule}"

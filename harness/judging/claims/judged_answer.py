@@ -16,7 +16,7 @@ Status = Literal["answered", "abstained", "failed"]
 
 
 class ClaimCase(NamedTuple):
-    """What is judged: a question, its accepted texts (the first is the reference), the answer and the passages cited.
+    """A question with its accepted texts (the first is the reference), an answer, and the passages that it cites.
 
     `nuggets`: those that people listed; None where the judge lists them.
     """
@@ -45,7 +45,9 @@ class JudgedAnswer:
     steps: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Stop(Exception):  # noqa: N818 - leaves a metric whose step has no value
+class _UnansweredError(Exception):
+    """Leaves a metric whose step has no value."""
+
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -53,7 +55,7 @@ class _Stop(Exception):  # noqa: N818 - leaves a metric whose step has no value
 
 def _given(found: T | Unanswered) -> T:
     if isinstance(found, Unanswered):
-        raise _Stop(found.reason)
+        raise _UnansweredError(found.reason)
     return found
 
 
@@ -223,8 +225,8 @@ def judge_answer(case: ClaimCase, judge: ClaimsJudge, metrics: Sequence[str]) ->
     for name in metrics:
         try:
             found[name] = _value(METRICS[name], steps)
-        except _Stop as stop:
-            unjudged[name] = stop.reason
+        except _UnansweredError as error:
+            unjudged[name] = error.reason
     return JudgedAnswer(
         question_id=case.question_id, status=case.status, values=found, unjudged=unjudged, steps=_asked(steps)
     )

@@ -22,7 +22,7 @@ class Price(NamedTuple):
 
 
 class Rehearsal:
-    """Stands in for a chat. Each reply is the shortest that keeps a run going, so that no step is left out.
+    """Replaces the judge. Each reply is the shortest that keeps a run going, so that no step is left out.
 
     A real answer may have no claims: the run then asks less. So the number of requests is the most.
     """

@@ -1,4 +1,4 @@
-"""A writer's reply read into a question, or why it is none. Replies are hostile input: bounded, and read strictly."""
+"""Read a writer's reply into a question, or report its fault. Replies are hostile input: bounded, and read strictly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
-from builder.generating.drawn_passages import Task
+from builder.generating.drawn_passages import WritingTask
 from builder.generating.question_types import QuestionType
 from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_context_bound, is_meta_choice
@@ -23,15 +23,14 @@ MAX_ANSWER_CHARACTERS = 300
 N_WRONG = 3
 MAX_QUOTES = 4
 WRITE_TOKENS = 512
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _POINTS_OUTSIDE = re.compile(
-    r"\b(?:the|this|given|above) (?:text|passages?|excerpts?|paragraphs?|article|sentence|context)\b|passage-\d",
+    r"\b(?:the|this|given|above) (?:text|passages?|excerpts?|paragraphs?|article|sentence|context)\b|passage_\d",
     re.IGNORECASE,
 )
 
 
-class WrittenQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a writer replied, tidied: the fields of the form in the prompt, and nothing else of the reply."""
+class QuestionDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of the form in the prompt, tidied; the other fields of a reply are left out."""
 
     question: str
     answer: str = ""
@@ -57,45 +56,52 @@ def _reply_form(kind: QuestionType) -> str:
     return json.dumps(form)
 
 
-def write_request(task: Task) -> ChatRequest:
+def _other_subject(task: WritingTask) -> str:
+    """The title of another page between tags: it is outside text as well."""
+    return f"\n<other_subject>\n{harmless(task.distraction)}\n</other_subject>"
+
+
+def write_request(task: WritingTask) -> ChatRequest:
     """The request for one question."""
     kind = task.type
     values = {
-        "passages": fenced(task.texts()),
+        "passages": fenced(task.texts()) + (_other_subject(task) if kind.distraction else ""),
         "type": kind.name,
         "description": kind.description,
-        "ask": kind.ask.replace("{distraction}", harmless(task.distraction)),
+        "ask": kind.ask,
         "form": _reply_form(kind),
     }
     return filled("write-v1" if kind.answerable else "write-out-of-scope-v1", values, WRITE_TOKENS)
 
 
-def read_written(reply: str, kind: QuestionType) -> WrittenQuestion:
+def read_draft(reply: str, kind: QuestionType) -> QuestionDraft:
     """The question of a reply. Raises RecordError with the fault; the reply's other fields are left out."""
     if len(reply) > MAX_REPLY_CHARACTERS:
         raise RecordError("reply", f"has over {MAX_REPLY_CHARACTERS:,} characters")
-    found = _OBJECT.search(without_thinking(reply))
-    if found is None:
+    text = without_thinking(reply)
+    begin, end = text.find("{"), text.rfind("}")
+    if not 0 <= begin < end:
         raise RecordError("reply", "holds no JSON object")
     try:
-        said = msgspec.convert(_listed(parse_json(found[0].encode("utf-8", "surrogatepass"))), WrittenQuestion)
+        values = parse_json(text[begin : end + 1].encode("utf-8", "surrogatepass"))
+        said = msgspec.convert(_with_list(values), QuestionDraft)
     except (ValueError, msgspec.ValidationError) as error:
         raise RecordError("reply", str(error)[:200]) from None
     return _checked(_tidied(said, kind), kind)
 
 
-def _listed(value: object) -> object:
+def _with_list(value: object) -> object:
     """A single quote of evidence as a list: models write both."""
     if isinstance(value, dict) and isinstance(value.get("evidence"), str):
         return value | {"evidence": [value["evidence"]]}
     return value
 
 
-def _tidied(said: WrittenQuestion, kind: QuestionType) -> WrittenQuestion:
+def _tidied(said: QuestionDraft, kind: QuestionType) -> QuestionDraft:
     before = tidy(said.before) if kind.before else ""
     if not kind.answerable:
-        return WrittenQuestion(question=tidy(said.question), before=before)
-    return WrittenQuestion(
+        return QuestionDraft(question=tidy(said.question), before=before)
+    return QuestionDraft(
         question=tidy(said.question),
         answer=tidy(said.answer),
         evidence=tuple(tidy(quote) for quote in said.evidence),
@@ -104,7 +110,7 @@ def _tidied(said: WrittenQuestion, kind: QuestionType) -> WrittenQuestion:
     )
 
 
-def _faults(said: WrittenQuestion, kind: QuestionType) -> Iterator[tuple[bool, str, str]]:
+def _faults(said: QuestionDraft, kind: QuestionType) -> Iterator[tuple[bool, str, str]]:
     yield not said.question, "question", "is blank"
     yield kind.before and not said.before, "before", "is blank"
     yield len(said.text()) > MAX_QUESTION_CHARACTERS, "question", f"has over {MAX_QUESTION_CHARACTERS} characters"
@@ -121,7 +127,7 @@ def _faults(said: WrittenQuestion, kind: QuestionType) -> Iterator[tuple[bool, s
         yield not 1 <= len(said.evidence) <= MAX_QUOTES, "evidence", f"has {len(said.evidence)} quotes"
 
 
-def _checked(said: WrittenQuestion, kind: QuestionType) -> WrittenQuestion:
+def _checked(said: QuestionDraft, kind: QuestionType) -> QuestionDraft:
     for is_fault, where, what in _faults(said, kind):
         if is_fault:
             raise RecordError(where, what)
