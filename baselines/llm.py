@@ -16,11 +16,13 @@ from typing import Any, Literal, get_args
 
 from baselines.prompts.generate import Generated, Likelihoods, NextToken
 from baselines.prompts.prompt import FilledPrompt
-from edu_rag.errors import ConfigError, MissingExtraError, SubmissionError
+from edu_rag.errors import ConfigError, MissingExtraError, NoReplyError, SubmissionError
 from edu_rag.network.network_causes import known_cause
 
 Api = Literal["chat", "completions"]
 RETRY_STATUSES = (408, 409, 425, 429, 500, 502, 503, 504)
+REFUSAL_STATUSES = (400, 413, 422)
+"""Another request may be answered: this one was too long for the model, or a filter stopped it."""
 MAX_WAIT_S = 30.0
 MAX_REPLY_BYTES = 20_000_000
 _PIECE_BYTES = 65_536
@@ -83,14 +85,18 @@ class ServerModel:
         )
 
     def _post(self, url: str, body: Mapping[str, Any]) -> Any:
-        """POST with retries on refusals that pass. Raises SubmissionError with the server's message."""
-        said = ""
+        """POST with retries on refusals that pass. Raises SubmissionError with the server's message.
+
+        It is a NoReplyError if the server refuses this request for what it holds.
+        """
+        said, status = "", 0
         for attempt in range(self.tries):
             if attempt:
                 self._sleep(min(MAX_WAIT_S, 2.0**attempt))
             try:
                 status, data = self._reply(url, body)
             except (self._transport_error, ValueError) as error:  # ValueError: an invalid address or time-out
+                status = 0
                 said = known_cause(error, url) or f"{type(error).__name__}: {error}"[:300]
                 continue
             try:
@@ -101,7 +107,8 @@ class ServerModel:
                     break
             except (ValueError, RecursionError):  # a proxy's page, say
                 said = f"not JSON: {_beginning(data)}"
-        raise SubmissionError(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
+        kind = NoReplyError if status in REFUSAL_STATUSES else SubmissionError
+        raise kind(url, f"the server gave no answer ({said})", "check EDU_RAG_LLM_URL, _MODEL and _KEY")
 
     def _reply(self, url: str, body: Mapping[str, Any]) -> tuple[int, bytes | None]:
         """Status and bytes of a reply, read piece by piece; None if there are more than MAX_REPLY_BYTES."""
@@ -132,7 +139,8 @@ class ServerModel:
             raise _odd(self.base_url, reply) from None
         if not isinstance(text, str | None):
             raise _odd(self.base_url, reply)
-        return Generated(text or "", _n_tokens(reply, "prompt_tokens"), _n_tokens(reply, "completion_tokens"))
+        n_input, n_output = _n_tokens(reply, "prompt_tokens"), _n_tokens(reply, "completion_tokens")
+        return Generated(text or "", n_input, n_output, choice.get("finish_reason") == "length")
 
     def next_token_logprobs(self, prompt: FilledPrompt, texts: Sequence[str]) -> NextToken:
         """How likely the answer starts with each text, from the `n_top` likeliest tokens that the server returns.

@@ -70,6 +70,13 @@ class SubmissionError(EduRagError):
     """A submission that cannot be checked, run or scored."""
 
 
+class NoReplyError(SubmissionError):
+    """One request that gets no usable reply: the server refuses it, say for its length, or the reply is empty or cut.
+
+    Another request may get one.
+    """
+
+
 class SandboxError(EduRagError):
     """A protection against a stranger's system that this machine lacks; nothing of the system was run."""
 

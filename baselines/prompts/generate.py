@@ -79,11 +79,12 @@ MAX_TEXT_TOKENS = 256
 
 
 class Generated(NamedTuple):
-    """A model's text and its cost in tokens."""
+    """A model's text, its cost in tokens, and whether the server reports that the limit of tokens cut it."""
 
     text: str
     n_input: int
     n_output: int
+    is_cut: bool = False
 
 
 class Likelihoods(NamedTuple):

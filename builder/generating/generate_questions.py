@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 from builder.generating.call_estimate import TokenPrice
 from builder.generating.chat_prompts import ChatRequest, prompt_ids
 from builder.generating.drawn_passages import WritingTask
+from builder.generating.failed_requests import FailedRequests
 from builder.generating.generated_question import GeneratedQuestion
 from builder.generating.question_draft import write_request
-from builder.generating.question_filters import FILTERS, THRESHOLDS, Failure, KnownTexts, checked, read_reply
+from builder.generating.question_filters import FILTERS, NO_REPLY, THRESHOLDS, Failure, KnownTexts, checked, read_reply
 from builder.generating.question_reader import QuestionReader
 from builder.generating.question_types import TYPES_FILE, question_types
 from builder.generating.reply_file import ChatModel, ReplyFile
+from edu_rag.errors import NoReplyError, SubmissionError
 from edu_rag.files.jsonl import write_json, write_records
 from edu_rag.progress import Stage
 
@@ -66,14 +68,15 @@ class Generator:
         self._turn = threading.Lock()
         self.used: dict[str, Counter[str]] = {"writer": Counter(), "reader": Counter()}
         """Calls and tokens of each role, kept replies included, so that a resumed run reports the same."""
+        self._failed = {role: FailedRequests() for role in self.used}
 
     def outcomes(self, tasks: Sequence[WritingTask], known: Iterable[str]) -> list[Outcome]:
         """The result of each task, in order. `known` are the texts of questions that exist."""
         with Stage("write", len(tasks)) as stage:
-            replies = []
+            replies: list[str | Failure] = []
             for reply in self._each(self._write, tasks):
                 replies.append(reply)
-                stage.add("done")
+                stage.add(NO_REPLY if isinstance(reply, Failure) else "done")
         texts = KnownTexts(known)
         done = []
         with Stage("check", len(tasks), bad="rejected") as stage:
@@ -94,21 +97,34 @@ class Generator:
             pool.shutdown(cancel_futures=True)
 
     def _said(self, role: str, model: ChatModel, request: ChatRequest) -> str:
-        kept = self._replies.reply(model, request)
+        try:
+            kept = self._replies.reply(model, request)
+        except SubmissionError as error:
+            raise self._failed[role].failed(error) from None
+        self._failed[role].replied()
         with self._turn:
             self.used[role].update(calls=1, input_tokens=kept.n_input, output_tokens=kept.n_output)
         return kept.text
 
-    def _write(self, task: WritingTask) -> str:
-        return self._said("writer", self.writer, write_request(task))
+    def _write(self, task: WritingTask) -> str | Failure:
+        try:
+            return self._said("writer", self.writer, write_request(task))
+        except NoReplyError as error:
+            return Failure(NO_REPLY, f"writer: {error.what}")
 
-    def _check(self, item: tuple[WritingTask, str]) -> Outcome:
+    def _check(self, item: tuple[WritingTask, str | Failure]) -> Outcome:
         task, reply = item
+        if isinstance(reply, Failure):
+            return Outcome(task=task, reply="", found=None, failure=reply)
         made = read_reply(task, reply, with_choices=self.settings.with_choices)
         if isinstance(made, Failure):
             return Outcome(task=task, reply=reply, found=None, failure=made)
         reader = QuestionReader(lambda request: self._said("reader", self.reader, request), self.settings.n_asks)
-        return Outcome(task=task, reply=reply, found=made, failure=checked(made, reader))
+        try:
+            failure = checked(made, reader)
+        except NoReplyError as error:
+            failure = Failure(NO_REPLY, f"reader: {error.what}")
+        return Outcome(task=task, reply=reply, found=made, failure=failure)
 
     def report(self, outcomes: Sequence[Outcome], price: TokenPrice) -> dict[str, Any]:
         """Settings, pinned models and prompts, the yield of each filter, by type, and what the calls used."""

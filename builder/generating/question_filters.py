@@ -2,6 +2,7 @@
 
 | filter | what it asks |
 |---|---|
+| no-reply | does each request get a reply that is neither empty nor cut? |
 | reply | is the reply a question in the form that was asked for? |
 | span | is the quoted evidence on the page, word for word? |
 | leak | does the page hold the question itself? (the labeller `leaks` of a build) |
@@ -28,7 +29,8 @@ from builder.question_sets.question_flags import has_duplicate_choices, plain
 from edu_rag.errors import RecordError
 from edu_rag.records import Span
 
-FILTERS = ("reply", "span", "leak", "one-right-choice", "answerable", "needs-span", "duplicate")
+NO_REPLY = "no-reply"
+FILTERS = (NO_REPLY, "reply", "span", "leak", "one-right-choice", "answerable", "needs-span", "duplicate")
 LEAST_ALIKE = 90.0
 """Two questions are near-duplicates from this share of equal letters (rapidfuzz, 0 to 100), with their words sorted."""
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
 from builder.generating.chat_prompts import ChatRequest
-from builder.generating.question_draft import MAX_REPLY_CHARACTERS
-from edu_rag.errors import DataError
-from edu_rag.files.jsonl import naming, read_records, to_line
+from builder.generating.question_draft import MAX_REPLY_CHARACTERS, without_thinking
+from edu_rag.errors import DataError, NoReplyError, RecordError
+from edu_rag.files.jsonl import JsonFaultError, naming, parse_json, to_line
+from edu_rag.files.typed import to_record
 
 FILE_NAME = "replies.jsonl"
 
 
 class ChatReply(NamedTuple):
-    """A model's text and its cost in tokens."""
+    """A model's text, its cost in tokens, and whether the limit of tokens cut it."""
 
     text: str
     n_input: int
     n_output: int
+    is_cut: bool = False
 
 
 class ChatModel(NamedTuple):
@@ -52,29 +55,52 @@ def key_of(facts: Mapping[str, Any], request: ChatRequest) -> str:
 
 
 class ReplyFile:
-    """Replies of one or more models, on the disk before they are used. Threads may share it."""
+    """Replies of one or more models, on the disk before they are used. Threads may share it; processes may not.
 
-    def __init__(self, path: Path) -> None:
+    `read_only` leaves the file as it is: another process may be writing it. Raises DataError if the file is no file of
+    replies, or if it is to be written and another process has it.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._turn = threading.Lock()
         self._kept: dict[str, KeptReply] = {}
         self.n_asked = 0
+        self._stream: IO[bytes] | None = None if read_only else _locked(path)
         if path.exists():
-            _cut_half_line(path)
-            self._kept = {kept.key: kept for _, kept in read_records(path, KeptReply)}
+            self._load()
+
+    def _load(self) -> None:
+        with naming(self.path):
+            data = self.path.read_bytes()
+        n_whole = _whole_bytes(self.path, data)
+        self._kept = {kept.key: kept for kept in _replies(self.path, data[:n_whole]) if not _is_empty(kept.text)}
+        if self._stream is not None:
+            with naming(self.path):
+                self._stream.truncate(n_whole)
+
+    def __enter__(self) -> ReplyFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None:
+            self._stream.close()
 
     def has(self, model: ChatModel, request: ChatRequest) -> bool:
         """Whether this reply is kept."""
         return key_of(model.facts, request) in self._kept
 
     def reply(self, model: ChatModel, request: ChatRequest) -> KeptReply:
-        """The kept reply, or a new one. Of a huge text only as much is kept as shows that it is too long."""
+        """The kept reply, or a new one. Of a huge text only as much is kept as shows that it is too long.
+
+        Raises NoReplyError for an empty reply, and for one that the limit of tokens cut. Neither is kept.
+        """
         key = key_of(model.facts, request)
         with self._turn:
             kept = self._kept.get(key)
         if kept is not None:
             return kept
-        said = model.ask(request)
+        said = _usable(model, request)
         text = said.text[: MAX_REPLY_CHARACTERS + 1].encode("utf-8", "replace").decode()
         kept = KeptReply(key=key, prompt=request.made_from, text=text, n_input=said.n_input, n_output=said.n_output)
         with self._turn:
@@ -84,23 +110,61 @@ class ReplyFile:
         return kept
 
     def _append(self, kept: KeptReply) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with naming(self.path), self.path.open("ab") as stream:
-            stream.write(to_line(kept))
-            stream.flush()
-            os.fsync(stream.fileno())
+        if self._stream is None:
+            raise ValueError(f"{self.path} was opened to be read only")
+        with naming(self.path):
+            self._stream.write(to_line(kept))
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+
+
+def _is_empty(text: str) -> bool:
+    return not without_thinking(text)
+
+
+def _usable(model: ChatModel, request: ChatRequest) -> ChatReply:
+    said = model.ask(request)
+    where = f"model {model.facts.get('model', '')}"
+    if _is_empty(said.text):
+        raise NoReplyError(where, "the reply is empty", "look at the server's log")
+    if said.is_cut:
+        what = f"the reply was cut after {request.max_tokens} tokens"
+        raise NoReplyError(where, what, "use a model that replies without long thoughts")
+    return said
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """The file, open for appending, for this process alone."""
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = path.open("a+b")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        raise DataError(path, "another process is writing it", "let it end, or use another --out folder") from None
+    return stream
 
 
 _BEGIN = b'{"key":"'
 """How every line of ours begins."""
 
 
-def _cut_half_line(path: Path) -> None:
-    """Cut off a last line that a kill left without its end. Raises DataError if it is not the beginning of ours."""
-    with naming(path), path.open("r+b") as stream:
-        data = stream.read()
-        begin = data.rfind(b"\n") + 1
-        rest = data[begin : begin + len(_BEGIN)]
-        if rest and not _BEGIN.startswith(rest):
-            raise DataError(path, "is not a file of replies: its last line is cut", "use another --out folder")
-        stream.truncate(begin)
+def _whole_bytes(path: Path, data: bytes) -> int:
+    """Where the last whole line ends: a kill, or a process that is writing now, leaves a line without its end.
+
+    Raises DataError if that is not the beginning of one of our lines.
+    """
+    end = data.rfind(b"\n") + 1
+    rest = data[end : end + len(_BEGIN)]
+    if rest and not _BEGIN.startswith(rest):
+        raise DataError(path, "is not a file of replies: its last line is cut", "use another --out folder")
+    return end
+
+
+def _replies(path: Path, data: bytes) -> Iterator[KeptReply]:
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+        try:
+            yield to_record(parse_json(line), KeptReply)
+        except (JsonFaultError, RecordError) as error:
+            raise DataError(f"{path}:{number}", str(error), "use another --out folder") from None

@@ -130,6 +130,7 @@ def generate(
         kept_questions,
         write_outcomes,
     )
+    from builder.generating.question_filters import NO_REPLY
     from builder.generating.question_types import chosen_types
     from builder.generating.reply_file import FILE_NAME, ReplyFile
     from builder.generating.review_page import write_review_page
@@ -140,7 +141,7 @@ def generate(
     tasks = draw_tasks(dataset, chosen, n, seed)
     writer = opened(model)
     costs = TokenPrice(*price) if price else TokenPrice()
-    replies = ReplyFile(out / FILE_NAME)
+    replies = click.get_current_context().with_resource(ReplyFile(out / FILE_NAME, read_only=dry_run))
     if dry_run:
         click.echo("\n".join(estimate(tasks, writer, replies, asks, with_choices=not free_text).lines(costs)))
         return
@@ -153,6 +154,9 @@ def generate(
     write_outcomes(out, outcomes, generator.report(outcomes, costs))
     page = write_review_page(out, kept, dataset.id)
     click.echo(f"{out / QUESTIONS_FILE}: {len(kept):,} questions of {n:,} passed; review them on {page}")
+    n_missing = sum(outcome.failure is not None and outcome.failure.filter == NO_REPLY for outcome in outcomes)
+    if n_missing:
+        click.echo(f"no usable reply for {n_missing:,} questions: run the same command again to ask once more")
 
 
 questions.add_command(generate)

@@ -30,7 +30,7 @@ from baselines.llm import ServerModel
 from baselines.models import KNOWN, locate
 from baselines.prompts.generate import answer_with
 from baselines.prompts.prompt import FilledPrompt, load_prompt
-from edu_rag.errors import ConfigError, SubmissionError
+from edu_rag.errors import ConfigError, NoReplyError, SubmissionError
 from edu_rag.serve import SystemAnswer, SystemQuestion, serve
 
 PREFIX = "Context: Mitochondria make ATP.\n\nQuestion: What makes ATP?\nAnswer:"
@@ -422,12 +422,23 @@ def test_refusals_that_pass_are_tried_again_and_others_are_not(loopback: Callabl
 
     model = ServerModel(loopback(answer), "m", "secret", sleep=waits.append)
     prompt = FilledPrompt(system="", user="?", made_from="test")
-    assert model.generate(prompt, 1) == (" b", 7, 1)
+    assert model.generate(prompt, 1) == (" b", 7, 1, False)
     assert waits == [2.0, 4.0]
     with pytest.raises(SubmissionError, match="HTTP 401") as caught:
         model.generate(prompt, 1)
     assert len(asked) == 4
     assert "secret" not in str(caught.value)
+
+
+def test_a_cut_reply_is_marked_and_a_refused_request_is_an_error_by_itself(
+    loopback: Callable[[Answerer], str],
+) -> None:
+    cut = {"choices": [{"message": {"content": "so"}, "finish_reason": "length"}]}
+    replies = [(200, json.dumps(cut).encode()), (413, b"too long")]
+    model = ServerModel(loopback(lambda path, body: replies.pop(0)), "m", sleep=lambda s: None)
+    assert model.generate(PROMPT, 1).is_cut
+    with pytest.raises(NoReplyError, match="HTTP 413: too long"):
+        model.generate(PROMPT, 1)
 
 
 @pytest.mark.parametrize("reply", [b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": null}]}', b"<html>"])
@@ -503,7 +514,7 @@ def test_a_server_that_cannot_count_tokens_is_heard_all_the_same(
     reply = json.dumps({"choices": [choice], "usage": usage}).encode()
     model = ServerModel(loopback(lambda path, body: (200, reply)), "m")
     assert model.next_token_logprobs(PROMPT, ["a", "b"]) == ([-1.0, -2.0], 0)
-    assert model.generate(PROMPT, 1) == ("b", 0, 0)
+    assert model.generate(PROMPT, 1) == ("b", 0, 0, False)
 
 
 def test_what_is_no_text_and_no_finite_number_is_a_clear_error(loopback: Callable[[Answerer], str]) -> None:

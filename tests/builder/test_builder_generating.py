@@ -18,16 +18,18 @@ from real_browser import launched, opened
 from builder.extract.sentence_splitter import split_sentences
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
 from builder.generating.drawn_passages import WritingTask, passages_of
+from builder.generating.failed_requests import MAX_IN_A_ROW, FailedRequests
 from builder.generating.generated_question import GeneratedQuestion, quoted_span
 from builder.generating.question_draft import MAX_REPLY_CHARACTERS, read_draft, write_request
 from builder.generating.question_filters import Failure, KnownTexts, checked, leak_failure, read_reply
 from builder.generating.question_reader import QuestionReader, read_letter, read_letters, says_unknown
 from builder.generating.question_types import chosen_types, question_types
+from builder.generating.reply_file import ChatModel, ChatReply, KeptReply, ReplyFile, key_of
 from builder.generating.review_page import review_page
 from builder.question_sets.question_files import read_question_set
 from builder.question_sets.question_reviews import CRITERIA, accepted_lines, question_key, read_reviews
 from edu_rag.__main__ import main, root
-from edu_rag.errors import DataError, RecordError, SubmissionError
+from edu_rag.errors import DataError, NoReplyError, RecordError, SubmissionError
 from edu_rag.files.dataset import Dataset
 from edu_rag.files.jsonl import write_records
 from edu_rag.records import WebPage, page_id_of
@@ -193,7 +195,10 @@ def test_every_type_becomes_a_question_whose_evidence_is_on_its_page(
     assert "poison" not in asked
     assert "<|im_end|>" not in asked
     report = json.loads((folder / "report.json").read_text())
-    assert report["yield"][0] == {"filter": "reply", "n": 11, "rejected": 0, "passed": 11}
+    assert [(row["filter"], row["n"], row["passed"]) for row in report["yield"][:2]] == [
+        ("no-reply", 11, 11),
+        ("reply", 11, 11),
+    ]
     assert report["used"]["writer"]["calls"] == 11
     assert sum(counts["calls"] for counts in report["used"].values()) == len(served.requests)
 
@@ -219,9 +224,12 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
         assert len(asked.requests) == n_whole
     with chatting(failing) as asked:
         use(monkeypatch, asked)
-        with pytest.raises(SubmissionError, match=r"the server gave no answer \(HTTP 400"):
-            generate(pages, tmp_path / "parts", "--n", 2)
-        assert not (tmp_path / "parts" / "questions.jsonl").exists()
+        ended = generate(pages, tmp_path / "parts", "--n", 2)
+        assert "no usable reply for 1 questions" in ended.output
+        rejected = lines_of(tmp_path / "parts" / "rejected.jsonl")
+        assert [(line["filter"], line["reason"][:30]) for line in rejected] == [
+            ("no-reply", "reader: the server gave no ans"),
+        ]
     replies = tmp_path / "parts" / "replies.jsonl"
     with replies.open("ab") as stream:
         stream.write(b'{"key":"half a li')
@@ -231,6 +239,58 @@ def test_a_resumed_run_asks_nothing_twice_and_writes_the_same_bytes(
         assert len(asked.requests) == n_whole - 7
     for name in names:
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_a_server_that_refuses_everything_ends_the_run(
+    pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_refused = 0
+
+    def refusing(request: str) -> str:
+        nonlocal n_refused
+        n_refused += 1
+        raise ValueError("refused")
+
+    with chatting(refusing) as asked:
+        use(monkeypatch, asked)
+        with pytest.raises(SubmissionError, match=r"the server gave no answer \(HTTP 400"):
+            generate(pages, tmp_path)
+    assert n_refused == MAX_IN_A_ROW
+    assert not (tmp_path / "questions.jsonl").exists()
+
+
+def test_refusals_do_not_end_a_run_whose_model_replies_but_an_outage_does() -> None:
+    requests, refusal, outage = FailedRequests(), NoReplyError("m", "is too long"), SubmissionError("m", "is away")
+    requests.replied()
+    for _ in range(3 * MAX_IN_A_ROW):
+        assert requests.failed(refusal).what == "is too long"
+    for _ in range(MAX_IN_A_ROW - 1):
+        requests.failed(outage)
+    with pytest.raises(SubmissionError, match="is away"):
+        requests.failed(outage)
+
+
+@pytest.mark.parametrize(
+    "bad", [ChatReply("", 1, 0), ChatReply("<think>so</think>\n", 1, 9), ChatReply('{"question": "cut', 1, 9, True)]
+)
+def test_an_empty_or_cut_reply_is_not_kept_and_the_next_run_asks_again(bad: ChatReply, tmp_path: Path) -> None:
+    said = [bad, ChatReply("a sound one", 1, 9)]
+    model, request = ChatModel({"model": "m"}, lambda request: said.pop(0)), ChatRequest("", "?", 9, "test@1")
+    with ReplyFile(tmp_path / "replies.jsonl") as replies, pytest.raises(NoReplyError, match="the reply"):
+        replies.reply(model, request)
+    with ReplyFile(tmp_path / "replies.jsonl") as replies:
+        assert not replies.has(model, request)
+        assert replies.reply(model, request).text == "a sound one"
+    with ReplyFile(tmp_path / "replies.jsonl") as replies:
+        assert replies.reply(model, request).text == "a sound one"
+
+
+def test_an_empty_reply_that_an_earlier_version_kept_is_asked_again(tmp_path: Path) -> None:
+    model, request = ChatModel({"model": "m"}, lambda request: ChatReply("yes", 1, 1)), ChatRequest("", "?", 9, "t@1")
+    empty = KeptReply(key=key_of(model.facts, request), prompt="t@1", text="", n_input=1, n_output=0)
+    write_records(tmp_path / "replies.jsonl", [empty])
+    with ReplyFile(tmp_path / "replies.jsonl") as replies:
+        assert replies.reply(model, request).text == "yes"
 
 
 def test_a_dry_run_counts_calls_and_dollars_and_asks_nothing(pages: Path, tmp_path: Path, served: Asked) -> None:
