@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from edu_rag.prompt_text import harmless, prompt_sections
+from edu_rag.prompt_text import prompt_sections, untagged
 
 PROMPTS = (
     "write-v1",
@@ -51,22 +51,19 @@ def prompt_ids() -> list[str]:
 
 
 def fenced(passages: Sequence[str]) -> str:
-    """Passages of pages between tags. The text in them is one line each and cannot close a tag or open a turn.
-
-    The tags are words without a hyphen, because `harmless` breaks only such tags.
-    """
-    return "\n".join(f"<passage_{n}>\n{harmless(text)}\n</passage_{n}>" for n, text in enumerate(passages, 1))
+    """Passages of pages between tags. The text in them is one line each and cannot close a tag or open a turn."""
+    return "\n".join(f"<passage_{n}>\n{untagged(text)}\n</passage_{n}>" for n, text in enumerate(passages, 1))
 
 
 def lettered(choices: Mapping[str, str]) -> str:
     """Choices, one a line."""
-    return "\n".join(f"{label}. {harmless(text)}" for label, text in choices.items())
+    return "\n".join(f"{label}. {untagged(text)}" for label, text in choices.items())
 
 
 def filled(name: str, values: Mapping[str, str], max_tokens: int) -> ChatRequest:
     """A prompt with its markers filled in one pass: inserted text is never searched for markers.
 
-    The values are put in as they are, so outside text has to be `harmless`, `fenced` or `lettered` before.
+    The values are put in as they are, so outside text has to be `untagged`, `fenced` or `lettered` before.
     """
     form = _form(name)
     user = _MARKER.sub(lambda found: values[found[1]], form.user)

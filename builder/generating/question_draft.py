@@ -15,7 +15,7 @@ from builder.question_sets.question_files import tidy
 from builder.question_sets.question_flags import is_context_bound, is_meta_choice
 from edu_rag.errors import RecordError
 from edu_rag.files.jsonl import parse_json
-from edu_rag.prompt_text import harmless
+from edu_rag.prompt_text import untagged
 
 MAX_REPLY_CHARACTERS = 20_000
 MAX_QUESTION_CHARACTERS = 800
@@ -58,7 +58,7 @@ def _reply_form(kind: QuestionType) -> str:
 
 def _other_subject(task: WritingTask) -> str:
     """The title of another page between tags: it is outside text as well."""
-    return f"\n<other_subject>\n{harmless(task.distraction)}\n</other_subject>"
+    return f"\n<other_subject>\n{untagged(task.distraction)}\n</other_subject>"
 
 
 def write_request(task: WritingTask) -> ChatRequest:

@@ -10,7 +10,7 @@ from builder.generating.chat_prompts import ChatRequest, fenced, filled, lettere
 from builder.generating.generated_question import GeneratedQuestion
 from builder.generating.question_draft import without_thinking
 from builder.labels.leak_match import words_of
-from edu_rag.prompt_text import harmless
+from edu_rag.prompt_text import untagged
 from edu_rag.records import LABELS
 
 Ask = Callable[[ChatRequest], str]
@@ -20,10 +20,18 @@ LEAST_F1 = 0.5
 """The share of words that an answer in words and the gold need to have in common (F1) to count as the same."""
 _ONE_LETTER = re.compile(r"\W*(?:(?:the )?(?:right |correct )?(?:choice|answer)(?: is)?\W*)?([a-z])(?=\s*$|[.):,*\n])")
 _LETTERS = re.compile(r"(?<!\w)[a-z](?!\w)")
+_REST = r"(?:(?! but\b)[^.,;:!?\n])*"
 _UNKNOWN = re.compile(
-    r"\b(?:don\W?t|do not|cannot|can\W?t) (?:know|say|tell|answer)\b|\bunknown\b"
-    r"|\bnot (?:stated|answer|mention|specif|provide)"
+    r"\W*(?:sorry\W+)?(?:(?:based on|according to|from) (?:the|this|these) \w+(?: \w+)?, )?(?:"
+    rf"(?:i|we) (?:do not|don\W?t|cannot|can not|can\W?t) (?:know|say|tell|answer)\b{_REST}"
+    r"|(?:the|this|these) (?:given |provided )?(?:text|passage|page|context|article)s? "
+    r"(?:does not|doesn\W?t|do not|don\W?t) "
+    rf"(?:know|say|tell|answer|state|mention|specify|provide|contain|give)\b{_REST}"
+    r"|(?:(?:it|this|that|the answer) is )?(?:unknown|not (?:known|stated|answered|mentioned|specified|provided|given)"
+    r"(?: (?:in|by) (?:the|this|these) (?:\w+ )?\w+)?)"
+    r")(?:[.;!\n\"]|$|, (?:as|because|since)\b)"
 )
+"""A first statement with no answer in it. These hold one: "the unknown soldier", "Mars; Venus is not mentioned"."""
 
 
 def read_letter(reply: str, labels: Sequence[str]) -> str | None:
@@ -45,8 +53,8 @@ def word_f1(one: str, other: str) -> float:
 
 
 def says_unknown(reply: str) -> bool:
-    """Whether a reader says that it does not know, or that the text does not say."""
-    return _UNKNOWN.search(without_thinking(reply).casefold()) is not None
+    """Whether a reply begins by stating that the reader does not know, or that the text does not answer."""
+    return _UNKNOWN.match(without_thinking(reply).casefold()) is not None
 
 
 def rotated(choices: Mapping[str, str], by: int) -> dict[str, str]:
@@ -98,7 +106,7 @@ class QuestionReader:
     ) -> str:
         values = {
             "passages": fenced(passages),
-            "question": harmless(found.question.text),
+            "question": untagged(found.question.text),
             "choices": lettered(choices),
         }
         return self._ask(filled(name, values, max_tokens))
