@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from builder.generating.chat_prompts import ChatRequest
 from builder.generating.drawn_passages import WritingTask
 from builder.generating.question_draft import write_request
 from builder.generating.question_reader import ANSWER_TOKENS, LETTER_TOKENS
 from builder.generating.reply_file import ChatModel, ReplyFile
 
 CHARACTERS_PER_TOKEN = 4
-READER_CHARACTERS = 1_200
-"""Characters of a request to the reader: its prompt, some sentences, a question and four choices."""
+READER_CHARACTERS = 800
+"""Of a request to the reader without its passages: the prompt, a question of usual length and four choices."""
 
 
 class TokenPrice(NamedTuple):
@@ -29,40 +28,65 @@ class TokenPrice(NamedTuple):
         return round((n_input * self.input_usd + n_output * self.output_usd) / 1_000_000, 6)
 
 
-class CallEstimate(NamedTuple):
-    """Calls that are still to be made, and their tokens. The reader's are the most: each filter ends a question."""
+class RoleEstimate(NamedTuple):
+    """The calls that one role may still take, and their tokens."""
 
-    n_kept: int
-    n_writer: int
-    n_reader: int
+    n_calls: int
     n_input: int
     n_output: int
 
+    def line(self, name: str, price: TokenPrice) -> str:
+        """The role's line for a terminal."""
+        dollars = price.of(self.n_input, self.n_output)
+        cost = "price not known (give --price)" if dollars is None else f"about {dollars:,.2f} US dollars"
+        return f"{name}: {self.n_calls:,} calls, about {self.n_input:,} tokens in, {self.n_output:,} out; {cost}"
+
+
+class CallEstimate(NamedTuple):
+    """What the writer and the reader may still take.
+
+    It counts for the reader as if each question passed every filter, and every reply at its limit of tokens. Requests
+    that fail and are sent again come on top.
+    """
+
+    n_kept: int
+    writer: RoleEstimate
+    reader: RoleEstimate
+
     def lines(self, price: TokenPrice) -> Iterator[str]:
         """The estimate for a terminal."""
-        yield f"calls: {self.n_writer:,} to write, at most {self.n_reader:,} to check; {self.n_kept:,} replies are kept"
-        yield f"tokens: about {self.n_input:,} in, at most {self.n_output:,} out (of {CHARACTERS_PER_TOKEN} characters)"
-        dollars = price.of(self.n_input, self.n_output)
-        yield (
-            "price: not known (give --price)" if dollars is None else f"price: at most about {dollars:,.2f} US dollars"
-        )
+        yield self.writer.line("writer", price)
+        yield self.reader.line("reader", price)
+        yield f"{self.n_kept:,} replies are kept; a token is taken as {CHARACTERS_PER_TOKEN} characters"
+        yield "fewer calls if questions fail a filter early, more if requests fail and are sent again"
 
 
 def estimate(
     tasks: Sequence[WritingTask], writer: ChatModel, replies: ReplyFile, n_asks: int, *, with_choices: bool
 ) -> CallEstimate:
-    """The most that these tasks take. Kept replies of the writer cost nothing; kept ones of the reader still count."""
+    """What these tasks take. Kept replies of the writer cost nothing; kept ones of the reader still count."""
     requests = [write_request(task) for task in tasks]
     open_requests = [request for request in requests if not replies.has(writer, request)]
-    n_letters = sum((2 * n_asks + 1 if with_choices else 0) for task in tasks if task.type.answerable)
-    n_texts = sum((1 if not task.type.answerable else 0 if with_choices else 2) for task in tasks)
-    n_reader = n_letters + n_texts
-    n_characters = sum(map(_n_characters, open_requests)) + n_reader * READER_CHARACTERS
+    n_characters = sum(len(request.system) + len(request.user) for request in open_requests)
     n_output = sum(request.max_tokens for request in open_requests)
-    n_output += n_letters * LETTER_TOKENS + n_texts * ANSWER_TOKENS
-    n_kept = len(requests) - len(open_requests)
-    return CallEstimate(n_kept, len(open_requests), n_reader, n_characters // CHARACTERS_PER_TOKEN, n_output)
+    return CallEstimate(
+        len(requests) - len(open_requests),
+        RoleEstimate(len(open_requests), n_characters // CHARACTERS_PER_TOKEN, n_output),
+        _reader(tasks, n_asks, with_choices=with_choices),
+    )
 
 
-def _n_characters(request: ChatRequest) -> int:
-    return len(request.system) + len(request.user)
+def _reader(tasks: Sequence[WritingTask], n_asks: int, *, with_choices: bool) -> RoleEstimate:
+    """The requests with the whole passages, where the reader gets only their sentences of evidence, and those without.
+
+    A question with choices is read `n_asks` times with them and without them, and once for all its right choices.
+    """
+    n_calls, n_characters, n_output = 0, 0, 0
+    for task in tasks:
+        has_choices = with_choices and task.type.answerable
+        n_open = n_asks + 1 if has_choices else 1
+        n_closed = (n_asks if has_choices else 1) if task.type.answerable else 0
+        n_calls += n_open + n_closed
+        n_characters += (n_open + n_closed) * READER_CHARACTERS + n_open * sum(map(len, task.texts()))
+        n_output += (n_open + n_closed) * (LETTER_TOKENS if has_choices else ANSWER_TOKENS)
+    return RoleEstimate(n_calls, n_characters // CHARACTERS_PER_TOKEN, n_output)

@@ -91,7 +91,11 @@ def opened(name: str) -> ChatModel:
 )
 @click.option("--seed", type=click.IntRange(0, 999_999_999), default=0, show_default=True, help="Seed of the draw.")
 @click.option(
-    "--price", nargs=2, type=click.FloatRange(0), metavar="IN OUT", help="US dollars for a million tokens in and out."
+    "--price",
+    nargs=2,
+    type=click.FloatRange(0),
+    metavar="IN OUT",
+    help="US dollars for a million tokens in and out, of both models.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Questions at the same time.")
 @click.option("--dry-run", is_flag=True, help="Print the number of calls, tokens and dollars, and ask nothing.")

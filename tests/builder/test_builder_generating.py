@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from real_browser import launched, opened
 
 from builder.extract.sentence_splitter import split_sentences
+from builder.generating.call_estimate import CHARACTERS_PER_TOKEN, estimate
 from builder.generating.chat_prompts import ChatRequest, fenced, filled
 from builder.generating.drawn_passages import WritingTask, passages_of
 from builder.generating.failed_requests import MAX_IN_A_ROW, FailedRequests
@@ -294,12 +295,64 @@ def test_an_empty_reply_that_an_earlier_version_kept_is_asked_again(tmp_path: Pa
         assert replies.reply(model, request).text == "yes"
 
 
+def test_a_file_of_replies_is_written_by_one_process_and_only_read_by_a_dry_run(
+    pages: Path, tmp_path: Path, served: Asked
+) -> None:
+    path = tmp_path / "replies.jsonl"
+    with ReplyFile(path) as replies:
+        replies.reply(ChatModel({"model": "m"}, lambda request: ChatReply("yes", 1, 1)), ChatRequest("", "?", 9, "t@1"))
+        with path.open("ab") as stream:  # a line that is being written now
+            stream.write(b'{"key":"half a li')
+        before = path.read_bytes()
+        with pytest.raises(DataError, match="another process is writing it"):
+            generate(pages, tmp_path)
+        assert generate(pages, tmp_path, "--dry-run").exit_code == 0
+        assert path.read_bytes() == before
+    path.write_bytes(before + b"\n")
+    with pytest.raises(DataError, match=r"replies\.jsonl:2: not JSON"):
+        ReplyFile(path, read_only=True)
+    path.write_bytes(b"another file")
+    with pytest.raises(DataError, match="is not a file of replies"):
+        ReplyFile(path)
+    assert path.read_bytes() == b"another file"
+
+
 def test_a_dry_run_counts_calls_and_dollars_and_asks_nothing(pages: Path, tmp_path: Path, served: Asked) -> None:
     found = generate(pages, tmp_path / "out", "--dry-run", "--price", "1", "2")
-    assert found.stdout.startswith("calls: 11 to write, at most 51 to check; 0 replies are kept\n")
-    assert "price: at most about 0.0" in found.stdout
+    writer, reader, kept, _ = found.stdout.splitlines()
+    assert re.fullmatch(r"writer: 11 calls, about [\d,]+ tokens in, 5,632 out; about 0\.0\d US dollars", writer)
+    assert re.fullmatch(r"reader: 51 calls, about [\d,]+ tokens in, 1,696 out; about 0\.0\d US dollars", reader)
+    assert kept.startswith("0 replies are kept")
     assert served.requests == []
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("with_choices", [True, False])
+def test_an_estimate_covers_the_requests_of_questions_of_usual_length(with_choices: bool, tmp_path: Path) -> None:
+    tasks = [task_of(name) for name in question_types().by_name]
+    requests = [write_request(task) for task in tasks]
+    writer = ChatModel({"model": "m"}, lambda request: ChatReply("", 0, 0))
+    found = estimate(tasks, writer, ReplyFile(tmp_path / "none", read_only=True), 2, with_choices=with_choices)
+    assert found.writer.n_input == characters(requests) // CHARACTERS_PER_TOKEN
+    asked: list[ChatRequest] = []
+
+    def ask(request: ChatRequest) -> str:
+        asked.append(request)
+        return model(request.user) if with_choices or "<passage_1>" not in request.user else "411 degrees"
+
+    long = "As a student of chemistry who has to explain to a friend what happens in a furnace, " * 3
+    for task in tasks:
+        reply = written(request_of(task), question=f"{long} how hot is it?", answer="411 degrees")
+        question = read_reply(task, reply, with_choices=with_choices)
+        assert isinstance(question, GeneratedQuestion)
+        checked(question, QuestionReader(ask, 2))
+    assert found.reader.n_calls >= len(asked)
+    assert found.reader.n_input >= characters(asked) // CHARACTERS_PER_TOKEN
+    assert found.reader.n_output >= sum(request.max_tokens for request in asked)
+
+
+def characters(requests: list[ChatRequest]) -> int:
+    return sum(len(request.system) + len(request.user) for request in requests)
 
 
 @pytest.mark.parametrize(
