@@ -95,10 +95,10 @@ def opened(name: str) -> ChatModel:
     nargs=2,
     type=click.FloatRange(0),
     metavar="IN OUT",
-    help="US dollars for a million tokens in and out, of both models.",
+    help="US dollars for a million tokens in and out, of either model.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Questions at the same time.")
-@click.option("--dry-run", is_flag=True, help="Print the number of calls, tokens and dollars, and ask nothing.")
+@click.option("--dry-run", is_flag=True, help="Estimate calls, tokens and dollars of each model, and ask nothing.")
 def generate(
     dataset_folder: Path,
     out: Path,
