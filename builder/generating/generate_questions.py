@@ -96,7 +96,7 @@ class Generator:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _said(self, role: str, model: ChatModel, request: ChatRequest) -> str:
+    def _reply_to(self, role: str, model: ChatModel, request: ChatRequest) -> str:
         try:
             kept = self._replies.reply(model, request)
         except SubmissionError as error:
@@ -108,7 +108,7 @@ class Generator:
 
     def _write(self, task: WritingTask) -> str | Failure:
         try:
-            return self._said("writer", self.writer, write_request(task))
+            return self._reply_to("writer", self.writer, write_request(task))
         except NoReplyError as error:
             return Failure(NO_REPLY, f"writer: {error.what}")
 
@@ -119,7 +119,7 @@ class Generator:
         made = read_reply(task, reply, with_choices=self.settings.with_choices)
         if isinstance(made, Failure):
             return Outcome(task=task, reply=reply, found=None, failure=made)
-        reader = QuestionReader(lambda request: self._said("reader", self.reader, request), self.settings.n_asks)
+        reader = QuestionReader(lambda request: self._reply_to("reader", self.reader, request), self.settings.n_asks)
         try:
             failure = checked(made, reader)
         except NoReplyError as error:

@@ -76,23 +76,23 @@ def _mixed(answer: str, wrong: Sequence[str], task_id: str) -> dict[str, str]:
 
 
 def as_question(
-    task: WritingTask, said: QuestionDraft, evidence: Sequence[Span], *, with_choices: bool
+    task: WritingTask, draft: QuestionDraft, evidence: Sequence[Span], *, with_choices: bool
 ) -> GeneratedQuestion:
     """The records of a written question. One that is out of scope is free text; its gold is "I don't know"."""
     choices: Mapping[str, str] = {}
     if not task.type.answerable:
         gold = Gold(question_id=task.task_id, texts=UNKNOWN)
     elif with_choices:
-        choices = _mixed(said.answer, said.wrong, task.task_id)
-        label = next(label for label, text in choices.items() if text == said.answer)
+        choices = _mixed(draft.answer, draft.wrong, task.task_id)
+        label = next(label for label, text in choices.items() if text == draft.answer)
         gold = Gold(question_id=task.task_id, answer=label)
     else:
-        gold = Gold(question_id=task.task_id, texts=(said.answer,))
+        gold = Gold(question_id=task.task_id, texts=(draft.answer,))
     question = Question(
         question_id=task.task_id,
-        text=said.text(),
+        text=draft.text(),
         choices=choices,
         kind="multiple_choice" if choices else "free_text",
         split=SPLIT,
     )
-    return GeneratedQuestion(question=question, gold=gold, task=task, evidence=tuple(evidence), wrong=said.wrong)
+    return GeneratedQuestion(question=question, gold=gold, task=task, evidence=tuple(evidence), wrong=draft.wrong)

@@ -84,10 +84,10 @@ def read_draft(reply: str, kind: QuestionType) -> QuestionDraft:
         raise RecordError("reply", "holds no JSON object")
     try:
         values = parse_json(text[begin : end + 1].encode("utf-8", "surrogatepass"))
-        said = msgspec.convert(_with_list(values), QuestionDraft)
+        draft = msgspec.convert(_with_list(values), QuestionDraft)
     except (ValueError, msgspec.ValidationError) as error:
         raise RecordError("reply", str(error)[:200]) from None
-    return _checked(_tidied(said, kind), kind)
+    return _checked(_tidied(draft, kind), kind)
 
 
 def _with_list(value: object) -> object:
@@ -97,38 +97,38 @@ def _with_list(value: object) -> object:
     return value
 
 
-def _tidied(said: QuestionDraft, kind: QuestionType) -> QuestionDraft:
-    before = tidy(said.before) if kind.before else ""
+def _tidied(draft: QuestionDraft, kind: QuestionType) -> QuestionDraft:
+    before = tidy(draft.before) if kind.before else ""
     if not kind.answerable:
-        return QuestionDraft(question=tidy(said.question), before=before)
+        return QuestionDraft(question=tidy(draft.question), before=before)
     return QuestionDraft(
-        question=tidy(said.question),
-        answer=tidy(said.answer),
-        evidence=tuple(tidy(quote) for quote in said.evidence),
-        wrong=tuple(tidy(text) for text in said.wrong),
+        question=tidy(draft.question),
+        answer=tidy(draft.answer),
+        evidence=tuple(tidy(quote) for quote in draft.evidence),
+        wrong=tuple(tidy(text) for text in draft.wrong),
         before=before,
     )
 
 
-def _faults(said: QuestionDraft, kind: QuestionType) -> Iterator[tuple[bool, str, str]]:
-    yield not said.question, "question", "is blank"
-    yield kind.before and not said.before, "before", "is blank"
-    yield len(said.text()) > MAX_QUESTION_CHARACTERS, "question", f"has over {MAX_QUESTION_CHARACTERS} characters"
-    outside = is_context_bound(said.text()) or _POINTS_OUTSIDE.search(said.text()) is not None
+def _faults(draft: QuestionDraft, kind: QuestionType) -> Iterator[tuple[bool, str, str]]:
+    yield not draft.question, "question", "is blank"
+    yield kind.before and not draft.before, "before", "is blank"
+    yield len(draft.text()) > MAX_QUESTION_CHARACTERS, "question", f"has over {MAX_QUESTION_CHARACTERS} characters"
+    outside = is_context_bound(draft.text()) or _POINTS_OUTSIDE.search(draft.text()) is not None
     yield outside, "question", "refers to something outside of it"
-    yield not said.text().isprintable(), "question", "holds characters that cannot be printed"
+    yield not draft.text().isprintable(), "question", "holds characters that cannot be printed"
     if kind.answerable:
-        answers = (said.answer, *said.wrong)
+        answers = (draft.answer, *draft.wrong)
         yield not all(answers), "answer", "an answer is blank"
-        yield len(said.wrong) != N_WRONG, "wrong", f"has {len(said.wrong)} answers, not {N_WRONG}"
+        yield len(draft.wrong) != N_WRONG, "wrong", f"has {len(draft.wrong)} answers, not {N_WRONG}"
         yield any(len(text) > MAX_ANSWER_CHARACTERS for text in answers), "answer", "is too long"
         yield not all(text.isprintable() for text in answers), "answer", "holds characters that cannot be printed"
         yield any(is_meta_choice(text) for text in answers), "wrong", "an answer refers to the other answers"
-        yield not 1 <= len(said.evidence) <= MAX_QUOTES, "evidence", f"has {len(said.evidence)} quotes"
+        yield not 1 <= len(draft.evidence) <= MAX_QUOTES, "evidence", f"has {len(draft.evidence)} quotes"
 
 
-def _checked(said: QuestionDraft, kind: QuestionType) -> QuestionDraft:
-    for is_fault, where, what in _faults(said, kind):
+def _checked(draft: QuestionDraft, kind: QuestionType) -> QuestionDraft:
+    for is_fault, where, what in _faults(draft, kind):
         if is_fault:
             raise RecordError(where, what)
-    return said
+    return draft

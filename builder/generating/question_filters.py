@@ -45,11 +45,11 @@ class Failure(NamedTuple):
 def read_reply(task: WritingTask, reply: str, *, with_choices: bool) -> GeneratedQuestion | Failure:
     """The question of a reply with its evidence on the page, or the filter `reply` or `span` that it fails."""
     try:
-        said = read_draft(reply, task.type)
-        spans = _spans(task, said.evidence)
+        draft = read_draft(reply, task.type)
+        spans = _spans(task, draft.evidence)
         if isinstance(spans, Failure):
             return spans
-        return as_question(task, said, spans, with_choices=with_choices)
+        return as_question(task, draft, spans, with_choices=with_choices)
     except RecordError as error:
         return Failure("reply", str(error))
 
@@ -80,18 +80,18 @@ def choices_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure
         return None
     if has_duplicate_choices(found.question.choices):
         return Failure("one-right-choice", "two choices are the same")
-    said = reader.right_letters(found)
-    if said == {found.gold.answer}:
+    taken = reader.right_letters(found)
+    if taken == {found.gold.answer}:
         return None
-    letters = ", ".join(sorted(said)) or "none"
+    letters = ", ".join(sorted(taken)) or "none"
     return Failure("one-right-choice", f"the reader takes {letters} for right, the gold is {found.gold.answer}")
 
 
 def answerable_failure(found: GeneratedQuestion, reader: QuestionReader) -> Failure | None:
     """The filter `answerable`: right in every order with the evidence; "I don't know" where it is out of scope."""
     if not found.task.type.answerable:
-        said = reader.answer(found, found.task.texts())
-        return None if says_unknown(said) else Failure("answerable", f"the reader answers: {said[:200]}")
+        answer = reader.answer(found, found.task.texts())
+        return None if says_unknown(answer) else Failure("answerable", f"the reader answers: {answer[:200]}")
     n_right, n_asked = reader.n_right(found, found.evidence_texts())
     if n_right == n_asked:
         return None

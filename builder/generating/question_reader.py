@@ -76,8 +76,8 @@ class QuestionReader:
         """How often the model is right, of how many times asked; without passages, from memory."""
         if found.question.choices:
             return sum(self._picks_gold(found, passages, turn) for turn in range(self.n_asks)), self.n_asks
-        said = self.answer(found, passages)
-        return int(any(word_f1(said, text) >= LEAST_F1 for text in found.gold.texts)), 1
+        answer = self.answer(found, passages)
+        return int(any(word_f1(answer, text) >= LEAST_F1 for text in found.gold.texts)), 1
 
     def _picks_gold(self, found: GeneratedQuestion, passages: Sequence[str], turn: int) -> bool:
         choices = rotated(found.question.choices, turn)
@@ -88,8 +88,8 @@ class QuestionReader:
     def right_letters(self, found: GeneratedQuestion) -> set[str]:
         """The choices that the model takes for right, given the evidence."""
         choices = found.question.choices
-        said = self._put("read-all-right-v1", found, found.evidence_texts(), choices, LETTER_TOKENS)
-        return read_letters(said, list(choices))
+        reply = self._put("read-all-right-v1", found, found.evidence_texts(), choices, LETTER_TOKENS)
+        return read_letters(reply, list(choices))
 
     def answer(self, found: GeneratedQuestion, passages: Sequence[str]) -> str:
         """The model's answer in words; without passages, from memory."""

@@ -100,9 +100,9 @@ class ReplyFile:
             kept = self._kept.get(key)
         if kept is not None:
             return kept
-        said = _usable(model, request)
-        text = said.text[: MAX_REPLY_CHARACTERS + 1].encode("utf-8", "replace").decode()
-        kept = KeptReply(key=key, prompt=request.made_from, text=text, n_input=said.n_input, n_output=said.n_output)
+        new = _usable(model, request)
+        text = new.text[: MAX_REPLY_CHARACTERS + 1].encode("utf-8", "replace").decode()
+        kept = KeptReply(key=key, prompt=request.made_from, text=text, n_input=new.n_input, n_output=new.n_output)
         with self._turn:
             self._append(kept)
             self._kept[key] = kept
@@ -123,14 +123,14 @@ def _is_empty(text: str) -> bool:
 
 
 def _usable(model: ChatModel, request: ChatRequest) -> ChatReply:
-    said = model.ask(request)
+    reply = model.ask(request)
     where = f"model {model.facts.get('model', '')}"
-    if _is_empty(said.text):
+    if _is_empty(reply.text):
         raise NoReplyError(where, "the reply is empty", "look at the server's log")
-    if said.is_cut:
+    if reply.is_cut:
         what = f"the reply was cut after {request.max_tokens} tokens"
         raise NoReplyError(where, what, "use a model that replies without long thoughts")
-    return said
+    return reply
 
 
 def _locked(path: Path) -> IO[bytes]:
